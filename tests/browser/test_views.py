@@ -89,6 +89,26 @@ def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(
     expect(view.locator(".jaxcb-site")).to_have_count(0)
 
 
+def test_next_run_is_compared_with_a_pinned_one(notebook):
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))")
+    opened.run_and_wait()
+    view = opened_view(opened, 2)
+    expect(view).not_to_contain_text("vs pinned run")
+    view.get_by_role("button", name="Pin to compare").click()
+    expect(view.get_by_role("button", name="Unpin")).to_be_focused()
+    opened.command("notebook:clear-cell-output")
+    opened.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel"
+        ".setSource('# longer\\nfor n in range(44): double(float(n))')"
+    )
+    opened.run_and_wait(2)
+    expect(view.locator(".jaxcb-summary")).to_contain_text("vs pinned run: +40 calls, p95 × ")
+    expect(view.locator(".jaxcb-compare")).to_contain_text("double, line 2")
+    expect(view.locator(".jaxcb-compare")).to_contain_text("4 → 44 +40")
+    view.get_by_role("button", name="Unpin").click()
+    expect(view).not_to_contain_text("vs pinned run")
+
+
 def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
     opened = notebook(LOAD, DOUBLE, USE)
     opened.run_and_wait()

@@ -17,6 +17,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     this.addClass('jaxcb-output');
     this.view = new TraceView({
       reveal: target => surroundings()?.reveal(this.output, target),
+      remembers: true,
       everything: async id => surroundings()?.everything(this.output, id) ?? null
     });
     this.node.append(this.view.node);

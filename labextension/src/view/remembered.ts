@@ -1,5 +1,6 @@
 /** Remembers, while the page is open, how the user left the view of a notebook cell. */
 
+import type { Run } from './compare/run.js';
 import { EVERYTHING, type Filter, type Layout } from './data/store.js';
 
 export const SITES = 'Sites'; // tabs
@@ -10,6 +11,7 @@ export interface Look {
   readonly expanded: boolean;
   readonly tab: string;
   readonly calls: CallsLook;
+  readonly pinned: Run | null; // with which this and later runs are compared
 }
 
 /** How the calls are shown; filter, selection and zoom are for the sites of `program`. */
@@ -25,6 +27,13 @@ export const NO_CALLS_LOOK: CallsLook = {
   filter: EVERYTHING,
   selected: null,
   layout: { zoom: null, colourBy: 'site', sort: null }
+};
+
+export const NO_LOOK: Look = {
+  expanded: false,
+  tab: SITES,
+  calls: NO_CALLS_LOOK,
+  pinned: null
 };
 
 // The widget and JupyterLab's extension are two bundles on one page, so they share a global object.

@@ -18,12 +18,14 @@ const MOST_PROGRAMS = 50;
  * Args:
  *   problem: why the times cannot be read; empty: they can.
  *   raw: the calls, if not those of `measured`.
+ *   pin: the action that pins the run; null: none.
  */
 export function viewFooter(
   facts: ReadFacts,
   measured: Measured,
   problem: string,
-  raw: RawCalls | null
+  raw: RawCalls | null,
+  pin: HTMLElement | null = null
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
@@ -41,7 +43,7 @@ export function viewFooter(
     footer.append(compilations(measured.compilations));
   }
   if (facts.sites.length) {
-    footer.append(exportActions({ facts, measured, raw, environment }));
+    footer.append(exportActions({ facts, measured, raw, environment }, pin));
   }
   return footer;
 }

@@ -5,6 +5,8 @@ import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/pa
 import type { ReadFacts } from './data/parse.js';
 import type { RawCalls } from './data/raw.js';
 import type { Measured } from './data/schema.js';
+import { Comparison } from './compare/comparison.js';
+import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
 import type { Target } from './sites/row.js';
 import { CALLS, NO_CALLS_LOOK, SITES, type Look } from './remembered.js';
@@ -21,6 +23,8 @@ export interface Around {
   reveal?(target: Target): void;
   /** Requests the full recording from the kernel; null: not available. */
   everything?(id: string): Promise<Everything | null>;
+  /** Whether the next run of the cell gets the look of this view, so that runs can be compared. */
+  readonly remembers?: boolean;
 }
 
 export interface Everything {
@@ -67,6 +71,7 @@ export class TraceView {
   private shown: Shown | null = null;
   private sites: SiteList | null = null;
   private calls: CallsPanel | null = null;
+  private readonly comparison = new Comparison();
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private stale = true; // the body does not match `shown`
   private requested = false;
@@ -74,7 +79,7 @@ export class TraceView {
 
   constructor(private readonly around: Around = {}) {
     this.button.addEventListener('click', this.toggle);
-    this.body.append(this.tabs.node, this.footer);
+    this.body.append(this.comparison.node, this.tabs.node, this.footer);
   }
 
   /** Shows a recording, or a message if it is malformed. Never throws. */
@@ -94,11 +99,13 @@ export class TraceView {
   /** What the user chose, to restore it when the cell has run again. */
   get look(): Look {
     const calls = this.calls?.look ?? this.wanted;
-    return { expanded: this.expanded, tab: this.tabs.selected, calls };
+    const { pinned } = this.comparison;
+    return { expanded: this.expanded, tab: this.tabs.selected, calls, pinned };
   }
 
   /** Shows the recording as the user left an earlier one. */
-  restore({ expanded, tab, calls }: Look): void {
+  restore({ expanded, tab, calls, pinned }: Look): void {
+    this.comparison.pinned = pinned;
     this.wanted = calls;
     this.calls?.restore(calls);
     if (expanded !== this.expanded) {
@@ -138,7 +145,11 @@ export class TraceView {
     const onTab = hadFocus && document.activeElement?.getAttribute('role') === 'tab';
     this.clear();
     this.shown = shown;
-    this.button.replaceChildren(summaryLine(shown.facts, shown.measured));
+    const { facts, measured, raw } = shown;
+    const summary = summaryLine(facts, measured);
+    summary.append(this.comparison.words);
+    this.button.replaceChildren(summary);
+    this.comparison.show(() => runOf(facts, measured, raw));
     if (!this.node.contains(this.button)) {
       this.node.replaceChildren(this.button, this.body);
     }
@@ -175,7 +186,8 @@ export class TraceView {
       this.calls = new CallsPanel(facts, measured, raw, this.wanted);
       this.callsPanel.replaceChildren(this.calls.node);
     }
-    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw));
+    const pin = this.around.remembers ? this.comparison.button : null;
+    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, pin));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));

@@ -6,7 +6,7 @@ import { h } from '../../src/view/dom.js';
 import { NO_CALLS_LOOK, type Look } from '../../src/view/remembered.js';
 import { MIME_TYPE } from '../../src/view/data/schema.js';
 
-const LOOK: Look = { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK };
+const LOOK: Look = { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK, pinned: null };
 const views: {
   around: Around;
   show: ReturnType<typeof vi.fn>;

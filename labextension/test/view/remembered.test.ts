@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 
 import { h } from '../../src/view/dom.js';
-import { NO_CALLS_LOOK, remember, remembered, type Look } from '../../src/view/remembered.js';
+import { NO_LOOK, remember, remembered, type Look } from '../../src/view/remembered.js';
 
-const LOOK: Look = { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK };
+const LOOK: Look = { ...NO_LOOK, expanded: true, tab: 'Calls' };
 
 function aView(): HTMLElement {
   return h('div', { class: 'jaxcb-view' });

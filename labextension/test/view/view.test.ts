@@ -348,6 +348,27 @@ describe('TraceView with a new recording', () => {
     expect(stores[2]!.filter.site).toBeNull();
   });
 
+  it('compares with the run that was pinned in an earlier view of the cell', async () => {
+    const [before, after] = [someFacts([aSite({ calls: 2 })]), someFacts([aSite({ calls: 5 })])];
+    createView({ remembers: true }).show(before, someMeasured({ host_ns: [1000] }));
+    toggleBody();
+    [...view.node.querySelectorAll('button')].find(each => each.textContent === 'Pin to compare')!.click();
+    await flushPromises();
+    const { look } = view;
+    createView({ remembers: true }).show(after, someMeasured({ host_ns: [3000] }));
+    view.restore(look);
+    await flushPromises();
+    expect(find('.jaxcb-disclosure').textContent).toContain(' · vs pinned run: +3 calls');
+    expect(find('.jaxcb-compare').textContent).toContain('1 µs → 3 µs × 3');
+  });
+
+  it('pins nothing where the next run would not know it', () => {
+    createView().show(FACTS, null);
+    toggleBody();
+    expect(view.node.textContent).toContain('Copy as Markdown');
+    expect(view.node.textContent).not.toContain('Pin');
+  });
+
   it('is restored as an earlier view was left', async () => {
     createView().show(FACTS, null, someCalls(5));
     toggleBody();

@@ -34,8 +34,8 @@ const SAVE: Record<string, Action> = {
     save(own, 'perfetto.json', 'application/json', await traceOf(own))
 };
 
-/** `Copy as Markdown CSV  Save as CSV JSON Perfetto trace  Open in Perfetto`. */
-export function exportActions(own: Exported): HTMLElement {
+/** `Copy as Markdown CSV  Save as CSV JSON Perfetto trace  Open in Perfetto`, and `more`. */
+export function exportActions(own: Exported, more: HTMLElement | null = null): HTMLElement {
   const said = h('span', { class: 'jaxcb-actions-said', role: 'status' });
   const button = (text: string, name: string, action: Action): HTMLElement => {
     const node = h('button', { class: 'jaxcb-link', type: 'button', 'aria-label': name }, text);
@@ -60,6 +60,7 @@ export function exportActions(own: Exported): HTMLElement {
     group('Copy as', hasCalls ? COPY : { Markdown }),
     hasCalls && group('Save as', SAVE),
     hasCalls && button('Open in Perfetto', 'Open in Perfetto', openTrace),
+    more,
     said
   );
 }

@@ -16,7 +16,7 @@ import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Progress } from '../data/schema.js';
 import { Store, type Labels } from '../data/store.js';
 import { Timeline } from '../timeline/timeline.js';
-import { CALLS, NO_CALLS_LOOK, remember, remembered, SITES } from '../remembered.js';
+import { CALLS, NO_LOOK, remember, remembered, SITES } from '../remembered.js';
 import { callWords } from '../data/words.js';
 
 const MOST_SITES = 60;
@@ -90,8 +90,8 @@ export class LiveView {
 
   /** Lets the host trace that replaces this view show what it shows. */
   private leave(timeline: boolean): void {
-    const calls = remembered(this.node)?.calls ?? NO_CALLS_LOOK;
-    remember(this.node, { expanded: true, tab: timeline ? CALLS : SITES, calls });
+    const look = remembered(this.node) ?? NO_LOOK;
+    remember(this.node, { ...look, expanded: true, tab: timeline ? CALLS : SITES });
   }
 
   private guarded(action: () => void): void {

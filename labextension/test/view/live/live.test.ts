@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveView } from '../../../src/view/live/live.js';
 import type { Store } from '../../../src/view/data/store.js';
 import { h } from '../../../src/view/dom.js';
-import { NO_CALLS_LOOK, remember, remembered } from '../../../src/view/remembered.js';
+import { NO_LOOK, remember, remembered } from '../../../src/view/remembered.js';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import { withoutSuppression } from '../keys.js';
 import {
@@ -136,14 +136,14 @@ describe('LiveView', () => {
   it('opens its timeline if the calls of the cell were shown before', () => {
     const cell = h('div', { class: 'jp-Cell' }, view.node);
     document.body.append(cell);
-    remember(view.node, { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK });
+    remember(view.node, { ...NO_LOOK, expanded: true, tab: 'Calls' });
     view.update(someProgress(), []);
     expect((find('details') as HTMLDetailsElement).open).toBe(true);
   });
 
   it('leaves a host trace collapsed that the user collapsed', () => {
     document.body.append(h('div', { class: 'jp-Cell' }, view.node));
-    remember(view.node, { expanded: false, tab: 'Calls', calls: NO_CALLS_LOOK });
+    remember(view.node, { ...NO_LOOK, tab: 'Calls' });
     view.update(someProgress({ elapsed_ns: 9e9 }), []);
     expect(remembered(view.node)).toMatchObject({ expanded: false });
   });

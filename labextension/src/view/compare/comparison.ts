@@ -1,0 +1,167 @@
+/** Pins a run and shows how the next runs of its cell differ. */
+
+import { h, type Child } from '../dom.js';
+import type { Consequence } from '../data/schema.js';
+import { counted, statusWords, timeWords, toneOf } from '../data/words.js';
+import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
+import type { Run } from './run.js';
+
+const MOST_SITES = 100;
+
+export class Comparison {
+  /** The button that pins the run, while none is pinned. */
+  readonly button = link('Pin to compare', () => this.pin());
+  /** What differs from the pinned run; hidden while none is pinned. */
+  readonly node = h('section', { class: 'jaxcb-compare', 'aria-label': 'Comparison' });
+  /** The same in a few words, for the summary line; empty while none is pinned. */
+  readonly words = h('span', { class: 'jaxcb-summary-part' });
+  private own: Run | null = null; // null: not computed
+  private ownRun: (() => Promise<Run>) | null = null;
+  private chosen: Run | null = null;
+
+  /** The pinned run; null: none. */
+  get pinned(): Run | null {
+    return this.chosen;
+  }
+
+  set pinned(run: Run | null) {
+    this.chosen = run;
+    void this.refresh();
+  }
+
+  /** Compares with another run: the one that the view shows now. */
+  show(ownRun: () => Promise<Run>): void {
+    this.ownRun = ownRun;
+    this.own = null;
+    void this.refresh();
+  }
+
+  private async pin(): Promise<void> {
+    this.chosen = await this.current();
+    this.draw();
+    this.node.querySelector('button')?.focus();
+  }
+
+  private unpin(): void {
+    this.chosen = null;
+    this.draw();
+    this.button.focus();
+  }
+
+  private async refresh(): Promise<void> {
+    if (this.chosen) {
+      await this.current();
+    }
+    this.draw();
+  }
+
+  /** The figures of the shown run, computed once; it may have been replaced meanwhile. */
+  private async current(): Promise<Run | null> {
+    const { ownRun } = this;
+    const run = this.own ?? ((await ownRun?.()) ?? null);
+    if (ownRun === this.ownRun) {
+      this.own = run;
+    }
+    return run;
+  }
+
+  private draw(): void {
+    const { pinned, own } = this;
+    this.button.hidden = pinned !== null;
+    this.node.hidden = pinned === null || own === null;
+    this.words.replaceChildren();
+    this.node.replaceChildren();
+    if (pinned && isRun(own, pinned)) {
+      const words = 'Pinned. The next runs of this cell are compared with this one.';
+      this.node.append(h('p', {}, words, ' ', link('Unpin', () => this.unpin())));
+    } else if (pinned && own) {
+      const words = differenceWords(pinned, own);
+      this.words.append(` · vs pinned run: ${words}`);
+      this.node.append(
+        h('p', {}, `Compared with the pinned run: ${words}`),
+        table(pairsOf(pinned.sites, own.sites)),
+        h(
+          'p',
+          { class: 'jaxcb-compare-actions' },
+          link('Pin this run instead', () => void this.pin()),
+          ' ',
+          link('Unpin', () => this.unpin())
+        )
+      );
+    }
+  }
+}
+
+function isRun(own: Run | null, pinned: Run): boolean {
+  return own === pinned || (own !== null && own.id !== '' && own.id === pinned.id);
+}
+
+function link(text: string, act: () => unknown): HTMLElement {
+  const button = h('button', { class: 'jaxcb-link', type: 'button' }, text);
+  button.addEventListener('click', () => void act());
+  return button;
+}
+
+function table(pairs: readonly Pair[]): HTMLElement {
+  const titles = ['Site', 'Status', 'Calls', 'p95', 'Time'];
+  const rows = pairs.slice(0, MOST_SITES).map(row);
+  const left = pairs.length - rows.length;
+  return h(
+    'div',
+    { class: 'jaxcb-compare-scroll' },
+    h(
+      'table',
+      { class: 'jaxcb-compare-table' },
+      h('thead', {}, h('tr', {}, ...titles.map(title => h('th', { scope: 'col' }, title)))),
+      h('tbody', {}, ...rows)
+    ),
+    left > 0 && h('p', {}, `and ${counted(left, 'more site')}`)
+  );
+}
+
+function row({ before, after }: Pair): HTMLElement {
+  const site = (after ?? before)!;
+  return h(
+    'tr',
+    {},
+    h('th', { scope: 'row' }, `${site.function}, ${site.where}`),
+    h('td', {}, ...statuses(before, after)),
+    h('td', {}, ...calls(before?.calls ?? null, after?.calls ?? null)),
+    h('td', {}, ...times(before?.p95, after?.p95)),
+    h('td', {}, ...times(before?.total, after?.total))
+  );
+}
+
+/** `● → ⚠ unused`; one status if it is the same; or that the site is in one run only. */
+function statuses(before: Pair['before'], after: Pair['after']): Child[] {
+  if (!after) {
+    return [h('em', {}, 'only in the pinned run')];
+  }
+  const now = status(after.consequence);
+  if (!before) {
+    return [h('em', {}, 'new'), ' ', now];
+  }
+  return before.consequence === after.consequence ? [now] : [status(before.consequence), ' → ', now];
+}
+
+function status(consequence: Consequence): HTMLElement {
+  const words = statusWords(consequence);
+  return h('span', { class: `jaxcb-status jaxcb-tone-${toneOf(consequence)}` }, words);
+}
+
+function calls(before: number | null, after: number | null): Child[] {
+  const words = [before, after].flatMap(count => (count === null ? [] : count.toLocaleString('en-US')));
+  const known = before !== null && after !== null;
+  return known && before !== after ? change(words, signed(after - before)) : [words[0]];
+}
+
+function times(before: number | null | undefined, after: number | null | undefined): Child[] {
+  const words = [before, after].flatMap(ns => (ns ? timeWords(ns) : []));
+  const ratio = ratioWords('', before ?? null, after ?? null);
+  return ratio ? change(words, ratio) : [words[0]];
+}
+
+/** `100 → 140  +40`. */
+function change(words: readonly string[], by: string): Child[] {
+  return [words.join(' → '), ' ', h('strong', {}, by)];
+}

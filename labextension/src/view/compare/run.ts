@@ -1,0 +1,66 @@
+/** What is kept of a pinned run: figures by site. */
+
+import { appendInSteps, type RawCalls } from '../data/raw.js';
+import type { Consequence, Facts, Measured } from '../data/schema.js';
+import { labelsOf, Store } from '../data/store.js';
+import { unpack } from '../data/unpack.js';
+import { figuresOf, type SiteFigures } from '../distribution/figures.js';
+import { timesKnown } from '../sites/words.js';
+
+export interface Run {
+  readonly id: string; // of the recording; empty: unknown
+  readonly sites: readonly RunSite[]; // in program order
+}
+
+/** Times in nanoseconds; null: unknown. */
+export interface RunSite {
+  readonly function: string;
+  readonly flavor: string;
+  readonly where: string;
+  readonly source: string;
+  readonly consequence: Consequence;
+  readonly calls: number;
+  readonly total: number | null; // in the host function
+  readonly p95: number | null; // of the calls whose times the view has
+}
+
+/** Resolves to the figures of a recording, without blocking the page. */
+export async function runOf(
+  facts: Facts,
+  measured: Measured,
+  raw: RawCalls | null
+): Promise<Run> {
+  const p95 = await p95BySite(facts, measured, raw);
+  const timed = timesKnown(measured);
+  const sites = facts.sites.map((site, place) => ({
+    function: site.function,
+    flavor: site.flavor,
+    where: site.where,
+    source: site.source,
+    consequence: site.consequence,
+    calls: site.calls,
+    total: timed ? (measured.host_ns[place] ?? null) : null,
+    p95: p95.get(place) ?? null
+  }));
+  return { id: measured.id, sites };
+}
+
+/** Empty if the calls are not saved or cannot be read, which the view says elsewhere. */
+async function p95BySite(
+  facts: Facts,
+  measured: Measured,
+  raw: RawCalls | null
+): Promise<ReadonlyMap<number | null, number>> {
+  const store = new Store(labelsOf(facts, measured));
+  let sites: readonly SiteFigures[] = [];
+  try {
+    const calls = raw ?? (measured.calls && (await unpack(measured.calls)));
+    if (calls) {
+      await appendInSteps(store, calls);
+      sites = (await figuresOf(store)).sites;
+    }
+  } catch {
+    return new Map();
+  }
+  return new Map(sites.map(({ site, p95 }) => [site, p95]));
+}
