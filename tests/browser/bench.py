@@ -55,17 +55,18 @@ SCROLL = """async frames => {
   }
   return 1000 * frames / (performance.now() - start);
 }"""
-# Measures the time from the arrival of the calls until they are drawn.
+# Measures the time from the request for the calls until they are drawn.
 WATCH = """() => {
   window.drawn = new Promise(resolve => {
     const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-    kernel.anyMessage.connect((_, { msg }) => {
-      if (msg.header.msg_type === 'comm_msg' && msg.content.data.type === 'recording') {
-        const arrived = performance.now();
+    kernel.anyMessage.connect((_, { msg, direction }) => {
+      const asks = direction === 'send' && msg.header.msg_type === 'comm_msg';
+      if (asks && msg.content.data.type === 'recording') {
+        const asked = performance.now();
         const look = () => {
           const words = document.querySelector('.jaxcb-timeline-canvas')?.ariaLabel ?? '';
           if (words.includes('of 1,000,000 calls')) {
-            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - arrived)));
+            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - asked)));
           } else {
             requestAnimationFrame(look);
           }

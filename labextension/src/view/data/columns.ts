@@ -4,6 +4,8 @@ import { ROW_BYTES } from './schema.js';
 
 const FIRST_CAPACITY = 1024;
 
+export const THREADS = 0x10000; // distinct thread numbers in the columns
+
 /** Grows by doubling; times in nanoseconds since the recording's first call. */
 export class Calls {
   private rows = 0;

@@ -1,7 +1,9 @@
 /** Exact figures about the durations of all calls, by site. */
 
+import { THREADS } from '../data/columns.js';
 import { AT_ONCE, pause } from '../data/pause.js';
 import type { Store } from '../data/store.js';
+import { lowerBound } from '../data/search-sorted.js';
 import { binOf, edgesOf } from './bins.js';
 
 /** Durations in nanoseconds. */
@@ -72,7 +74,7 @@ async function countsOf(
   store: Store
 ): Promise<{ counts: Count[]; threads: Map<number, number> }> {
   const { calls, labels } = store;
-  const threads = new Map<number, number>();
+  const threads = new Uint32Array(THREADS);
   const counts = Array.from({ length: labels.sites.length + 1 }, (): Count => ({
     calls: 0,
     failed: 0,
@@ -84,7 +86,6 @@ async function countsOf(
   await everyRow(calls.length, row => {
     const count = counts[store.site(row) ?? labels.sites.length]!;
     const duration = calls.duration(row);
-    const thread = calls.thread(row);
     count.calls++;
     count.failed += calls.error(row) === 0 ? 0 : 1;
     count.total += duration;
@@ -93,9 +94,9 @@ async function countsOf(
       count.most = duration;
       count.slowest = row;
     }
-    threads.set(thread, (threads.get(thread) ?? 0) + 1);
+    threads[calls.thread(row)]!++;
   });
-  return { counts, threads };
+  return { counts, threads: new Map([...threads.entries()].filter(([, count]) => count > 0)) };
 }
 
 /** The durations of each site, unsorted. */
@@ -127,11 +128,8 @@ function quantile(sorted: Float64Array, share: number): number {
 }
 
 function binned(sorted: Float64Array, edges: readonly number[]): Uint32Array {
-  const bins = new Uint32Array(edges.length - 1);
-  for (const duration of sorted) {
-    bins[binOf(edges, duration)]!++;
-  }
-  return bins;
+  const places = edges.map(edge => lowerBound(sorted, edge, 0, sorted.length));
+  return Uint32Array.from({ length: edges.length - 1 }, (_, bin) => places[bin + 1]! - places[bin]!);
 }
 
 /** The calls that pass the filter of `store`, by site of `figures` and bin. */

@@ -1,11 +1,12 @@
 /** Groups calls by thread and depth into tracks, in which calls never overlap. */
 
+import { THREADS } from '../../data/columns.js';
+import { lowerBound } from '../../data/search-sorted.js';
 import type { Store } from '../../data/store.js';
 
 const DEEPEST = 5;
 const FIRST_CAPACITY = 64;
 const AT_ONCE = 200_000; // calls that are processed in one frame
-const THREADS = 0x10000; // distinct thread numbers in the columns
 
 /** Calls of one thread at one depth of nesting, in the order in which they started. */
 export class Track {
@@ -216,22 +217,4 @@ function narrowed(track: Track, store: Store): Track {
     }
   }
   return lit;
-}
-
-/** The first place from `low` to before `high` whose value is not less; `high`: none. */
-function lowerBound(
-  sorted: Float64Array | Uint32Array,
-  value: number,
-  low: number,
-  high: number
-): number {
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < value) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
 }
