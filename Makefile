@@ -2,7 +2,8 @@
 # make test       set everything up and run every test
 # make quick      the tests to run between two edits, in about a minute
 # make test-floor the tests of the stack with the oldest supported JAX
-# make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13)
+# make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
+#                 those of the stack also with the flags of what JAX will change
 # make check      ruff, pyright and tsc: before every push
 # make frontend   build the TypeScript front end
 # make bench      the figures of docs/benchmarks.md
@@ -49,7 +50,7 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest check frontend \
+.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest test-upgraded check frontend \
 	chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
@@ -85,7 +86,13 @@ test-floor: $(FLOOR)/.test
 test-latest:
 	if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
 	else python=$$($(PYTHON) tests/release/newest_python.py); fi && \
-	$(MAKE) test VENV=$(LATEST) PYTHON="$$python"
+	$(MAKE) test test-upgraded VENV=$(LATEST) PYTHON="$$python"
+
+# With the replacements of checkpoint, custom_jvp and custom_vjp that JAX 0.12 has behind flags.
+test-upgraded: $(VENV)/.test
+	JAX_REMAT3=1 JAX_CUSTOM_VJP3=1 JAX_CUSTOM_JVP3=1 $(BIN)/python -m pytest $(PARALLEL) \
+		-m "not fuzz and not upstream" tests/stack tests/conformance tests/host_callback \
+		tests/diagnostics tests/programs
 
 check: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .

@@ -41,6 +41,7 @@ from jax._src.interpreters import mlir
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
+from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.
 pytest.register_assert_rewrite("tests.stack.elision._battery", "tests.diagnostics.explain._same")
@@ -89,6 +90,7 @@ def pytest_collection_modifyitems(items):
     # Slow files first: the files left at the end are short, so all pytest workers finish together.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+    upgraded.mark(items)
 
 
 def pytest_collection_finish():

@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 from jupyter_jaxcb import host_callback as hcb
+from tests.upstream.upgraded import UPGRADED
 
 from .conftest import batch
 
@@ -97,14 +98,17 @@ def test_call_in_a_checkpoint_runs_again(seen):
 
 @pytest.mark.parametrize("custom", [jax.custom_jvp, jax.custom_vjp])
 def test_custom_derivative_inside_a_checkpoint_taps_once(seen, custom):
-    """JAX 0.4.30 ran such functions twice; JAX no longer reruns them if they have effects."""
+    """JAX 0.4.30 ran such functions twice; JAX no longer reruns them if they have effects.
+
+    The replacement of `jax.checkpoint` that JAX prepares runs them twice again.
+    """
     double = custom(lambda x: 2 * hcb.id_tap(seen, x))
     if custom is jax.custom_jvp:
         double.defjvp(lambda p, t: (double(*p), 2 * t[0]))
     else:
         double.defvjp(lambda x: (double(x), None), lambda _, ct: (2 * ct,))
     seen.of(jax.grad(jax.checkpoint(lambda x: jnp.sin(double(x)))), 1.0)
-    assert seen.values == [1.0]
+    assert seen.values == [1.0] * (2 if UPGRADED else 1)
 
 
 def test_loop_invariant_tap_stays_in_a_checkpointed_loop(seen):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.upstream.upgraded import UPGRADED
+
 from ._judge import Judge
 from ._program import walk
 from ._run import Ran, Run
@@ -14,6 +16,8 @@ from ._run import Ran, Run
 def against(judge: Judge, jaxs: Ran) -> None:
     skipped = _not_comparable(judge)
     for number, (mine, theirs) in enumerate(zip(judge.ran.runs, jaxs.runs, strict=False)):
+        if UPGRADED and "Effects not supported in `custom_" in str(theirs.error):
+            return  # it refuses its own buffer callbacks, which have effects; ours are allowed
         if (mine.error is None) != (theirs.error is None):
             judge.report("refusal", f"ours {mine.error!r}, JAX's {theirs.error!r}"[:600])
             return

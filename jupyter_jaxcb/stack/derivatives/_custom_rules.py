@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,10 +22,14 @@ def with_jvp(
 ) -> Callable[..., Any]:
     """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``."""
     _check_callable("defjvp", rule)
-    differentiable = jax.custom_jvp(primal, nondiff_argnums=tuple(nondiff_argnums))
     checked = checked_jvp(rule, nondiff_argnums)
-    differentiable.defjvp(checked, symbolic_zeros=symbolic_zeros)
-    return _without_static(differentiable, primal, rule.name, nondiff_argnums)
+
+    def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = jax.custom_jvp(function, nondiff_argnums=tuple(nondiff_argnums))
+        made.defjvp(checked, symbolic_zeros=symbolic_zeros)
+        return made
+
+    return _wrapped(primal, differentiable, rule.name, nondiff_argnums)
 
 
 def with_vjp(
@@ -37,19 +42,27 @@ def with_vjp(
     """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``."""
     _check_callable("defvjp", forward)
     _check_callable("defvjp", backward)
-    differentiable = jax.custom_vjp(primal, nondiff_argnums=tuple(nondiff_argnums))
     checked = checked_vjp(forward, backward, nondiff_argnums)
-    differentiable.defvjp(*checked, symbolic_zeros=symbolic_zeros)
-    return _without_static(differentiable, primal, forward.name, nondiff_argnums)
+
+    def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = jax.custom_vjp(function, nondiff_argnums=tuple(nondiff_argnums))
+        made.defvjp(*checked, symbolic_zeros=symbolic_zeros)
+        return made
+
+    return _wrapped(primal, differentiable, forward.name, nondiff_argnums)
 
 
-def _without_static(
-    differentiable: Callable[..., Any],
+def _wrapped(
     primal: Callable[..., Any],
+    differentiable: Callable[[Callable[..., Any]], Callable[..., Any]],
     name: str,
     nondiff_argnums: Sequence[int],
 ) -> Callable[..., Any]:
-    """Wrap `differentiable` to raise a helpful TypeError for arguments that are not arrays."""
+    """Return `primal` with the rule that `differentiable` adds.
+
+    It raises a helpful TypeError for arguments that are not arrays.
+    """
+    shared = differentiable(primal)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -60,7 +73,27 @@ def _without_static(
                     f"{name} has a derivative rule. Define the rule with nondiff_argnums=({n},); "
                     "it then gets this argument first."
                 )
-        return differentiable(*args, **kwargs)
+        chosen = differentiable(_copy(primal)) if _traces_once() else shared
+        return chosen(*args, **kwargs)
+
+    return call
+
+
+def _traces_once() -> bool:
+    """Return whether JAX traces a function with a rule only once for all its calls.
+
+    The custom_jvp and custom_vjp that will replace the present ones do. All calls would have the
+    call site of the first, so each gets a function of its own.
+    """
+    options = ("jax_custom_jvp3", "jax_custom_vjp3")
+    return any(getattr(jax.config, option, False) for option in options)
+
+
+def _copy(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return function(*args, **kwargs)
 
     return call
 

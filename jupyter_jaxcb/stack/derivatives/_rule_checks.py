@@ -113,7 +113,7 @@ class _Arguments:
             got = (
                 _count(len(returned), "cotangent") if is_tuple else f"{_show(returned)}, no tuple,"
             )
-            raise TypeError(
+            raise (_error_of_structure() if is_tuple else TypeError)(
                 f"cannot differentiate {rule} returned {got} for "
                 f"{_count(len(wanted), 'argument')}. Return a tuple of "
                 f"{_count(len(wanted), 'cotangent')}, with None for arguments without one."
@@ -125,13 +125,18 @@ class _Arguments:
             try:
                 found = tree_map(_fitting, cotangents, argument, is_leaf=lambda x: x is None)
             except ValueError:
-                found, error = False, TypeError
+                found, error = False, _error_of_structure()
             if not all(tree_leaves(found)):
                 raise error(
                     f"cannot differentiate {rule} returned the cotangent {_show(cotangents)} for "
                     f"argument {n}, expected {_show(argument)}. Return a cotangent with the "
                     "structure and shapes of the argument, or None."
                 )
+
+
+def _error_of_structure() -> type[Exception]:
+    """Return the class that JAX raises; with its future `custom_vjp` it is another one."""
+    return ValueError if getattr(jax.config, "jax_custom_vjp3", False) else TypeError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ._paths import Path, Step
 def is_hoisted(seen: Evidence) -> bool:
     """Return whether a call runs outside of a loop that is around it in the source."""
     assert seen.instructions is not None
-    if _is_hoisted_by_jax(seen) or _is_hoisted_with_jit(seen):
+    if not _may_lack_paths(seen) and (_is_hoisted_by_jax(seen) or _is_hoisted_with_jit(seen)):
         return True
     if not seen.may_be_elided:
         return False  # XLA does not move calls with side effects
@@ -94,6 +94,14 @@ def _is_hoisted_by_jax(seen: Evidence) -> bool:
     around = sum(map(_is_loop, seen.around))
     paths = (*seen.kept, *_unreachable(seen))
     return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in paths)
+
+
+def _may_lack_paths(seen: Evidence) -> bool:
+    """Return whether JAX may have removed unused paths, in more loops than the others, unseen.
+
+    It does while it lowers its hijax operations to `eval_jaxpr`.
+    """
+    return any(step.kind == "eval_jaxpr" for path in seen.traced for step in path.steps)
 
 
 def _unreachable(seen: Evidence) -> list[Path]:

@@ -118,6 +118,7 @@ _CALLS_RULES = {
         JaxFunction("jax._src.custom_derivatives", "_flatten_jvp"),
         JaxFunction("jax._src.custom_derivatives", "_flatten_fwd"),
         JaxFunction("jax._src.custom_derivatives", "_flatten_bwd"),
+        JaxFunction("jax._src.hijax", "rule"),  # jax_custom_jvp3, _vjp3; since JAX 0.12
     )
 }
 

@@ -8,6 +8,7 @@ import scipy.special
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._arrays import FIVE_TO_2, like_first
+from tests.upstream.upgraded import UPGRADED
 
 
 def bessel_host(v, z):
@@ -99,6 +100,10 @@ def test_derivatives_of_bessel_equal_scipy(make, bessel_spy, run, v, order, call
 
     host, seen = bessel_spy
     expected = scipy.special.jvp(v, Z, order)
+    if UPGRADED and make is not decorated_bessel:  # JAX traces jv once, which ours does not
+        run(jax.jit(derivative(BESSELS["jax"](host))), Z[1])
+        calls = len(seen)
+        seen.clear()
     f = jax.jit(derivative(make(host)))
     np.testing.assert_allclose(run(f, Z[1]), expected[1], rtol=1e-4, atol=1e-6)
     assert seen == calls * [((), ())]

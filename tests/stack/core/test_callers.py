@@ -3,6 +3,7 @@
 import pytest
 
 from tests.report._several import library, recording_of, rows
+from tests.upstream.upgraded import UPGRADED
 
 
 def test_jitted_helper_that_is_traced_once_is_one_row():
@@ -161,5 +162,6 @@ def test_caller_of_a_derivative_rule_is_jax():
         "jax.grad(jax.grad(g))(np.float32(1)) + jax.jit(jax.value_and_grad(g))(np.float32(1))[0]",
     )
     names = [(site.line, bool(site.callers)) for site in recording.bound]
-    assert {line for line, called in names if not called} == {7}
+    traced_too = {10, 11} if UPGRADED else set()  # the function itself, beside its rule
+    assert {line for line, called in names if not called} == {7} | traced_too
     assert {line for line, called in names if called} <= {10, 11}

@@ -73,7 +73,7 @@ def test_interrupt_anywhere_releases_the_lock_for_other_threads():
         assert gc.isenabled()
         if interrupts.left > 0:
             break
-    assert len(kept) >= 3
+    assert len(kept) >= 2  # on Python 3.13; older versions check more often
 
 
 def test_current_frames_is_only_called_while_the_collector_is_disabled():
