@@ -114,3 +114,28 @@ def test_buffer_effects_are_refused_in_a_differentiated_checkpoint_by_every_vers
         return outcome(checkpointed(buffer_callback(host, STRUCT, has_side_effect=True)), 2.0)
 
     assert run(jaxcb.buffer_callback) == run(buffer_callback) == "refused"
+
+
+SCAN = """
+    import json, jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
+
+    seen = []
+    double = jaxcb.pure(lambda x: 2 * x, result="x")
+    show = jaxcb.io(lambda x: seen.append(float(x)), result=None)
+
+    def step(carry, x):
+        show(carry)
+        return carry + double(x), x
+
+    with jaxcb.record() as r:
+        total, _ = jax.jit(lambda x: jax.lax.scan(step, x, jnp.arange(3.0)))(1.0)
+        jax.effects_barrier()
+    kept = [[o.site.line, o.status.words] for o in r.recording.outcomes]
+    print(json.dumps([float(total), seen, kept, len(r.recording)]))
+"""
+
+
+def test_callbacks_in_a_scan_are_right_with_the_scan_that_jax_prepares(in_process):
+    total, seen, kept, calls = in_process(SCAN, JAX_SCAN3="1").value
+    assert (total, seen, calls) == (7.0, [1.0, 1.0, 3.0], 6)
+    assert sorted(kept) == [[9, "kept"], [10, "kept"]]
