@@ -5,7 +5,8 @@ import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { MIME_TYPE } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
-import { TraceView } from '../view/view.js';
+import type { Target } from '../view/sites/row.js';
+import { TraceView, type Around } from '../view/view.js';
 import { surroundings, type Output } from './around.js';
 
 class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
@@ -15,11 +16,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   constructor() {
     super();
     this.addClass('jaxcb-output');
-    this.view = new TraceView({
-      reveal: target => surroundings()?.reveal(this.output, target),
-      remembers: true,
-      everything: async id => surroundings()?.everything(this.output, id) ?? null
-    });
+    this.view = new TraceView(aroundOf(() => this.output));
     this.node.append(this.view.node);
   }
 
@@ -49,6 +46,20 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     }
     super.dispose();
   }
+}
+
+/** What JupyterLab offers to a view; Voila lacks its plugin, and offers nothing. */
+function aroundOf(output: () => Output): Around {
+  return {
+    get reveal() {
+      const given = surroundings();
+      return given ? (target: Target) => given.reveal(output(), target) : undefined;
+    },
+    get remembers() {
+      return surroundings() !== null;
+    },
+    everything: async id => surroundings()?.everything(output(), id) ?? null
+  };
 }
 
 const extension: IRenderMime.IExtension = {

@@ -20,7 +20,7 @@ export type { RawCalls } from './data/raw.js';
 /** Services of the host application; each may be absent. */
 export interface Around {
   /** Jumps to a line of a cell; absent: no links. */
-  reveal?(target: Target): void;
+  readonly reveal?: ((target: Target) => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
   everything?(id: string): Promise<Everything | null>;
   /** Whether the next run of the cell gets the look of this view, so that runs can be compared. */

@@ -60,12 +60,13 @@ test('the renderer precedes the widget of the same output, and is safe in untrus
 test('the renderer passes its output to services of the plugin, and works without them', async () => {
   const { renderer, view } = rendered();
   const target = { cell: null, line: 1, source: '', elsewhere: false };
-  view.around.reveal!(target);
+  expect([view.around.reveal, view.around.remembers]).toEqual([undefined, false]);
   expect(await view.around.everything!('r')).toBeNull();
   const given = { reveal: vi.fn(), everything: vi.fn(async () => null) };
   surround(given);
   const model = { data: {}, metadata: {} } as unknown as IRenderMime.IMimeModel;
   await renderer.renderModel(model);
+  expect(view.around.remembers).toBe(true);
   view.around.reveal!(target);
   await view.around.everything!('r');
   const output = { node: renderer.node, model };
