@@ -101,7 +101,9 @@ def noticed_by(mutant: Mutant) -> str:
         return ""
     if status is None:
         return f"hangs: {' '.join(mutant.tests)}"
-    failed = re.search(r"^ ?(?:FAILED|ERROR|FAIL) +(?:\|\w+\| )?(tests?/.+?)(?: - .*)?$", output, re.MULTILINE)
+    failed = re.search(
+        r"^ ?(?:FAILED|ERROR|FAIL) +(?:\|\w+\| )?(tests?/.+?)(?: - .*)?$", output, re.MULTILINE
+    )
     if failed:
         return failed[1]
     if status < 0:
