@@ -66,7 +66,7 @@ def collect_numbers(
                 break
     except BaseException as raised:
         error = raised
-    numbers = np.frombuffer(buffer.getbuffer(), dtype)
+    numbers = np.frombuffer(buffer.getvalue(), dtype)  # not copied
     if first:
         others, error = collect_results(
             snapshot, count - len(numbers), itertools.chain(first, calls)

@@ -136,4 +136,4 @@ class CollectedResults:
                     write(check(returned)[0])
         finally:
             self.done = buffer.tell() // dtype.itemsize
-        return np.frombuffer(buffer.getbuffer(), dtype)
+        return np.frombuffer(buffer.getvalue(), dtype)  # not copied

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Aval, LoweredSite, Site, VmapLevel
-from jupyter_jaxcb.stack.dispatch._elements import ElementSchedule
+from jupyter_jaxcb.stack.dispatch._elements import CollectedResults, ElementSchedule
+from jupyter_jaxcb_worker._results import collect_numbers
 
 SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
 
@@ -149,3 +150,15 @@ def test_each_of_several_results_is_stacked():
     result = jax.jit(f)(xs)
     np.testing.assert_array_equal(result["sum"], xs.sum(1))
     np.testing.assert_array_equal(result["twice"], 2 * xs)
+
+
+def test_stacked_numbers_share_no_memory_with_an_open_stream():
+    """Python 3.13 reports an error for each stream in garbage whose memory is still in use."""
+    dtype = np.dtype(np.float32)
+    collected = CollectedResults(3, lambda x: (x,), [()], [dtype])
+    stacked = collected.stack(iter(np.arange(3, dtype=dtype)))[0]
+    received, error = collect_numbers(dtype, 3, iter(np.arange(3, dtype=dtype)))
+    assert error is None
+    for numbers in (stacked, received):
+        assert numbers.tolist() == [0, 1, 2]
+        assert isinstance(numbers.base, bytes)

@@ -127,8 +127,6 @@ def lowered(elements):
     return r.recording.lowered[0]
 
 
-# Ctrl-C may come while an element is pickled, which closes the pickle's buffer in use.
-@pytest.mark.filterwarnings("ignore:Exception ignored in.*BytesIO")
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 def test_interrupt_ends_the_wait_and_cancels_pending_elements(elements, calls, executor):
     count, begun = calls.counter(), calls.folder
