@@ -3,7 +3,7 @@
 # make quick      the tests to run between two edits, in about a minute
 # make test-floor the tests of the stack with the oldest supported JAX
 # make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
-#                 those of the stack also with the flags of what JAX will change
+#                 those of the stack also with JAX's flags for what it will change
 # make check      ruff, pyright and tsc: before every push
 # make frontend   build the TypeScript front end
 # make bench      the figures of docs/benchmarks.md
@@ -50,8 +50,8 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest test-upgraded check frontend \
-	chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
+.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest test-upgraded \
+	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
