@@ -121,6 +121,14 @@ def load(page, url):
     page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
 
 
+# Not awaited: Chromium may collect the promise of the command as garbage. Not for the current
+# notebook: the command would still wait for the server when the notebook is closed, and reopen it.
+OPEN = """path => {
+  const { commands, shell } = window.jupyterapp;
+  if (shell.currentWidget?.context?.path !== path) {
+    commands.execute('docmanager:open', { path });
+  }
+}"""
 # Waits until the kernel is ready, because one that is still starting would survive.
 END = """async () => {
   const { sessionContext } = window.jupyterapp.shell.currentWidget;
@@ -148,11 +156,7 @@ class Notebook:
 
     def open(self):
         if self.path is None:
-            # Not awaited: Chromium may collect the promise of the command as garbage.
-            self.page.evaluate(
-                "path => { window.jupyterapp.commands.execute('docmanager:open', { path }); }",
-                self.name,
-            )
+            self.page.evaluate(OPEN, self.name)
             self.page.wait_for_function(
                 "path => window.jupyterapp.shell.currentWidget?.context?.path === path",
                 arg=self.name,

@@ -57,7 +57,7 @@ MANY_SITES = """async ([type, facts]) => {
   const widget = rendermime.createRenderer(type);
   const data = { [type]: { ...facts, sites: Array(100_000).fill(facts.sites[0]) } };
   await widget.renderModel(rendermime.createModel({ data }));
-  document.querySelector('.jp-OutputArea').append(widget.node);
+  window.jupyterapp.shell.currentWidget.content.activeCell.outputArea.node.append(widget.node);
 }"""
 
 

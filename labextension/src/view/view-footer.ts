@@ -6,7 +6,7 @@ import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
-import type { ReadFacts } from './data/parse.js';
+import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
 import { callWords, counted, say, timeWords } from './data/words.js';
 

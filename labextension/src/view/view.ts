@@ -1,8 +1,8 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
 import { h } from './dom.js';
-import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse.js';
-import type { ReadFacts } from './data/parse.js';
+import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse/parse.js';
+import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
 import type { Measured } from './data/schema.js';
 import { Comparison } from './compare/comparison.js';

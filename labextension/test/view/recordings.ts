@@ -1,7 +1,7 @@
 /** Small recordings for the tests, as parsed from JSON. */
 
 import type { Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
-import { NOT_MEASURED } from '../../src/view/data/parse.js';
+import { NOT_MEASURED } from '../../src/view/data/parse/parse.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
 

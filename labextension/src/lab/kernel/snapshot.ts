@@ -1,7 +1,7 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
-import { BadRecording } from '../../view/data/parse-fields.js';
-import { readVariant } from '../../view/data/parse-site.js';
+import { BadRecording } from '../../view/data/parse/fields.js';
+import { readVariant } from '../../view/data/parse/site.js';
 import { CONSEQUENCES, type Consequence, type Variant } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 

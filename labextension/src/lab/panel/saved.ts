@@ -8,7 +8,7 @@ import {
   parseFacts,
   parseMeasured,
   type ReadFacts
-} from '../../view/data/parse.js';
+} from '../../view/data/parse/parse.js';
 import { MIME_TYPE, type Measured, type Site } from '../../view/data/schema.js';
 import { counted, variantShapes } from '../../view/data/words.js';
 import { inAnotherCell } from '../../view/sites/row.js';

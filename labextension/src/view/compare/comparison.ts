@@ -38,7 +38,7 @@ export class Comparison {
 
   private async pin(): Promise<void> {
     this.chosen = await this.current();
-    this.draw();
+    await this.refresh();
     this.node.querySelector('button')?.focus();
   }
 
@@ -67,6 +67,7 @@ export class Comparison {
 
   private draw(): void {
     const { pinned, own } = this;
+    const hadFocus = this.node.contains(document.activeElement);
     this.button.hidden = pinned !== null;
     this.node.hidden = pinned === null || own === null;
     this.words.replaceChildren();
@@ -88,6 +89,9 @@ export class Comparison {
           link('Unpin', () => this.unpin())
         )
       );
+    }
+    if (hadFocus) {
+      this.node.querySelector('button')?.focus();
     }
   }
 }

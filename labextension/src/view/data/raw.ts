@@ -1,6 +1,6 @@
 /** Adds calls in the raw layout to a store. */
 
-import { BadRecording } from './parse-fields.js';
+import { BadRecording } from './parse/fields.js';
 import type { Store } from './store.js';
 import { AT_ONCE, pause } from './pause.js';
 import type { RawCalls } from './unpack.js';

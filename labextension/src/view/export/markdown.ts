@@ -2,7 +2,7 @@
 
 import { summaryLine } from '../sites/summary.js';
 import { errorWords, siteCalls, timesKnown } from '../sites/words.js';
-import { cut } from '../data/parse-fields.js';
+import { cut } from '../data/parse/fields.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
 import { levelWords, statusWords, timeWords, variantShapes } from '../data/words.js';
 

@@ -4,7 +4,7 @@ import { coloursOf } from '../colours.js';
 import { h } from '../dom.js';
 import { Bar } from './bar.js';
 import { Rows, setText } from './rows.js';
-import { parseProgress } from '../data/parse.js';
+import { parseProgress } from '../data/parse/parse.js';
 import {
   Announcer,
   progressSiteWords,

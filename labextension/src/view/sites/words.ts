@@ -1,6 +1,6 @@
 /** Texts for the list of sites. */
 
-import { cut } from '../data/parse-fields.js';
+import { cut } from '../data/parse/fields.js';
 import phrases from '../data/phrases.json';
 import type { Measured, SampleValues, Site, Variant } from '../data/schema.js';
 import { byteWords, callWords, counted, say, someOf } from '../data/words.js';

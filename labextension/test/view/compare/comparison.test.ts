@@ -101,6 +101,18 @@ test('"Pin this run instead" makes it the run to compare with', async () => {
   expect(comparison.words.textContent).toBe('');
 });
 
+test('a run that is pinned while the view gets all its calls stays visible, with the focus', async () => {
+  await show(FIRST, null);
+  comparison.button.click();
+  comparison.show(() => Promise.resolve({ ...FIRST }));
+  await settled();
+  expect(comparison.node.hidden).toBe(false);
+  expect(document.activeElement!.textContent).toBe('Unpin');
+  comparison.show(() => Promise.resolve({ ...FIRST }));
+  await settled();
+  expect(document.activeElement!.textContent).toBe('Unpin');
+});
+
 test('figures that come after another run was shown are dropped', async () => {
   let late: (run: Run) => void = () => undefined;
   comparison.pinned = FIRST;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { parseProgress } from '../../../src/view/data/parse.js';
-import { changed, someProgress } from '../recordings.js';
+import { parseProgress } from '../../../../src/view/data/parse/parse.js';
+import { changed, someProgress } from '../../recordings.js';
 
 const PROGRESS = someProgress({
   running: [{ function: 'f', where: 'line 3', element: -1, thread: 'MainThread', elapsed_ns: 1 }],

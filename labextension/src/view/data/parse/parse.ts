@@ -1,12 +1,12 @@
 /** Reads untrusted data as a recording, with bounded work. */
 
-import { BadRecording, checkSize, Fields, flag, list, listOf, oneOf, text, tuple, whole } from './parse-fields.js';
-import { readSite, SENTENCE } from './parse-site.js';
-import { SCHEMA, TONES, type Facts, type Part } from './schema.js';
+import { BadRecording, checkSize, Fields, flag, list, listOf, oneOf, text, tuple, whole } from './fields.js';
+import { readSite, SENTENCE } from './site.js';
+import { SCHEMA, TONES, type Facts, type Part } from '../schema.js';
 
-export { BadRecording } from './parse-fields.js';
-export { NOT_MEASURED, parseMeasured } from './parse-measured.js';
-export { parseProgress } from './parse-progress.js';
+export { BadRecording } from './fields.js';
+export { NOT_MEASURED, parseMeasured } from './measured.js';
+export { parseProgress } from './progress.js';
 
 const MOST_SITES = 2_000;
 const MOST_PARTS = 20;

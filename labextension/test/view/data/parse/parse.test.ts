@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { BadRecording, parseFacts } from '../../../src/view/data/parse.js';
-import { aSite, aVariant, changed, someFacts } from '../recordings.js';
+import { BadRecording, parseFacts } from '../../../../src/view/data/parse/parse.js';
+import { aSite, aVariant, changed, someFacts } from '../../recordings.js';
 
 const FACTS = someFacts([
   aSite({

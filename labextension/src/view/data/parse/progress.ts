@@ -1,8 +1,8 @@
 /** Reads the progress messages of a running cell. */
 
-import { amount, Fields, listOf, orNull, text, whole } from './parse-fields.js';
-import { NAME } from './parse-site.js';
-import type { Progress, ProgressSite, RunningCall } from './schema.js';
+import { amount, Fields, listOf, orNull, text, whole } from './fields.js';
+import { NAME } from './site.js';
+import type { Progress, ProgressSite, RunningCall } from '../schema.js';
 
 const MOST_SITES = 2_000;
 const MOST_RUNNING = 100;

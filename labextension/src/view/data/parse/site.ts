@@ -12,9 +12,17 @@ import {
   text,
   tuple,
   whole
-} from './parse-fields.js';
-import { CONSEQUENCES, OUT_OF_RANGE, STATUSES, type Aval, type Level, type SampleValues, type Variant } from './schema.js';
-import { type Site } from './schema.js';
+} from './fields.js';
+import {
+  CONSEQUENCES,
+  OUT_OF_RANGE,
+  STATUSES,
+  type Aval,
+  type Level,
+  type SampleValues,
+  type Site,
+  type Variant
+} from '../schema.js';
 
 export const NAME = 200;
 export const SENTENCE = 1_000;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import { NOT_MEASURED, parseMeasured } from '../../../src/view/data/parse.js';
-import type { Measured } from '../../../src/view/data/schema.js';
-import { aSite, changed, someFacts } from '../recordings.js';
+import { NOT_MEASURED, parseMeasured } from '../../../../src/view/data/parse/parse.js';
+import type { Measured } from '../../../../src/view/data/schema.js';
+import { aSite, changed, someFacts } from '../../recordings.js';
 
 const FACTS = someFacts();
 const TWO = someFacts([aSite(), aSite()]);

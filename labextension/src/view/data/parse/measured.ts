@@ -10,15 +10,15 @@ import {
   orNull,
   text,
   whole
-} from './parse-fields.js';
-import { LONG, NAME, SENTENCE } from './parse-site.js';
+} from './fields.js';
+import { LONG, NAME, SENTENCE } from './site.js';
 import {
   OUT_OF_RANGE,
   type Compilation,
   type Facts,
   type Measured,
   type SavedCalls
-} from './schema.js';
+} from '../schema.js';
 
 const MOST_COMPILATIONS = 1_000;
 const MOST_LINES = 100;
