@@ -16,7 +16,10 @@ WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 # layer: (our layers, third parties) it may import
 MAY_IMPORT = {
     "recording": (set(), {"numpy", "pandas"}),
-    "stack": ({"recording"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
+    "stack": (
+        {"recording"},
+        {"jax", "numpy", "ml_dtypes", "numba", "llvmlite", "jupyter_jaxcb_worker"},
+    ),
     "diagnostics": ({"recording", "stack"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),
@@ -41,12 +44,15 @@ FOLDERS = {
         "derivatives": "core results",
         "dispatch": "jax_compat core results errors",
         "executors": "core results errors dispatch",
-        "lowering": "jax_compat core errors elision lint dispatch",
-        "flavors": "jax_compat core results errors elision dispatch executors lowering",
+        "compiled": "core results dispatch",
+        "lowering": "jax_compat core errors elision lint dispatch compiled",
+        "flavors": "jax_compat core results errors elision dispatch executors compiled lowering",
         "flavors/taps": (
             "jax_compat core results errors elision dispatch executors lowering flavors"
         ),
-        "register": "core results derivatives lint dispatch executors flavors flavors/taps",
+        "register": (
+            "core results derivatives lint dispatch executors compiled flavors flavors/taps"
+        ),
     },
     "recording": {
         "recorder": "",

@@ -54,3 +54,4 @@ from .recorder import WorkerRows as WorkerRows
 from .recorder import YieldPoints as YieldPoints
 from .recorder import activate as activate
 from .recorder import active as active
+from .recorder import add_native_log as add_native_log

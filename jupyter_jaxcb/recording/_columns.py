@@ -60,10 +60,17 @@ class CallLog:
         else:
             self._overflowed(NotKept(lowered, error, 1, 1, end - start))
 
+    def room(self) -> int:
+        """Return how many more rows will be kept."""
+        return max(self._limit - len(self._rows), 0) // ROW.itemsize
+
+    def count(self, calls: NotKept) -> None:
+        """Count host calls of which no row is kept."""
+        self._overflowed(calls)
+
     def append_block(self, rows: np.ndarray) -> None:
         """Log all host calls of one site in one crossing (an array of `ROW`) at once."""
-        room = (self._limit - len(self._rows)) // ROW.itemsize
-        kept = rows[: max(room, 0)]
+        kept = rows[: self.room()]
         if len(kept) < len(rows):
             self._overflowed(*_counted(rows[len(kept) :], not len(kept)))
         self._rows.extend(kept.tobytes())

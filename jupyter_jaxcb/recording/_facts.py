@@ -294,6 +294,7 @@ class NoteKind(enum.StrEnum):
     USES_JAX = "uses_jax"  # the host function uses JAX
     USES_JAX_AND_CAN_BLOCK = "uses_jax_and_can_block"  # the host function uses JAX, may deadlock
     PARTLY_OBSERVED = "partly_observed"  # calls outside the observation are missing
+    COMPILED = "compiled"  # numba compiled the host function
 
 
 class JaxUse(NamedTuple):

@@ -1,10 +1,12 @@
 """The callback stack: primitives, rules, lowering and host dispatch.
 
 Its packages, from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
-`derivatives`, `dispatch`; `executors`, `lowering`; `flavors`; `register`. While JAX traces and
-lowers, a call passes through `flavors` and `lowering`; while the program runs, through `dispatch`.
+`derivatives`, `dispatch`; `executors`, `compiled`; `lowering`; `flavors`; `register`. While JAX
+traces and lowers, a call passes through `flavors` and `lowering`; while the program runs, through
+`dispatch`, or through machine code that `compiled` makes.
 """
 
+from .compiled import COMPILERS as COMPILERS
 from .core import ARRAYS as ARRAYS
 from .core import HostFunction as HostFunction
 from .core import Run as Run

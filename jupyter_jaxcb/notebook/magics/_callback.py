@@ -92,6 +92,7 @@ class JaxMagics(SessionMagics):
     @argument("--chunksize", help="number of batch elements sent to the executor together")
     @argument("--timeout", help="seconds that one call may take in the executor")
     @argument("--retries", help="how often to retry a call that failed in the executor")
+    @argument("--compile", help="pure, io, buffer: numba, to compile the functions")
     @output_can_be_silenced
     @no_var_expand
     @cell_magic

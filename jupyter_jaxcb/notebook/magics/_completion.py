@@ -7,7 +7,7 @@ from typing import Any
 from IPython.core.error import TryNext
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import ARRAYS, EXECUTORS, VMAP_METHODS
+from ...stack import ARRAYS, COMPILERS, EXECUTORS, VMAP_METHODS
 from ._call_argument import OPTIONS as EXPLAIN_OPTIONS
 from ._callback import JaxMagics
 from ._options import FLAVORS, option_names
@@ -26,6 +26,8 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
         return list(VMAP_METHODS)
     if before[-1] == "--arrays":
         return list(ARRAYS)
+    if before[-1] == "--compile":
+        return list(COMPILERS)
     if before[-1] == "--executor":
         return list(EXECUTORS)
     return [option for option in option_names(JaxMagics.jax_callback) if option not in before]

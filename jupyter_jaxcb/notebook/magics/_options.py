@@ -125,7 +125,7 @@ def decorator_of(
         )
     try:
         decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ImportError) as error:
         raise UsageError(as_magic_options(str(error), known)) from None
     return by_magic(decorator), given.get("result")
 

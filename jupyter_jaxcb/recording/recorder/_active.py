@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._recorder import Recorder
+from ._recorder import NativeLog, Recorder, native_logs
 
 _active: Recorder | None = None
 
@@ -19,5 +19,13 @@ def active() -> Recorder | None:
 def activate(recorder: Recorder | None) -> Recorder | None:
     """Put `recorder` into the slot and return the previous one."""
     global _active
+    for log in native_logs:
+        log.switch(recorder)
     previous, _active = _active, recorder
     return previous
+
+
+def add_native_log(log: NativeLog) -> None:
+    """Let recorders read a log that code without Python writes."""
+    native_logs.append(log)
+    log.switch(_active)

@@ -6,18 +6,32 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .._columns import ROW, CallLog, counted_since, renumbered
-from .._facts import Compilation, LoweredSite, Outcome, Program, Running, Site
+from .._facts import Compilation, LoweredSite, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
 from ._sample_values import Values
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
+
+
+class NativeLog(Protocol):
+    """A log of host calls that code without Python writes."""
+
+    def switch(self, recorder: Recorder | None) -> None:
+        """Give what is logged to the recorder before, and log for `recorder` from now on."""
+
+    def collect(self, recorder: Recorder) -> None:
+        """Give what is logged to `recorder`, if it is the one that is logged for."""
+
+
+native_logs: list[NativeLog] = []
+COMPILED_THREAD = "compiled code"  # which does not know the thread that it runs on
 
 
 class Recorder:
@@ -183,8 +197,43 @@ class Recorder:
         if blocks:
             self._log.append_block(np.concatenate(blocks))
 
+    def called_compiled(
+        self, lowered: LoweredSite, versions: np.ndarray, starts: np.ndarray, ends: np.ndarray
+    ) -> None:
+        """Record crossings that compiled code made for one site.
+
+        It measures whole crossings, so each batch element gets an equal share of the time.
+
+        Args:
+            lowered: the site.
+            versions: the version of the host function's body in each crossing.
+            starts: when each crossing began.
+            ends: when each crossing ended.
+        """
+        count = lowered.elements or 1
+        kept = min(self._log.room() // count, len(starts))
+        share = (ends[:kept] - starts[:kept]) / count
+        edges = starts[:kept, None] + (share[:, None] * np.arange(count + 1)).astype(np.int64)
+        rows = np.zeros((kept, count), ROW)
+        rows["start_ns"], rows["end_ns"] = edges[:, :-1], edges[:, 1:]
+        rows["lowered"] = self._number(lowered)
+        crossings = list(itertools.islice(self._crossings, kept))
+        rows["crossing"] = np.array(crossings, np.uint32)[:, None]
+        rows["element"] = -1 if lowered.elements is None else np.arange(count)
+        rows["thread"] = self._compiled_thread()
+        rows["version"] = versions[:kept, None]
+        self._log.append_block(rows.reshape(-1))
+        if kept < len(starts):
+            self.lost_compiled(lowered, len(starts) - kept, int((ends - starts)[kept:].sum()))
+
+    def lost_compiled(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
+        """Count crossings that compiled code made for one site when the log was full."""
+        calls = crossings * (lowered.elements or 1)
+        self._log.count(NotKept(self._number(lowered), 0, calls, crossings, host_ns))
+
     def mark(self) -> Mark:
         """Return a mark of the current moment, to `freeze` later only what comes after it."""
+        self._collect()
         with self._lock:
             bound, runs, unobserved = dict(self._bound), dict(self._runs), dict(self._unobserved)
         self.values.begin()
@@ -196,6 +245,7 @@ class Recorder:
 
     def snapshot(self, since: Mark, calls: int) -> Snapshot:
         """Return what was collected since `since`, leaving out its first `calls` host calls."""
+        self._collect()
         with self._lock:
             known, threads = list(self._known), list(self._thread_names)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
@@ -210,6 +260,7 @@ class Recorder:
 
     def touched(self, since: Mark) -> bool:
         """Whether programs with sites were lowered or run, or host calls made, since `since`."""
+        self._collect()
         with self._lock:
             ran = any(count != since.runs.get(p, 0) for p, count in self._runs.items())
         called = len(self._log) > since.calls or self._log.not_kept() != since.not_kept
@@ -233,6 +284,7 @@ class Recorder:
             ahead: see `Recording.ahead`.
             running: the fields of each `Recording.running`, with the site as the first.
         """
+        self._collect()
         since = since or BEGINNING
         calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
         with self._lock:
@@ -289,6 +341,17 @@ class Recorder:
                 number = self._enlist(threading.current_thread().name)
                 self._current_thread.number = number
         return number
+
+    def _collect(self) -> None:
+        for log in native_logs:
+            log.collect(self)
+
+    def _compiled_thread(self) -> int:
+        """Return the number of the entry that stands for the threads of compiled code."""
+        with self._lock:
+            if COMPILED_THREAD not in self._thread_names:
+                self._enlist(COMPILED_THREAD)
+            return self._thread_names.index(COMPILED_THREAD)
 
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)

@@ -178,6 +178,10 @@ NOTES: Mapping[NoteKind, str] = {
         "the host function uses JAX ({use}) and may deadlock when several calls are in flight"
     ),
     NoteKind.PARTLY_OBSERVED: "calls made while JAX's callbacks were not observed are not counted",
+    NoteKind.COMPILED: (
+        "compiled by numba: only whole crossings are timed; values, NaN and threads are not "
+        "recorded"
+    ),
 }
 
 

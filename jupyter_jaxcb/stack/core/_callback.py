@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -24,8 +25,8 @@ class HostFunction:
     """
 
     __slots__ = (
-        "__weakref__", "calls", "current", "definition", "late_bound", "made_by", "name",
-        "replaced", "version",
+        "__weakref__", "calls", "current", "definition", "followers", "late_bound", "made_by",
+        "name", "replaced", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -37,12 +38,15 @@ class HostFunction:
         self.calls = 0  # host calls started; approximate if several threads call at once
         self.replaced = False  # another function took its name, and this one calls the old body
         self.definition: Any = None  # the `_late_binding.Definition` that made it
+        self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # told of each new body
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Replace the body in every program that calls this function."""
         if function is not self.current:
             self.current = function
             self.version += 1
+            for follower in list(self.followers):
+                follower.rebound()
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -63,7 +67,7 @@ class HostFunction:
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Leave out `definition` when pickled: no cell runs again in a worker process."""
-        names = (name for name in self.__slots__ if name != "__weakref__")
+        names = (name for name in self.__slots__ if name not in ("__weakref__", "followers"))
         return None, {name: getattr(self, name) for name in names} | {"definition": None}
 
     def __repr__(self) -> str:
@@ -169,6 +173,7 @@ class HostCallback:
     any_structure: bool = False  # whether another structure is a warning if the leaves fit
     spread: ExecutorOptions | None = None  # runs on workers; None: on XLA's own thread
     leading: int = 0  # parameters of the host function before the arguments of a call
+    compile: str | None = None  # the compiler of the host function; None: it runs in Python
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

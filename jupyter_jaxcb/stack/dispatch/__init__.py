@@ -21,6 +21,7 @@ from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import reporting_interrupts as reporting_interrupts
 from ._elements import CollectedResults as CollectedResults
 from ._elements import ElementSchedule as ElementSchedule
+from ._entry import starts_unchecked as starts_unchecked
 from ._failure import report_failure as report_failure
 from ._finite import record_values as record_values
 from ._frames import READERS as READERS

@@ -15,7 +15,7 @@ from ...recording import LoweredSite, active
 from ..core import HostCallback, Options, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
-from ._arguments import takes_flat_operands, to_arguments
+from ._arguments import Adapt, takes_flat_operands, to_arguments
 from ._borrowed_memory import borrow, reclaim, rescue, still_held
 from ._canary import run_checked
 from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
@@ -37,6 +37,7 @@ class BufferOptions(Options):
         aliases: (operand, result) pairs that share memory: the output starts out as the input.
         with_context: pass XLA's execution context as the first argument, as JAX does.
         replayed: on GPUs, run once and replay what it enqueued (``command_buffer_compatible``).
+        compile: what compiles the host function; None to call it in Python.
     """
 
     vmap_method: str | None = "sequential"
@@ -45,6 +46,7 @@ class BufferOptions(Options):
     aliases: tuple[tuple[int, int], ...] = ()
     with_context: bool = False
     replayed: bool = False
+    compile: str | None = None
 
 
 def build_buffer_crossing(
@@ -90,9 +92,10 @@ def build_eager_crossing(
     result_dtypes: Sequence[np.dtype],
     *,
     options: BufferOptions,
+    entry: Adapt | None = None,
 ) -> Crossing:
     """As `_crossing.build_crossing`, but outside a program: nothing is borrowed."""
-    cross = _crossing(callback, lowered, options, on_device=False)
+    cross = _crossing(callback, lowered, options, on_device=False, entry=entry)
     shapes = [aval.shape for aval in lowered.results]
 
     def eager(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -130,10 +133,16 @@ _NO_CONTEXT = _NoContext()
 
 
 def _crossing(
-    callback: HostCallback, lowered: LoweredSite, options: BufferOptions, on_device: bool
+    callback: HostCallback,
+    lowered: LoweredSite,
+    options: BufferOptions,
+    on_device: bool,
+    entry: Adapt | None = None,
 ) -> Callable[[Any, Sequence[Any], Sequence[Any]], Any]:
     """Build a crossing over context, operands and outputs that records calls and errors."""
     call = _calling(callback, len(lowered.operands), options)
+    if entry is not None:
+        call = _entering(entry, call)
     host = callback.host
     _, results = lowered.host_avals()
     if lowered.elements is None:
@@ -168,6 +177,11 @@ def _crossing(
         looped_calls(host, lowered, adapt, schedule, written)(*shown)
 
     return looped
+
+
+def _entering(entry: Adapt, call: Call) -> Call:
+    """Return `call` with what `entry` returns instead of the host function."""
+    return lambda function, context, operands, outs: call(entry(function), context, operands, outs)
 
 
 def _sharing(call: Call, aliases: Sequence[tuple[int, int]]) -> Call:

@@ -64,8 +64,12 @@ def parts_of_crossing(
     lowered: LoweredSite,
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
+    entry: Adapt | None = None,
 ) -> Parts:
-    """Build the parts of a crossing, which do not depend on where the host calls run."""
+    """Build the parts of a crossing, which do not depend on where the host calls run.
+
+    `entry` returns what is called instead of the host function.
+    """
     operands, results = lowered.host_avals()
     shapes = [aval.shape for aval in results]
     declared = callback.host.name, callback.out_tree, shapes, result_dtypes
@@ -83,6 +87,8 @@ def parts_of_crossing(
         adapt = _taking_jax_arrays(adapt, operand_dtypes)
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
+    if entry is not None:
+        adapt = _entering(entry, adapt)
     return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
 
 
@@ -91,6 +97,7 @@ def build_crossing(
     lowered: LoweredSite,
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
+    entry: Adapt | None = None,
 ) -> Crossing:
     """Build the function XLA calls: NumPy arrays in, a tuple of NumPy arrays out.
 
@@ -99,9 +106,10 @@ def build_crossing(
         lowered: the lowered site under which host calls are recorded.
         operand_dtypes: the operand dtypes, as in JAX's avals.
         result_dtypes: the result dtypes, as NumPy dtypes.
+        entry: returns what is called instead of the host function.
     """
     adapt, check, shapes, dtypes = parts_of_crossing(
-        callback, lowered, operand_dtypes, result_dtypes
+        callback, lowered, operand_dtypes, result_dtypes, entry
     )
     if lowered.elements is None:
         finite = finite_checker(shapes, dtypes)
@@ -305,3 +313,7 @@ def _stamped(
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any]) -> Adapt:
     taking = taking_jax_arrays(dtypes)
     return lambda function: taking(adapt(function))
+
+
+def _entering(entry: Adapt, adapt: Adapt) -> Adapt:
+    return lambda function: adapt(entry(function))

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from ._protobuf import Span, fields, numbers
 
-_HOST_CALL = re.compile(rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?")
-_INDEX = re.compile(rb"\{index = (\d+) : ui64\}")
+_HOST_CALL = re.compile(
+    rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?|jaxcb_compiled_call"
+)
+_INDEX = re.compile(rb"[{ ]index = (\d+) : ui64\}")
 # The op_name of a host call ends with the name of its primitive.
 _PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
 # A loop in the op_name of an instruction inside it.
@@ -26,7 +28,7 @@ _INSTRUCTIONS, _ID = 2, 5  # of HloComputationProto
 _OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 2, 7, 28, 38, 43  # of HloInstructionProto
 _OP_NAME = 2  # of OpMetadata
 # Found in the bytes of every relevant instruction: the keys of `_CALLED`, or part of a target.
-_MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_")
+_MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_|jaxcb_compiled_call")
 MAX_CALL_PATHS = 10_000  # to one computation; with more, the program counts as unreadable
 
 

@@ -43,6 +43,7 @@ def bind_host_call(
     any_structure: bool = False,
     spread: ExecutorOptions | None = None,
     leading: int = 0,
+    compiler: str | None = None,
     **params: Any,
 ) -> Any:
     """Bind `primitive` to the flat arrays of one call.
@@ -61,6 +62,7 @@ def bind_host_call(
         any_structure: whether a result of another structure, whose leaves fit, is only a warning.
         spread: how to spread the batch elements over an executor; None for no executor.
         leading: the number of parameters of the host function before the arguments of a call.
+        compiler: what compiles the host function; None to call it in Python.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -81,6 +83,7 @@ def bind_host_call(
         primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
         static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
         exact=exact, any_structure=any_structure, spread=spread, leading=leading,
+        compile=compiler,
     )  # fmt: skip
     return tree_unflatten(out_tree, results)
 

@@ -11,6 +11,7 @@ from jax.tree_util import tree_leaves
 
 from ...recording import VmapLevel
 from .. import jax_compat
+from ..compiled import compiled_entry
 from ..core import (
     HostCallback,
     HostFunction,
@@ -18,7 +19,7 @@ from ..core import (
     without_leading,
 )
 from ..dispatch import BufferOptions, build_eager_crossing
-from ..lowering import HOST_MEMORY, lower_buffer_call
+from ..lowering import HOST_MEMORY, lower_buffer_call, lower_compiled_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._buffer_checks import check_aliases, check_borrowable
@@ -53,7 +54,8 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
-    build = functools.partial(build_eager_crossing, options=options)
+    entry = compiled_entry if options.compile else None
+    build = functools.partial(build_eager_crossing, options=options, entry=entry)
     return eager(
         buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params
     )
@@ -94,6 +96,11 @@ def _lower(
             **params,
         )
         return jax_compat.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
+    if options.compile is not None:
+        return lower_compiled_call(
+            ctx, *operands, callback=callback, levels=levels, writes=True,
+            has_side_effect=options.has_side_effect,
+        )  # fmt: skip
     return lower_buffer_call(ctx, *operands, callback=callback, levels=levels, options=options)
 
 
@@ -134,8 +141,9 @@ def bind_buffer(
     check_borrowable(host.name, [*operands, *out[0]])
     check_aliases(options.aliases, operands, out[0])
     return bind_host_call(
-        buffer_callback_p, "buffer", host, out, args, kwargs, leading=leading, options=options
-    )
+        buffer_callback_p, "buffer", host, out, args, kwargs,
+        leading=leading, compiler=options.compile, options=options,
+    )  # fmt: skip
 
 
 def buffer_callback(

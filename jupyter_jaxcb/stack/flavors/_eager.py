@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ...recording import VmapLevel, active
 from .. import elision, jax_compat
+from ..compiled import compiled_entry
 from ..core import EAGER, ArrayNames, HostCallback, aligned, to_aval
 from ..dispatch import Build, build_crossing
 from ..errors import HostCallError, host_error
@@ -87,6 +89,13 @@ def eager(
 
 
 EAGER.add(eager.__code__)
+
+
+def eager_build(callback: HostCallback, build: Build) -> Build:
+    """Return `build`, or for a compiled callback, what calls its compiled function from Python."""
+    if callback.compile is None:
+        return build
+    return functools.partial(build_crossing, entry=compiled_entry)
 
 
 def without_call(

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 from .. import jax_compat
 from ..core import HostCallback, HostFunction, debug_equivalent, option
 from ..executors import build_crossing, spread_of
-from ..lowering import lower_host_call
+from ..lowering import lower_compiled_call, lower_host_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, eager_build, raise_runtime_error
 from ._options import IoOptions
 from ._vmap import batch_host_call
 
@@ -49,7 +49,7 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
         ordered=ordered,
         effect=effect,
         fail=raise_runtime_error,
-        build=build_crossing,
+        build=eager_build(params["callback"], build_crossing),
         **params,
     )
 
@@ -102,13 +102,18 @@ def _lower(
     sharding: Any,
     **params: Any,
 ) -> Any:
+    effect = jax_compat.jax_effect("io", True) if ordered else None
+    if callback.compile is not None:
+        return lower_compiled_call(
+            ctx, *operands, callback=callback, levels=levels, has_side_effect=True, ordered=effect
+        )
     return lower_host_call(
         ctx,
         *operands,
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=jax_compat.jax_effect("io", True) if ordered else None,
+        ordered=effect,
         sharding=sharding,
         build=build_crossing,
     )
@@ -145,6 +150,7 @@ def bind_io(
         cast=options.cast,
         any_structure=any_structure,
         spread=options.spread,
+        compiler=options.compile,
         ordered=options.ordered,
         sharding=options.sharding,
     )

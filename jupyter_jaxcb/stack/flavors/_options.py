@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Self
 
+from ..compiled import check_compile
 from ..core import ExecutorOptions, Options, check_arrays
 from ..executors import check_spread
 from ._vmap import check_vmap_method
@@ -23,6 +24,7 @@ class PureOptions(Options):
     cast: bool = False
     derivative: str | None = dataclasses.field(default=None, compare=False)  # not part of a program
     spread: ExecutorOptions | None = None
+    compile: str | None = None
 
     # Not in __post_init__: the generated __init__ would show up as a frame in tracebacks.
     def validated(self) -> Self:
@@ -36,6 +38,7 @@ class PureOptions(Options):
                 "define a rule with defjvp or defvjp."
             )
         check_spread(self.spread, self.arrays)
+        check_compile("pure", self)
         return self
 
 
@@ -48,12 +51,14 @@ class IoOptions(Options):
     sharding: Any = None
     cast: bool = False
     spread: ExecutorOptions | None = None
+    compile: str | None = None
 
     def validated(self) -> Self:
         """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)
         check_spread(self.spread, self.arrays, ordered=self.ordered)
+        check_compile("io", self)
         return self
 
 

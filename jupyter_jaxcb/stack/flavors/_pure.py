@@ -8,10 +8,10 @@ from typing import Any
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
 from ..executors import build_crossing, spread_of
-from ..lowering import lower_host_call
+from ..lowering import lower_compiled_call, lower_host_call
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, raise_runtime_error, without_call
+from ._eager import eager, eager_build, raise_runtime_error, without_call
 from ._options import PureOptions
 from ._refusals import refuse_derivatives
 from ._vmap import batch_host_call, method_of_vectorized
@@ -33,7 +33,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
         *args,
         result_avals=result_avals,
         fail=raise_runtime_error,
-        build=build_crossing,
+        build=eager_build(params["callback"], build_crossing),
         **params,
     )
 
@@ -48,6 +48,10 @@ def _batch(args: Any, dims: Any, *, vmap_method: str | None, **params: Any) -> A
 def _lower(
     ctx: Any, *operands: Any, callback: HostCallback, levels: Any, sharding: Any, **params: Any
 ) -> Any:
+    if callback.compile is not None:
+        return lower_compiled_call(
+            ctx, *operands, callback=callback, levels=levels, has_side_effect=False
+        )
     return lower_host_call(
         ctx,
         *operands,
@@ -90,6 +94,7 @@ def bind_pure(
         cast=options.cast,
         any_structure=any_structure,
         spread=options.spread,
+        compiler=options.compile,
         vmap_method=options.vmap_method,
         sharding=options.sharding,
     )

@@ -123,3 +123,14 @@ def _with_token(sharding: Any, has_results: bool) -> Any:
         mesh_shape=(), dim_shardings=(), logical_device_ids=first.logical_device_ids
     )
     return type(sharding)((token, *shardings))
+
+
+def zeros(avals: Sequence[Any]) -> list[Any]:
+    """Return the empty results of a call without batch elements."""
+    return [jax_compat.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
+
+
+def set_token(ctx: Any, ordered: Any, token: Any) -> None:
+    """Let the next call with the effect `ordered` wait for `token`."""
+    tokens = jax_compat.TokenSet({ordered: token})
+    ctx.set_tokens_out(ctx.tokens_in.update_tokens(tokens))

@@ -6,10 +6,11 @@ import math
 import weakref
 from typing import Any
 
-from ...recording import Aval, LoweredSite, Note, VmapLevel
+from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel
 from .. import elision, jax_compat
-from ..core import ArrayNames, Bind, listener, to_aval
+from ..core import ArrayNames, Bind, HostCallback, listener, to_aval
 from ..elision import HostCallIndex
+from ..lint import warn_of_jax_inside
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
@@ -64,6 +65,26 @@ def note_lowered(
     if recorder is not None:
         recorder.lowered(lowered)
     return lowered
+
+
+def note_call(
+    ctx: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    *,
+    times: int,
+    gathered: bool,
+) -> LoweredSite:
+    """Record that `callback` is lowered, and warn if its host function uses JAX."""
+    bind, host = callback.bind, callback.host
+    note = Note(NoteKind.COMPILED)
+    if callback.compile is None:
+        note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
+    return note_lowered(
+        ctx, bind, levels,
+        times=times, gathered=gathered, note=note, version=host.version,
+        names=ArrayNames.of(callback),
+    )  # fmt: skip
 
 
 def _bytes(aval: Any) -> int:

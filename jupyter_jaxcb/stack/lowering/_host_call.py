@@ -10,7 +10,7 @@ import numpy as np
 
 from ...recording import LoweredSite, VmapLevel
 from .. import jax_compat
-from ..core import ArrayNames, HostCallback, option
+from ..core import HostCallback, option
 from ..dispatch import (
     BufferOptions,
     Build,
@@ -20,9 +20,8 @@ from ..dispatch import (
     crossings_by_shard,
     reporting_interrupts,
 )
-from ..lint import warn_of_jax_inside
-from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call
-from ._facts import note_lowered
+from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call, set_token, zeros
+from ._facts import note_call
 from ._multi_device import emit_for_all
 
 _NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
@@ -60,7 +59,7 @@ def lower_host_call(
     _refuse(ctx, callback, ordered)
     platform = ctx.module_context.platforms[0]
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
-    lowered = _note(
+    lowered = note_call(
         ctx,
         callback,
         levels,
@@ -71,7 +70,7 @@ def lower_host_call(
         # Without batch elements there is no call, and so no crossing to keep alive.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
-        return _zeros(ctx.avals_out)
+        return zeros(ctx.avals_out)
     dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
 
     def of_fact(fact: LoweredSite) -> Crossing:
@@ -100,13 +99,8 @@ def lower_host_call(
             guard=lambda call: reporting_interrupts(call, lowered, callback.host),
         )  # fmt: skip
     if ordered is not None:
-        _set_token(ctx, ordered, token)
+        set_token(ctx, ordered, token)
     return results
-
-
-def _zeros(avals: Sequence[Any]) -> list[Any]:
-    """Return the empty results of a call without batch elements."""
-    return [jax_compat.mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 
 def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
@@ -134,9 +128,9 @@ def lower_buffer_call(
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
     times = jax_compat.times_called(ctx, everywhere=True)
-    lowered = _note(ctx, callback, levels, times=times, gathered=devices > 1)
+    lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.elements == 0:
-        return _zeros(ctx.avals_out)
+        return zeros(ctx.avals_out)
 
     def build(fact: LoweredSite) -> Crossing:
         return build_buffer_crossing(callback, fact, options, on_device=platform not in HOST_MEMORY)
@@ -198,24 +192,6 @@ def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None)
         )
 
 
-def _note(
-    ctx: Any,
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
-    *,
-    times: int,
-    gathered: bool,
-) -> LoweredSite:
-    """Record that `callback` is lowered, and warn if its host function uses JAX."""
-    bind, host = callback.bind, callback.host
-    note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
-    return note_lowered(
-        ctx, bind, levels,
-        times=times, gathered=gathered, note=note, version=host.version,
-        names=ArrayNames.of(callback),
-    )  # fmt: skip
-
-
 def _emit_by_jax(
     ctx: Any,
     cross: Crossing,
@@ -237,10 +213,5 @@ def _emit_by_jax(
         sharding=jax_compat.callback_sharding(ctx, sharding, ctx.avals_out),
     )
     if ordered is not None:
-        _set_token(ctx, ordered, token)
+        set_token(ctx, ordered, token)
     return results
-
-
-def _set_token(ctx: Any, ordered: Any, token: Any) -> None:
-    tokens = jax_compat.TokenSet({ordered: token})
-    ctx.set_tokens_out(ctx.tokens_in.update_tokens(tokens))

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..compiled import check_compile
 from ..core import register, without_leading
 from ..dispatch import BufferOptions
 from ..flavors import bind_buffer, check_vmap_method
@@ -22,6 +23,7 @@ def buffer(
     vmap_method: str | None = "sequential",
     has_side_effect: bool = False,
     check: bool = False,
+    compile: str | None = None,
 ) -> BufferCallback:
     """Register a host function that writes into XLA's memory; works as a decorator.
 
@@ -40,6 +42,7 @@ def buffer(
         check: raise if the host function leaves part of its outputs unwritten. The outputs are
             filled with random bytes first; where these remain, the function is called once more
             to confirm, unless it has side effects.
+        compile: as for `pure`.
 
     Returns:
         A `BufferCallback`. Call it in JAX code, without `out`; `defjvp` and `defvjp` define its
@@ -58,7 +61,10 @@ def buffer(
     """
     __tracebackhide__ = True
     check_vmap_method(vmap_method)
-    options = BufferOptions(vmap_method=vmap_method, has_side_effect=has_side_effect, check=check)
+    options = BufferOptions(
+        vmap_method=vmap_method, has_side_effect=has_side_effect, check=check, compile=compile
+    )
+    check_compile("buffer", options)
     return with_function(function, _register_buffer, result, options)
 
 

@@ -29,6 +29,7 @@ def pure(
     chunksize: int | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    compile: str | None = None,
 ) -> PureCallback:
     """Register a pure host function; works as a decorator.
 
@@ -82,14 +83,19 @@ def pure(
             None.
         timeout: seconds that one call may take in the executor.
         retries: how often a call is repeated in the executor if it fails or its worker dies.
+        compile: ``"numba"`` compiles it: XLA then calls machine code, without Python and its lock.
+            It gets numbers instead of arrays of rank 0. numba supports `part of Python and NumPy
+            <https://numba.readthedocs.io/en/stable/reference/pysupported.html>`_; what it does not
+            support is an error. Only on CPUs; needs ``pip install 'jupyter_jaxcb[numba]'``.
 
     Returns:
         A `PureCallback`. Call it in JAX code; `defjvp` and `defvjp` define its derivative.
 
     Raises:
         TypeError: if `function` is not callable, or cannot be sent to `executor`.
-        ValueError: if `result` is missing, `vmap_method` or `executor` is unknown, or the executor
-            is shut down.
+        ValueError: if `result` is missing, `vmap_method`, `executor` or `compile` is unknown, or
+            the executor is shut down.
+        ImportError: if `compile` is given and numba is not installed.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.pure(result="x")
@@ -105,6 +111,7 @@ def pure(
     options = PureOptions(
         vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
         derivative=derivative, spread=spread_of(executor, chunksize, timeout, retries),
+        compile=compile,
     ).validated()  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
@@ -138,6 +145,7 @@ def io(
     chunksize: int | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    compile: str | None = None,
 ) -> Callback:
     """Register a host function with side effects; works as a decorator.
 
@@ -168,6 +176,7 @@ def io(
         chunksize: batch elements sent to a worker at a time.
         timeout: seconds that one call may take in the executor.
         retries: how often a failed call is repeated, with its side effects.
+        compile: as for `pure`. In a program over several devices, call it in ``jax.shard_map``.
 
     Returns:
         A `Callback`. Call it in JAX code.
@@ -187,7 +196,7 @@ def io(
     __tracebackhide__ = True
     options = IoOptions(
         ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
-        spread=spread_of(executor, chunksize, timeout, retries),
+        spread=spread_of(executor, chunksize, timeout, retries), compile=compile,
     ).validated()  # fmt: skip
     return with_function(function, _register_io, result, options)
 

@@ -9,6 +9,8 @@ from ._any_structure import ResultStructureWarning as ResultStructureWarning
 from ._any_structure import any_structure_checker as any_structure_checker
 from ._array import ResultError as ResultError
 from ._array import shown as shown
+from ._casting import CONVERTS as CONVERTS
+from ._casting import MEANING as MEANING
 from ._casting import kind_of as kind_of
 from ._checker import ResultChecker as ResultChecker
 from ._checker import result_checker as result_checker

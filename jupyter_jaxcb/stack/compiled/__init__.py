@@ -1,0 +1,68 @@
+"""Host functions that numba compiles: XLA calls machine code, without Python and its lock.
+
+`_handler` is what XLA calls, `_block` what it finds there for one call site, `_kernel` the machine
+code that loads arguments, calls the function and stores results. `_log` records, `_failure` and
+`_block` turn a failure into the user's exception. numba is imported with the first compiled
+callback, so everything else works without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._block import Block
+
+COMPILERS = ("numba",)
+# Options that are not compatible with compilation, and their default.
+_NEEDS_PYTHON = {"arrays": "numpy", "executor": None, "sharding": None, "check": False}
+
+
+def check_compile(flavor: str, options: Any) -> None:
+    """Raise if options do not go together with compilation, or the compiler is missing.
+
+    Args:
+        flavor: the name of the flavor.
+        options: its options, with a field ``compile``.
+
+    Raises:
+        ValueError: for an unknown compiler, or options that need Python.
+        ImportError: if the compiler is not installed.
+    """
+    __tracebackhide__ = True
+    compiler = options.compile
+    if compiler is None:
+        return
+    if compiler not in COMPILERS:
+        raise ValueError(
+            f"unknown compiler {compiler!r}. Pass compile='numba', or None to call the function in "
+            "Python."
+        )
+    settings = options.settings()
+    for name, plain in _NEEDS_PYTHON.items():
+        if settings.get(name, plain) != plain:
+            raise ValueError(
+                f"cannot use both compile={compiler!r} and {name}={settings[name]!r}, which needs "
+                f"Python. Drop one of the two."
+            )
+    try:
+        import numba  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{flavor}(compile='numba') needs numba: pip install 'jupyter_jaxcb[numba]' ({error})"
+        ) from None
+
+
+def new_block(*args: Any, **options: Any) -> Block:
+    """Return the block of a call site, see `_block.Block`."""
+    __tracebackhide__ = True
+    from ._block import Block
+
+    return Block(*args, **options)
+
+
+def compiled_entry(function: Any) -> Any:
+    """Return the compiled form of a host function, to be called from Python."""
+    from ._function import compiled_function
+
+    return compiled_function(function)

@@ -1,0 +1,207 @@
+"""A call site of a compiled callback in one program: what its custom call refers to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from jax.tree_util import tree_unflatten
+
+from ...recording import LoweredSite
+from ..core import HostCallback, add_note, describe
+from ..dispatch import parts_of_crossing, report_failure, to_arguments
+from ..results import ResultError
+from . import _failure, _handler, _log
+from ._function import compiled_function
+from ._interface import interface_of
+from ._native import address_of
+
+_REASONS = {
+    _handler.NOT_FITTING: "a number that does not fit the declared dtype",
+    _handler.OTHER_SHAPE: "an array of another shape than declared",
+}
+
+
+class Block:
+    """Memory that machine code reads, and the Python side of it.
+
+    A program keeps its blocks alive as its callbacks. They are never called from Python.
+
+    Args:
+        callback: the host function and its trees.
+        lowered: the call site.
+        writes: whether the function writes its results into buffers.
+        repeats: whether it may be called again to find out why a call failed.
+        ordered: whether XLA passes a token in front of the operands.
+
+    Attributes:
+        target: the name of the custom call.
+        address: the address of the words.
+    """
+
+    target = _handler.TARGET
+
+    def __init__(
+        self,
+        callback: HostCallback,
+        lowered: LoweredSite,
+        *,
+        writes: bool = False,
+        repeats: bool = True,
+        ordered: bool = False,
+    ) -> None:
+        self._callback = callback
+        self.lowered = lowered
+        self._repeats = repeats
+        self._writes = writes
+        self._first = int(ordered)
+        self._interface = interface_of(callback, lowered, writes=writes, first=self._first)
+        self._kernels: list[Any] = []  # a call may be running in one that was replaced
+        self._problem: BaseException | None = None
+        self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
+        self.address = address_of(self.words)
+        self.resolve()
+        callback.host.followers.add(self)
+        self.words[_handler.NUMBER] = _log.number_of(self)
+        _failure.sites[self.address] = self
+
+    def __call__(self, *arrays: Any) -> Any:
+        raise TypeError("XLA calls the machine code of a compiled callback, and not its block")
+
+    def rebound(self) -> None:
+        """Compile the new function before the next call."""
+        self.words[_handler.KERNEL] = 0
+
+    def resolve(self) -> int:
+        """Return the address of the kernel for the current function, compiled if necessary."""
+        host = self._callback.host
+        version, function = host.version, host.current
+        try:
+            kernel = compiled_function(function).kernel(self._interface)
+        except BaseException as error:
+            self._problem = error
+            raise
+        if kernel not in self._kernels:
+            self._kernels.append(kernel)
+        self.words[_handler.VERSION] = version
+        self.words[_handler.KERNEL] = kernel.address
+        return kernel.address
+
+    def failed(self, frame: int, status: int, start: int) -> BaseException:
+        """Find out why a call failed; return the error to give to XLA.
+
+        Args:
+            frame: the address of the call frame.
+            status: what the kernel returned.
+            start: the cycle counter before the call; 0 if it is not recorded.
+        """
+        lowered = self.lowered
+        if status == _handler.NOT_COMPILED:
+            problem: Any = self._problem
+            _log.failed(self, self._element(self._operands(frame), 0), 0, start, describe(problem))
+            return report_failure(problem, lowered, self.calls() + 1)
+        at = status >> _handler.WHY_BITS
+        element = None if lowered.elements is None else at
+        operands = self._element(self._operands(frame), at)
+        error = self._cause(operands, status & (1 << _handler.WHY_BITS) - 1)
+        _log.failed(self, operands, at, start, describe(error))
+        number = self.calls() - (lowered.elements or 1) + at + 1
+        return report_failure(error, lowered, number, element)
+
+    def calls(self) -> int:
+        """Return how many host calls this call site has started."""
+        return int(self.words[_handler.MADE]) * (self.lowered.elements or 1)
+
+    def _operands(self, frame: int) -> list[np.ndarray]:
+        """Copy the operands that XLA passed."""
+        arguments = _word(frame, _handler.ARGUMENTS)
+        return [
+            _copied(_word(_word(arguments, n), _handler.DATA), aval.shape, np.dtype(aval.dtype))
+            for n, aval in enumerate(self.lowered.operands, start=self._first)
+        ]
+
+    def _element(self, operands: list[np.ndarray], at: int) -> list[np.ndarray]:
+        """Return the arguments of one host call."""
+        looped = [level for level in self.lowered.levels if level.looped][::-1]
+        index = np.unravel_index(at, [level.size for level in looped]) if looped else ()
+        return [
+            x[tuple(i for i, level in zip(index, looped, strict=True) if level.batched[n])]
+            for n, x in enumerate(operands)
+        ]
+
+    def _cause(self, operands: list[np.ndarray], why: int) -> BaseException:
+        """Return the exception of a host call that failed.
+
+        A function without side effects is called again in Python, for its traceback.
+        """
+        name, raised = self._callback.host.name, _failure.kept_exception()
+        try:
+            if self._repeats:
+                self._call_python(operands)
+        except BaseException as error:
+            return error
+        if raised is not None:
+            if self._repeats:
+                add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
+            return raised
+        return ResultError(
+            f"the compiled {name} returned {_REASONS[why]}. Compiled integers have 64 bits, where "
+            "NumPy's keep the width of the arguments: convert the result, or pass cast=True."
+        )
+
+    def _call_python(self, operands: list[np.ndarray]) -> None:
+        """Call the Python function, and check its result."""
+        function = getattr(self._callback.host.current, "py_func", self._callback.host.current)
+        _, results = self.lowered.host_avals()
+        if self._interface.writes:
+            outs = [np.zeros(aval.shape, aval.dtype) for aval in results]
+            args, kwargs = to_arguments(self._callback)(operands)
+            function(tree_unflatten(self._callback.out_tree, outs), *args, **kwargs)
+            return
+        parts = parts_of_crossing(
+            self._callback,
+            self.lowered,
+            [x.dtype for x in operands],
+            [np.dtype(aval.dtype) for aval in results],
+        )
+        parts.check(parts.adapt(function)(*operands))
+
+
+def _head(lowered: LoweredSite) -> list[int]:
+    """Return the words of a block up to `_handler.LEVELS`."""
+    words = [0] * _handler.LEVELS
+    words[_handler.LOG : _handler.LEVELS] = _handler.addresses()
+    looped = [level for level in lowered.levels if level.looped]
+    words[_handler.CALLS] = 1 if lowered.elements is None else lowered.elements
+    words[_handler.INNER] = looped[0].size if looped else 1
+    words[_handler.OUTER_LEVELS] = max(len(looped) - 1, 0)
+    return words
+
+
+def _loops(lowered: LoweredSite) -> Iterator[int]:
+    """Yield the size of each looped vmap but the innermost, and how far each array moves in it.
+
+    Distances are in batch elements: numbers of arguments of one host call.
+    """
+    looped = [level for level in lowered.levels if level.looped]
+    if not looped:
+        return
+    everywhere = [True] * len(lowered.results)
+    batched = [[*level.batched, *everywhere] for level in looped]
+    steps = [level.size if on else 1 for level in looped[:1] for on in batched[0]]
+    for level, own in zip(looped[1:], batched[1:], strict=True):
+        yield level.size
+        yield from (step if on else 0 for step, on in zip(steps, own, strict=True))
+        steps = [step * (level.size if on else 1) for step, on in zip(steps, own, strict=True)]
+
+
+def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    count = int(np.prod(shape))
+    data = ctypes.string_at(address, count * dtype.itemsize) if count else b""
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _word(address: int, place: int) -> int:
+    return ctypes.c_int64.from_address(address + 8 * place).value

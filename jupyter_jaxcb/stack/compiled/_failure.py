@@ -1,0 +1,108 @@
+"""What compiled code calls in Python: when it fails, and when a cell has replaced the function."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+import weakref
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core import describe
+from ..dispatch import starts_unchecked
+
+_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+_API, _ERROR_CREATE = 2, 6  # words of XLA_FFI_CallFrame and XLA_FFI_Api
+_ERROR_SIZE = 32  # bytes of XLA_FFI_Error_Create_Args
+
+
+class Site(Protocol):
+    """What a block belongs to, see `_block.Block`."""
+
+    def resolve(self) -> int: ...
+    def failed(self, frame: int, status: int, start: int) -> BaseException: ...
+
+
+_exceptions: dict[int, BaseException] = {}  # by thread
+sites: weakref.WeakValueDictionary[int, Site] = weakref.WeakValueDictionary()  # by block address
+
+
+@functools.cache
+@starts_unchecked("fail")
+def _fail() -> Any:
+    def fail(frame: int, block: int, status: int, start: int) -> int:
+        """Return the address of an XLA_FFI_Error with the message of the host function's error."""
+        try:
+            text = str(sites[block].failed(frame, status, start))
+        except BaseException as error:
+            text = describe(error)
+        message = ctypes.create_string_buffer(text.encode())
+        arguments = _error_arguments(message)
+        api = _word(frame, _API)
+        create = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_word(api, _ERROR_CREATE))
+        return create(arguments.ctypes.data)
+
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(fail)
+
+
+@functools.cache
+@starts_unchecked("resolve")
+def _resolve() -> Any:
+    def resolve(frame: int, block: int) -> int:
+        """Return the address of the kernel for the current function; 0 if it cannot be compiled."""
+        try:
+            return sites[block].resolve()
+        except BaseException:
+            return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve)
+
+
+@functools.cache
+def _keep() -> Any:
+    def keep(error: BaseException, traceback: int | None) -> None:
+        """Keep the exception of a compiled function until the same thread asks for it."""
+        if traceback is not None:
+            error.__traceback__ = ctypes.cast(traceback, ctypes.py_object).value
+        _exceptions[threading.get_ident()] = error
+
+    return ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(keep)
+
+
+def keep_address() -> int:
+    """Return the address of ``keep(exception, traceback)``, for compiled code that has the GIL."""
+    return ctypes.cast(_keep(), ctypes.c_void_p).value or 0
+
+
+def kept_exception() -> BaseException | None:
+    """Return the exception that a compiled function raised last in this thread; forget it."""
+    return _exceptions.pop(threading.get_ident(), None)
+
+
+def fail_address() -> int:
+    """Return the address of ``fail(frame, block, status, start)``, for compiled code."""
+    return ctypes.cast(_fail(), ctypes.c_void_p).value or 0
+
+
+def resolve_address() -> int:
+    """Return the address of ``resolve(frame, block)``, for compiled code."""
+    return ctypes.cast(_resolve(), ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def fallback() -> np.ndarray:
+    """Return the arguments of XLA_FFI_Error_Create for a failure that Python did not explain."""
+    return _error_arguments(_UNEXPLAINED)
+
+
+_UNEXPLAINED = ctypes.create_string_buffer(b"a compiled callback failed, and Ctrl-C hid its error")
+
+
+def _error_arguments(message: Any) -> np.ndarray:
+    return np.array([_ERROR_SIZE, 0, ctypes.addressof(message), _INTERNAL], np.int64)
+
+
+def _word(address: int, place: int) -> int:
+    return ctypes.c_int64.from_address(address + 8 * place).value

@@ -1,0 +1,151 @@
+"""A host function as numba compiles it, once for all programs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from jax.tree_util import tree_map
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
+from numba.np.numpy_support import as_dtype
+
+from ..core import name_of
+from ..results import CONVERTS, MEANING, ResultError
+from ._interface import Array, Default, Interface, type_of
+from ._kernel import compile_kernel
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_PIPELINE = re.compile(r"Failed in \w+ mode pipeline \(step: .*?\)\n")
+_REST = re.compile(r"\n\n|\nDuring: |\n *There (?:is|are) \d+ candidate")
+_lock = threading.RLock()
+_functions: weakref.WeakKeyDictionary[Any, CompiledFunction] = weakref.WeakKeyDictionary()
+
+
+class CompiledFunction:
+    """A host function, compiled for each combination of ranks and dtypes that programs use.
+
+    Args:
+        function: a Python function, or one that `numba.njit` has compiled.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._name = name_of(function)
+        # Like Python: an index out of range and a division by zero are errors.
+        self._dispatcher: Any = (
+            function
+            if isinstance(function, Dispatcher)
+            else numba.njit(function, boundscheck=True, error_model="python")
+        )
+        self._kernels: dict[Interface, Any] = {}
+
+    def kernel(self, interface: Interface) -> Any:
+        """Return the cfunc for `interface`, compiled when it is first needed.
+
+        Raises:
+            TypeError: if numba cannot compile the function for these arguments.
+            ResultError: if what it returns does not match the declared result.
+        """
+        with _lock:
+            if interface not in self._kernels:
+                self._kernels[interface] = self._compile(interface)
+            return self._kernels[interface]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it from Python, with numbers for operands of rank 0."""
+        args, kwargs = tree_map(_number, (args, kwargs))
+        try:
+            return self._dispatcher(*args, **kwargs)
+        except NumbaError as error:
+            kinds = [numba.typeof(x) for x in (*args, *kwargs.values())]
+            raise self._not_compiled(kinds, error) from None
+
+    def _compile(self, interface: Interface) -> Any:
+        arguments = list(self._arguments(interface))
+        kinds = tuple(type_of(argument, interface) for argument in arguments)
+        try:
+            self._dispatcher.compile(kinds)
+            compiled = self._dispatcher.overloads[kinds]
+            if not interface.writes:
+                self._check_results(compiled.signature.return_type, interface)
+            return compile_kernel(compiled, arguments, interface)
+        except NumbaError as error:
+            raise self._not_compiled(kinds, error) from None
+
+    def _arguments(self, interface: Interface) -> Iterator[Any]:
+        """Yield the argument for each parameter of the function."""
+        signature = inspect.signature(self._dispatcher.py_func)
+        given = signature.bind(*interface.args, **dict(interface.kwargs)).arguments
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                raise TypeError(
+                    f"numba cannot compile {self._name}: it has no **{name}. Name the parameters."
+                )
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                yield given.get(name, ())
+            elif name in given:
+                yield given[name]
+            else:
+                yield Default(parameter.default)
+
+    def _check_results(self, returned: Any, interface: Interface) -> None:
+        """Raise ResultError if what the function returns does not match the declared result."""
+        for result, path in zip(interface.results, interface.paths, strict=True):
+            kind: Any = types.unliteral(returned)
+            for index in path:
+                if not isinstance(kind, types.BaseTuple) or index >= len(kind):
+                    raise self._mismatch(path, returned, result)
+                kind = types.unliteral(kind[index])
+            rank = kind.ndim if isinstance(kind, types.Array) else 0
+            number = kind.dtype if isinstance(kind, types.Array) else kind
+            if not isinstance(number, (types.Number, types.Boolean)) or rank != result.rank:
+                raise self._mismatch(path, kind, result)
+            given, declared = as_dtype(number), result.dtype
+            kinds = "".join("i" if dtype.kind == "u" else dtype.kind for dtype in (given, declared))
+            if given != declared and kinds not in CONVERTS:
+                raise self._mismatch(path, kind, result, MEANING[kinds[0]])
+
+    def _mismatch(
+        self, path: Sequence[int], kind: Any, result: Array, meaning: str | None = None
+    ) -> ResultError:
+        where = f" as result {''.join(f'[{index}]' for index in path)}" if path else ""
+        numbers = f"{meaning} numbers ({kind})" if meaning else f"{kind}"
+        wanted = f"an array of rank {result.rank} of" if result.rank else "a number of"
+        return ResultError(
+            f"{self._name} returns {numbers} when compiled{where}, expected {wanted} "
+            f"{result.dtype.name}. Convert it in the function, or declare what it returns."
+        )
+
+    def _not_compiled(self, arguments: Sequence[Any], error: NumbaError) -> TypeError:
+        text = _PIPELINE.sub("", _COLOURS.sub("", str(error)))
+        reason = " ".join(_REST.split(text)[0].split())
+        if "setitem(readonly" in reason:
+            reason = "the arguments are read-only; write into a copy, x.copy()"
+        line = getattr(getattr(error, "loc", None), "line", None)
+        where = f" (line {line})" if line else ""
+        shown = ", ".join(map(str, arguments))
+        return TypeError(
+            f"numba cannot compile {self._name} for ({shown}): {reason}{where}. Write it with what "
+            "numba supports, or drop compile='numba'."
+        )
+
+
+def _number(x: Any) -> Any:
+    """Return an operand of rank 0 as a number; outputs are arrays that can be written to."""
+    return x[()] if type(x) is np.ndarray and not x.ndim and not x.flags.writeable else x
+
+
+def compiled_function(function: Any) -> CompiledFunction:
+    """Return the compiled form of a host function, the same one every time."""
+    with _lock:
+        found = _functions.get(function)
+        if found is None:
+            found = _functions[function] = CompiledFunction(function)
+        return found

@@ -1,0 +1,295 @@
+"""The machine code of one function for arguments of certain ranks and dtypes.
+
+It serves every shape: sizes are read from what XLA passes. Under looped vmaps it calls the function
+once for each batch element, in row-major order. It is written as LLVM instructions, because numba
+takes seconds to compile the same loops from Python.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import cfunc, njit, types
+from numba.core import cgutils
+from numba.np import arrayobj
+from numba.np.numpy_support import as_dtype
+
+from . import _handler
+from ._failure import keep_address
+from ._interface import Array, Buffer, Constant, Default, Interface
+from ._native import WORD, intrinsic, pointer_to
+
+
+def compile_kernel(compiled: Any, arguments: Sequence[Any], interface: Interface) -> Any:
+    """Return a numba cfunc that takes the addresses of a call frame and of a block.
+
+    It returns 0, or the batch element that failed and why, see `_handler.WHY_BITS`.
+
+    Args:
+        compiled: numba's result of compiling the function for these arguments.
+        arguments: the argument for each parameter, see `_interface`.
+        interface: what it is compiled for.
+    """
+
+    @intrinsic
+    def run(typing: Any, frame: Any, block: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            context.active_code_library.add_linking_library(compiled.library)
+            _Kernel(context, builder, compiled, interface).emit(arguments, *args)
+            return WORD(0)
+
+        return types.int64(types.int64, types.int64), generate
+
+    def kernel(frame: Any, block: Any) -> Any:
+        return run(frame, block)
+
+    return cfunc(types.int64(types.int64, types.int64))(kernel)
+
+
+class _Arrays:
+    """An operand or a result in memory, for all batch elements."""
+
+    def __init__(self, kernel: _Kernel, array: Array, buffer: Any) -> None:
+        builder = kernel.builder
+        self.array = array
+        self.type = array.type
+        kind = kernel.context.get_data_type(array.type)
+        self.data = builder.inttoptr(kernel.word(buffer, _handler.DATA), kind.as_pointer())
+        sizes = builder.inttoptr(kernel.word(buffer, _handler.SIZES), WORD.as_pointer())
+        outer = builder.sub(kernel.word(buffer, _handler.RANK), WORD(array.rank))
+        self.shape = [
+            builder.load(builder.gep(sizes, [builder.add(outer, WORD(axis))]))
+            for axis in range(array.rank)
+        ]
+        self.count = functools.reduce(builder.mul, self.shape, WORD(1))
+        self.first: Any = None  # batch element at the start of the innermost loop
+
+    def at(self, builder: Any, inner: Any) -> Any:
+        """Return a pointer to the array of one host call."""
+        element = builder.add(self.first, inner) if self.array.inner else self.first
+        return builder.gep(self.data, [builder.mul(element, self.count)])
+
+
+class _Kernel:
+    """Emits the instructions of one kernel."""
+
+    def __init__(self, context: Any, builder: Any, compiled: Any, interface: Interface) -> None:
+        self.context, self.builder = context, builder
+        self._compiled, self._interface = compiled, interface
+
+    def emit(self, arguments: Sequence[Any], frame: Any, block: Any) -> None:
+        """Emit the loops over the batch elements."""
+        builder, interface = self.builder, self._interface
+        self._operands = self._arrays(interface.operands, self.word(frame, _handler.ARGUMENTS))
+        self._results = self._arrays(interface.results, self.word(frame, _handler.RESULTS))
+        inner = self.word(block, _handler.INNER)
+        rounds = builder.sdiv(self.word(block, _handler.CALLS), inner)
+        with cgutils.for_range(builder, rounds) as outer:
+            self._start(block, outer.index)
+            with cgutils.for_range(builder, inner) as loop:
+                at = builder.add(builder.mul(outer.index, inner), loop.index)
+                self._call(arguments, loop.index, at)
+
+    def word(self, address: Any, place: Any) -> Any:
+        """Load the word number `place` from an address."""
+        place = WORD(place) if isinstance(place, int) else place
+        pointer = self.builder.inttoptr(address, WORD.as_pointer())
+        return self.builder.load(self.builder.gep(pointer, [place]))
+
+    def _arrays(self, arrays: Sequence[Array], buffers: Any) -> list[_Arrays]:
+        first = self._interface.first
+        return [
+            _Arrays(self, array, self.word(buffers, n + first)) for n, array in enumerate(arrays)
+        ]
+
+    def _start(self, block: Any, outer: Any) -> None:
+        """Find where the arrays of the innermost loop start."""
+        builder, every = self.builder, [*self._operands, *self._results]
+        places = [cgutils.alloca_once_value(builder, WORD(0)) for _ in every]
+        rest = cgutils.alloca_once(builder, WORD)
+        for place in places:
+            builder.store(WORD(0), place)
+        builder.store(outer, rest)
+        with cgutils.for_range(builder, self.word(block, _handler.OUTER_LEVELS)) as level:
+            position = builder.mul(level.index, WORD(len(every) + 1))
+            position = builder.add(position, WORD(_handler.LEVELS))
+            size = self.word(block, position)
+            index = builder.srem(builder.load(rest), size)
+            builder.store(builder.sdiv(builder.load(rest), size), rest)
+            for n, place in enumerate(places, start=1):
+                step = self.word(block, builder.add(position, WORD(n)))
+                moved = builder.add(builder.load(place), builder.mul(index, step))
+                builder.store(moved, place)
+        for array, place in zip(every, places, strict=True):
+            array.first = builder.load(place)
+
+    def _call(self, arguments: Sequence[Any], inner: Any, at: Any) -> None:
+        """Call the function for one batch element, and store its results."""
+        context, builder, signature = self.context, self.builder, self._compiled.signature
+        values = [
+            self._argument(argument, kind, inner)
+            for argument, kind in zip(arguments, signature.args, strict=True)
+        ]
+        status, returned = context.call_internal_no_propagate(
+            builder, self._compiled.fndesc, signature, values
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            self._keep_exception(status)
+            self._fail(_handler.RAISED, at)
+        if self._interface.writes:
+            return
+        for result, path in zip(self._results, self._interface.paths, strict=True):
+            value, kind = returned, signature.return_type
+            for index in path:
+                value, kind = builder.extract_value(value, index), kind[index]
+            self._store(result, value, types.unliteral(kind), inner, at)
+        if context.enable_nrt:
+            context.nrt.decref(builder, signature.return_type, returned)
+
+    def _argument(self, argument: Any, kind: Any, inner: Any) -> Any:
+        """Return the value of an argument, of type `kind`."""
+        context, builder = self.context, self.builder
+        if type(argument) is tuple:
+            parts = [self._argument(part, kind[n], inner) for n, part in enumerate(argument)]
+            return context.make_tuple(builder, kind, parts)
+        if isinstance(argument, Constant):
+            return context.get_constant_generic(builder, kind, argument.value)
+        if argument is None or isinstance(argument, Default):
+            return context.get_dummy_value()
+        buffer = isinstance(argument, Buffer)
+        array = (self._results if buffer else self._operands)[argument.number]
+        pointer = array.at(builder, inner)
+        if not isinstance(kind, types.Array):
+            return context.unpack_value(builder, array.type, pointer)
+        return self._array(array, pointer, kind)
+
+    def _array(self, array: _Arrays, pointer: Any, kind: Any) -> Any:
+        """Return a value of an array type, over memory that it does not own."""
+        builder, size = self.builder, array.array.dtype.itemsize
+        strides, step = [], WORD(size)
+        for length in reversed(array.shape):
+            strides.insert(0, step)
+            step = builder.mul(step, length)
+        made = arrayobj.make_array(kind)(self.context, builder)
+        arrayobj.populate_array(
+            made, data=pointer, shape=array.shape, strides=strides, itemsize=WORD(size),
+            meminfo=None,
+        )  # fmt: skip
+        return made._getvalue()
+
+    def _store(self, result: _Arrays, value: Any, kind: Any, inner: Any, at: Any) -> None:
+        """Store one result, of type `kind`, after checking that it is as declared."""
+        builder, target = self.builder, result.at(self.builder, inner)
+        if not isinstance(kind, types.Array):
+            converted, lost = self._converted(value, kind, result.type)
+            if lost is not None:
+                self._fail_if(lost, _handler.NOT_FITTING, at)
+            self.context.pack_value(builder, result.type, converted, target)
+            return
+        array = arrayobj.make_array(kind)(self.context, builder, value=value)
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        differs = [
+            builder.icmp_signed("!=", own, declared)
+            for own, declared in zip(shape, result.shape, strict=True)
+        ]
+        other = functools.reduce(builder.or_, differs, ir.IntType(1)(0))
+        self._fail_if(other, _handler.OTHER_SHAPE, at)
+        if kind.dtype == result.type and kind.layout == "C":
+            cgutils.raw_memcpy(
+                builder, target, array.data, result.count, result.array.dtype.itemsize
+            )
+            return
+        copy = _copying(kind, result.type, self._interface.cast)
+        self.context.active_code_library.add_linking_library(copy.library)
+        _, lost = self.context.call_internal_no_propagate(
+            builder, copy.fndesc, copy.signature, [value, builder.ptrtoint(target, WORD)]
+        )
+        self._fail_if(lost, _handler.NOT_FITTING, at)
+
+    def _converted(self, value: Any, given: Any, declared: Any) -> tuple[Any, Any]:
+        """Return a number as its declared type, and whether it does not fit; None: it does."""
+        builder = self.builder
+        if given == declared:
+            return value, None
+        converted = self.context.cast(builder, value, given, declared)
+        if self._interface.cast or given not in types.integer_domain:
+            # Like XLA, compiled code rounds numbers that are too large to infinity.
+            return converted, None
+        if declared not in types.integer_domain:
+            return converted, self._is_inexact(value, converted, given, declared)
+        compare = builder.icmp_signed if given.signed else builder.icmp_unsigned
+        lost = []
+        if declared.minval > given.minval:
+            lost.append(compare("<", value, value.type(declared.minval)))
+        if declared.maxval < given.maxval:
+            lost.append(compare(">", value, value.type(declared.maxval)))
+        return converted, functools.reduce(builder.or_, lost) if lost else None
+
+    def _is_inexact(self, value: Any, converted: Any, given: Any, declared: Any) -> Any:
+        """Return whether an integer changes when it becomes a floating-point number."""
+        context, builder = self.context, self.builder
+        real = declared
+        if isinstance(declared, types.Complex):
+            real = declared.underlying_float
+            converted = context.make_complex(builder, declared, value=converted).real
+        wide = context.cast(builder, converted, real, types.float64)
+        limit = ir.DoubleType()(2.0 ** (given.bitwidth - given.signed))
+        # Outside of the range of integers, the conversion back is not defined.
+        inside = builder.fcmp_ordered("<", wide, limit)
+        back = builder.select(inside, wide, ir.DoubleType()(0.0))
+        again = context.cast(builder, back, types.float64, given)
+        return builder.or_(builder.not_(inside), builder.icmp_signed("!=", again, value))
+
+    def _keep_exception(self, status: Any) -> None:
+        """Give the exception of the compiled function to `_failure`."""
+        context, builder = self.context, self.builder
+        python = context.get_python_api(builder)
+        locked = python.gil_ensure()
+        context.call_conv.raise_error(builder, python, status)
+        parts = [cgutils.alloca_once(builder, python.pyobj) for _ in range(3)]
+        kind = ir.FunctionType(ir.VoidType(), [python.pyobj.as_pointer()] * 3)
+        for name in ("PyErr_Fetch", "PyErr_NormalizeException"):
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), parts)
+        keep = ir.FunctionType(ir.VoidType(), [python.pyobj, python.pyobj]).as_pointer()
+        values = [builder.load(part) for part in parts]
+        builder.call(builder.inttoptr(WORD(keep_address()), keep), values[1:])
+        for value in values:
+            python.decref(value)
+        python.gil_release(locked)
+
+    def _fail_if(self, condition: Any, why: int, at: Any) -> None:
+        with cgutils.if_unlikely(self.builder, condition):
+            self._fail(why, at)
+
+    def _fail(self, why: int, at: Any) -> None:
+        status = self.builder.or_(self.builder.shl(at, WORD(_handler.WHY_BITS)), WORD(why))
+        self.context.call_conv.return_value(self.builder, status)
+
+
+@functools.cache
+def _copying(given: Any, declared: Any, cast: bool) -> Any:
+    """Return the compiled ``copy(array, address)``, which returns whether a number does not fit."""
+    pointer = pointer_to(declared)
+    dtype, back = as_dtype(declared).type, as_dtype(given.dtype).type
+
+    def convert(array: Any, address: Any) -> Any:
+        numbers = pointer(address)
+        for place, number in enumerate(array.flat):
+            numbers[place] = dtype(number)
+        return False
+
+    def convert_exactly(array: Any, address: Any) -> Any:
+        numbers, lost = pointer(address), False
+        for place, number in enumerate(array.flat):
+            converted = dtype(number)
+            lost |= back(converted.real) != number
+            numbers[place] = converted
+        return lost
+
+    exact = isinstance(given.dtype, types.Integer) and not cast
+    copy = njit(convert_exactly if exact else convert)
+    copy.compile((given, types.int64))
+    return copy.overloads[given, types.int64]

@@ -1,0 +1,151 @@
+"""Give the calls that compiled code logs to the recorder."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...recording import LoweredSite, Recorder, active, add_native_log
+from ._handler import (
+    BLOCK,
+    CLAIMED,
+    COLLECTED,
+    END,
+    LAST_ROW,
+    LOST,
+    LOST_CYCLES,
+    ON,
+    RAN,
+    START,
+    VERSION,
+    head,
+    read_cycles,
+    rows,
+)
+
+_PATIENCE = 1_000  # times to look for a row that a thread has claimed and not written yet
+
+
+class Site(Protocol):
+    """What a block belongs to, see `_block.Block`."""
+
+    lowered: LoweredSite
+    words: np.ndarray
+
+
+class NativeLog:
+    """The calls of compiled code since the recorder was switched on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._numbers = itertools.count()
+        self._sites: dict[int, tuple[LoweredSite, weakref.ref[Site]]] = {}
+        self._recorder: Recorder | None = None
+        self._began = (0, 0)  # cycles, and nanoseconds of the recorder's clock
+
+    def enlist(self, block: Site) -> int:
+        """Return the number under which the calls of a block are logged."""
+        with self._lock:
+            number = next(self._numbers)
+            self._sites[number] = block.lowered, weakref.ref(block)
+            return number
+
+    def switch(self, recorder: Recorder | None) -> None:
+        """Log for `recorder` from now on."""
+        with self._lock:
+            self._collect()
+            self._recorder = recorder
+            head[ON] = recorder is not None
+            if recorder is not None:
+                self._began = _now(recorder)
+
+    def collect(self, recorder: Recorder) -> None:
+        """Give all calls that ended so far to `recorder`, if it is the one that is active."""
+        with self._lock:
+            if recorder is self._recorder:
+                self._collect()
+
+    def times(self, cycles: np.ndarray, recorder: Recorder) -> np.ndarray:
+        """Return the times of the recorder's clock at which the counter had these values."""
+        (first, began), (last, now) = self._began, _now(recorder)
+        return began + ((cycles - first) * ((now - began) / max(last - first, 1))).astype(np.int64)
+
+    def _collect(self) -> None:
+        found, recorder = self._taken(), self._recorder
+        if recorder is not None:
+            times = self.times(found[:, [START, END]], recorder)
+            for number in np.unique(found[:, BLOCK]).tolist():
+                own = found[:, BLOCK] == number
+                lowered, _ = self._sites[number]
+                recorder.called_compiled(lowered, found[own, RAN], *times[own].T)
+            for lowered, crossings, cycles in self._lost():
+                span = self.times(np.array([self._began[0], self._began[0] + cycles]), recorder)
+                recorder.lost_compiled(lowered, crossings, int(span[1] - span[0]))
+        if len(found):
+            for number in [n for n, (_, block) in self._sites.items() if block() is None]:
+                del self._sites[number]
+
+    def _taken(self) -> np.ndarray:
+        """Take the rows that are complete out of the log."""
+        first, table = int(head[COLLECTED]), rows
+        places = np.arange(first, int(head[CLAIMED])) & LAST_ROW
+        for _ in range(_PATIENCE):
+            if table[places, END].all():
+                break
+            time.sleep(0)
+        complete = table[places, END] != 0
+        places = places if complete.all() else places[: int(complete.argmin())]
+        found = table[places]
+        table[places, END] = 0
+        head[COLLECTED] = first + len(places)
+        return found
+
+    def _lost(self) -> Sequence[tuple[LoweredSite, int, int]]:
+        """Return the crossings that found the log full, and their duration in cycles."""
+        found = []
+        for lowered, reference in self._sites.values():
+            block = reference()
+            if block is not None and block.words[LOST]:
+                lost, cycles = block.words[[LOST, LOST_CYCLES]].tolist()
+                block.words[[LOST, LOST_CYCLES]] -= (lost, cycles)
+                found.append((lowered, lost, cycles))
+        return found
+
+
+def _now(recorder: Recorder) -> tuple[int, int]:
+    before, now, after = read_cycles(), recorder.clock(), read_cycles()
+    return (before + after) // 2, now
+
+
+_log = NativeLog()
+add_native_log(_log)
+
+
+def number_of(block: Site) -> int:
+    """Return the number under which the calls of a block are logged."""
+    return _log.enlist(block)
+
+
+def failed(block: Site, operands: Sequence[np.ndarray], at: int, start: int, error: str) -> None:
+    """Record a crossing that failed in its batch element `at`, and the values of that call."""
+    recorder, lowered = active(), block.lowered
+    if recorder is None or not start:
+        return
+    now = recorder.clock()
+    began = min(int(_log.times(np.array([start]), recorder)[0]), now)
+    version = int(block.words[VERSION])
+    if lowered.elements is None:
+        crossing = recorder.called(lowered, version, began, now, error)
+        element = -1
+    else:
+        stamps = np.linspace(began, now, at + 2).astype(np.int64).tolist()
+        elements = np.arange(lowered.elements, dtype=np.int32)
+        crossing = recorder.called_elements(lowered, version, elements, stamps, at, error)
+        element = at
+    recorder.values.take(lowered, crossing, element, operands, (), failed=True)

@@ -1,0 +1,108 @@
+"""Lower binds of compiled callbacks to a custom call of machine code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...recording import VmapLevel
+from .. import jax_compat
+from ..compiled import new_block
+from ..core import HostCallback
+from ._custom_call import set_token, zeros
+from ._facts import note_call
+
+
+def lower_compiled_call(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    has_side_effect: bool,
+    ordered: jax_compat.Effect | None = None,
+    writes: bool = False,
+) -> Sequence[Any]:
+    """Emit the custom call through which XLA calls the compiled host function.
+
+    In a program over several devices each device makes the call, with the whole arrays.
+
+    Args:
+        ctx: JAX's lowering context.
+        *operands: IR values.
+        callback: the host function.
+        levels: the vmap levels around the bind.
+        has_side_effect: whether XLA must keep the call even if its results are unused.
+        ordered: the ordered effect whose token the call takes and returns, if any.
+        writes: whether the host function writes its results into buffers.
+
+    Returns:
+        The IR values of the results.
+
+    Raises:
+        NotImplementedError: on another platform than the CPU; for a call with side effects in a
+            program over several devices.
+        TypeError: if numba cannot compile the function for these arguments.
+        ResultError: if what it returns does not match the declared result.
+    """
+    __tracebackhide__ = True
+    devices = jax_compat.device_count(ctx)
+    _refuse(ctx, callback, several=has_side_effect and devices > 1)
+    times = jax_compat.times_called(ctx, everywhere=True)
+    lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
+    if lowered.elements == 0:
+        if ordered is not None:
+            ctx.set_tokens_out(ctx.tokens_in)
+        return zeros(ctx.avals_out)
+    block = new_block(
+        callback, lowered, writes=writes, repeats=not has_side_effect, ordered=ordered is not None
+    )
+    token = ctx.tokens_in.get(ordered) if ordered is not None else None
+    token, *results = _emit(ctx, block, operands, token, has_side_effect)
+    if ordered is not None:
+        set_token(ctx, ordered, token)
+    return results
+
+
+def _emit(
+    ctx: Any, block: Any, operands: Sequence[Any], token: Any, has_side_effect: bool
+) -> list[Any]:
+    """Emit the custom call; return its token, or None, and the IR values of its results."""
+    module = ctx.module_context
+    index = np.uint64(len(module.host_callbacks))
+    module.add_host_callback(block)  # keeps it alive as long as the program
+    if token is not None:
+        operands = [token, *operands]
+        ctx = dataclasses.replace(
+            ctx,
+            avals_in=[jax_compat.abstract_token, *ctx.avals_in],
+            avals_out=[jax_compat.abstract_token, *ctx.avals_out],
+        )
+    # XLA sorts attributes by name, and the handler reads the first.
+    lower = jax_compat.build_ffi_lowering_function(block.target, has_side_effect=has_side_effect)
+    op = lower(ctx, *operands, block=np.uint64(block.address), index=index)
+    return list(op.results) if token is not None else [None, *op.results]
+
+
+def _refuse(ctx: Any, callback: HostCallback, *, several: bool) -> None:
+    __tracebackhide__ = True
+    platform = ctx.module_context.platforms[0]
+    if list(ctx.module_context.platforms) != ["cpu"]:
+        raise NotImplementedError(
+            f"cannot call the compiled {callback} on {platform}: numba compiles for CPUs. Register "
+            "it without compile=, or run the program on the CPU: with "
+            "jax.default_device(jax.devices('cpu')[0])."
+        )
+    if jax_compat.is_for_export(ctx):
+        raise NotImplementedError(
+            f"cannot export {callback}: its machine code belongs to this process. Export inside "
+            "`with jaxcb.disabled():`, which omits it."
+        )
+    if several:
+        raise NotImplementedError(
+            f"cannot call the compiled {callback} from a program over several devices: each would "
+            "repeat its side effect. Call it in jax.shard_map, once for each shard, or register it "
+            "without compile=."
+        )
