@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..core import HostFunction
     from ._block import Block
+    from ._c_functions import CFunction
 
 COMPILERS = ("numba",)
 # Options that are not compatible with compilation, and their default.
@@ -53,12 +55,35 @@ def check_compile(flavor: str, options: Any) -> None:
         ) from None
 
 
-def new_block(*args: Any, **options: Any) -> Block:
-    """Return the block of a call site, see `_block.Block`."""
+def c_function(function: Any) -> CFunction | None:
+    """Return a function of C, see `_c_functions.c_function`; None for other functions."""
     __tracebackhide__ = True
-    from ._block import Block
+    from ._c_functions import c_function
 
-    return Block(*args, **options)
+    return c_function(function)
+
+
+def new_block(*args: Any, **options: Any) -> Block:
+    """Return the block of a call site, see `_block.block_of`."""
+    __tracebackhide__ = True
+    from ._block import block_of
+
+    return block_of(*args, **options)
+
+
+def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
+    """Return the custom call for a program that is exported, see `_exported.named_call`."""
+    __tracebackhide__ = True
+    from ._exported import named_call
+
+    return named_call(*args, **options)
+
+
+def register_name(host: HostFunction) -> None:
+    """Let exported programs call `host` by its name."""
+    from ._exported import register_name
+
+    register_name(host)
 
 
 def compiled_entry(function: Any) -> Any:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from jax.tree_util import tree_unflatten
 
 from ...recording import LoweredSite
-from ..core import HostCallback, add_note, describe
+from ..core import HostCallback, HostFunction, add_note, describe
 from ..dispatch import parts_of_crossing, report_failure, to_arguments
 from ..results import ResultError
 from . import _failure, _handler, _log
+from ._failure import word
 from ._function import compiled_function
-from ._interface import interface_of
+from ._interface import Interface, interface_of
 from ._native import address_of
 
+Again = Callable[[Sequence[np.ndarray]], None]
 _REASONS = {
     _handler.NOT_FITTING: "a number that does not fit the declared dtype",
     _handler.OTHER_SHAPE: "an array of another shape than declared",
@@ -30,11 +33,11 @@ class Block:
     A program keeps its blocks alive as its callbacks. They are never called from Python.
 
     Args:
-        callback: the host function and its trees.
+        host: the host function.
+        interface: what its machine code depends on.
         lowered: the call site.
-        writes: whether the function writes its results into buffers.
-        repeats: whether it may be called again to find out why a call failed.
-        ordered: whether XLA passes a token in front of the operands.
+        again: calls the Python function with the arguments of one host call and checks its result,
+            to find out why a call failed; None if that would repeat a side effect.
 
     Attributes:
         target: the name of the custom call.
@@ -44,26 +47,18 @@ class Block:
     target = _handler.TARGET
 
     def __init__(
-        self,
-        callback: HostCallback,
-        lowered: LoweredSite,
-        *,
-        writes: bool = False,
-        repeats: bool = True,
-        ordered: bool = False,
+        self, host: HostFunction, interface: Interface, lowered: LoweredSite, again: Again | None
     ) -> None:
-        self._callback = callback
+        self.host = host
         self.lowered = lowered
-        self._repeats = repeats
-        self._writes = writes
-        self._first = int(ordered)
-        self._interface = interface_of(callback, lowered, writes=writes, first=self._first)
+        self._interface = interface
+        self._again = again
         self._kernels: list[Any] = []  # a call may be running in one that was replaced
         self._problem: BaseException | None = None
         self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
         self.address = address_of(self.words)
         self.resolve()
-        callback.host.followers.add(self)
+        host.followers.add(self)
         self.words[_handler.NUMBER] = _log.number_of(self)
         _failure.sites[self.address] = self
 
@@ -76,18 +71,19 @@ class Block:
 
     def resolve(self) -> int:
         """Return the address of the kernel for the current function, compiled if necessary."""
-        host = self._callback.host
-        version, function = host.version, host.current
-        try:
-            kernel = compiled_function(function).kernel(self._interface)
-        except BaseException as error:
-            self._problem = error
-            raise
-        if kernel not in self._kernels:
-            self._kernels.append(kernel)
-        self.words[_handler.VERSION] = version
-        self.words[_handler.KERNEL] = kernel.address
-        return kernel.address
+        version = None
+        while version != self.host.version:  # a cell may replace it meanwhile
+            version, function = self.host.version, self.host.current
+            try:
+                kernel = compiled_function(function).kernel(self._interface)
+            except BaseException as error:
+                self._problem = error
+                raise
+            if kernel not in self._kernels:
+                self._kernels.append(kernel)
+            self.words[_handler.VERSION] = version
+            self.words[_handler.KERNEL] = kernel.address
+        return int(self.words[_handler.KERNEL])
 
     def failed(self, frame: int, status: int, start: int) -> BaseException:
         """Find out why a call failed; return the error to give to XLA.
@@ -98,16 +94,15 @@ class Block:
             start: the cycle counter before the call; 0 if it is not recorded.
         """
         lowered = self.lowered
-        if status == _handler.NOT_COMPILED:
-            problem: Any = self._problem
-            _log.failed(self, self._element(self._operands(frame), 0), 0, start, describe(problem))
-            return report_failure(problem, lowered, self.calls() + 1)
-        at = status >> _handler.WHY_BITS
-        element = None if lowered.elements is None else at
+        at = 0 if status == _handler.NOT_COMPILED else status >> _handler.WHY_BITS
         operands = self._element(self._operands(frame), at)
-        error = self._cause(operands, status & (1 << _handler.WHY_BITS) - 1)
+        if status == _handler.NOT_COMPILED:
+            error: Any = self._problem
+        else:
+            error = self._cause(operands, status & (1 << _handler.WHY_BITS) - 1)
         _log.failed(self, operands, at, start, describe(error))
-        number = self.calls() - (lowered.elements or 1) + at + 1
+        element = None if lowered.elements is None else at
+        number = max(self.calls() - (lowered.elements or 1), 0) + at + 1
         return report_failure(error, lowered, number, element)
 
     def calls(self) -> int:
@@ -116,10 +111,10 @@ class Block:
 
     def _operands(self, frame: int) -> list[np.ndarray]:
         """Copy the operands that XLA passed."""
-        arguments = _word(frame, _handler.ARGUMENTS)
+        arguments = word(frame, _handler.ARGUMENTS)
         return [
-            _copied(_word(_word(arguments, n), _handler.DATA), aval.shape, np.dtype(aval.dtype))
-            for n, aval in enumerate(self.lowered.operands, start=self._first)
+            _copied(word(arguments, n), aval.dtype)
+            for n, aval in enumerate(self.lowered.operands, start=self._interface.first)
         ]
 
     def _element(self, operands: list[np.ndarray], at: int) -> list[np.ndarray]:
@@ -136,14 +131,14 @@ class Block:
 
         A function without side effects is called again in Python, for its traceback.
         """
-        name, raised = self._callback.host.name, _failure.kept_exception()
+        name, raised = self.host.name, _failure.kept_exception()
         try:
-            if self._repeats:
-                self._call_python(operands)
+            if self._again is not None:
+                self._again(operands)
         except BaseException as error:
             return error
         if raised is not None:
-            if self._repeats:
+            if self._again is not None:
                 add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
             return raised
         return ResultError(
@@ -151,22 +146,39 @@ class Block:
             "NumPy's keep the width of the arguments: convert the result, or pass cast=True."
         )
 
-    def _call_python(self, operands: list[np.ndarray]) -> None:
-        """Call the Python function, and check its result."""
-        function = getattr(self._callback.host.current, "py_func", self._callback.host.current)
-        _, results = self.lowered.host_avals()
-        if self._interface.writes:
-            outs = [np.zeros(aval.shape, aval.dtype) for aval in results]
-            args, kwargs = to_arguments(self._callback)(operands)
-            function(tree_unflatten(self._callback.out_tree, outs), *args, **kwargs)
-            return
-        parts = parts_of_crossing(
-            self._callback,
-            self.lowered,
-            [x.dtype for x in operands],
-            [np.dtype(aval.dtype) for aval in results],
-        )
-        parts.check(parts.adapt(function)(*operands))
+
+def block_of(
+    callback: HostCallback, lowered: LoweredSite, *, writes: bool, repeats: bool, ordered: bool
+) -> Block:
+    """Return the block of a call site.
+
+    Args:
+        callback: the host function and its trees.
+        lowered: the call site.
+        writes: whether the function writes its results into buffers.
+        repeats: whether it may be called again to find out why a call failed.
+        ordered: whether XLA passes a token in front of the operands.
+    """
+    interface = interface_of(callback, lowered, writes=writes, first=int(ordered))
+    again = functools.partial(_call_python, callback, lowered, writes) if repeats else None
+    return Block(callback.host, interface, lowered, again)
+
+
+def _call_python(
+    callback: HostCallback, lowered: LoweredSite, writes: bool, operands: Sequence[np.ndarray]
+) -> None:
+    """Call the Python function, and check its result."""
+    function = getattr(callback.host.current, "py_func", callback.host.current)
+    _, results = lowered.host_avals()
+    dtypes = [np.dtype(aval.dtype) for aval in results]
+    if writes:
+        outs = [np.zeros(*aval) for aval in results]
+        args, kwargs = to_arguments(callback)(operands)
+        out_tree: Any = callback.out_tree
+        function(tree_unflatten(out_tree, outs), *args, **kwargs)
+        return
+    parts = parts_of_crossing(callback, lowered, [x.dtype for x in operands], dtypes)
+    parts.check(parts.adapt(function)(*operands))
 
 
 def _head(lowered: LoweredSite) -> list[int]:
@@ -197,11 +209,10 @@ def _loops(lowered: LoweredSite) -> Iterator[int]:
         steps = [step * (level.size if on else 1) for step, on in zip(steps, own, strict=True)]
 
 
-def _copied(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    count = int(np.prod(shape))
-    data = ctypes.string_at(address, count * dtype.itemsize) if count else b""
+def _copied(buffer: int, dtype: str) -> np.ndarray:
+    """Copy an operand."""
+    sizes = word(buffer, _handler.SIZES)
+    shape = [word(sizes, axis) for axis in range(word(buffer, _handler.RANK))]
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    data = ctypes.string_at(word(buffer, _handler.DATA), count) if count else b""
     return np.frombuffer(data, dtype).reshape(shape)
-
-
-def _word(address: int, place: int) -> int:
-    return ctypes.c_int64.from_address(address + 8 * place).value

@@ -38,11 +38,7 @@ def _fail() -> Any:
             text = str(sites[block].failed(frame, status, start))
         except BaseException as error:
             text = describe(error)
-        message = ctypes.create_string_buffer(text.encode())
-        arguments = _error_arguments(message)
-        api = _word(frame, _API)
-        create = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_word(api, _ERROR_CREATE))
-        return create(arguments.ctypes.data)
+        return xla_error(frame, text)
 
     return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(fail)
 
@@ -104,5 +100,15 @@ def _error_arguments(message: Any) -> np.ndarray:
     return np.array([_ERROR_SIZE, 0, ctypes.addressof(message), _INTERNAL], np.int64)
 
 
-def _word(address: int, place: int) -> int:
+def xla_error(frame: int, text: str) -> int:
+    """Create an XLA_FFI_Error with a message; return its address."""
+    message = ctypes.create_string_buffer(text.encode())
+    create = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(
+        word(word(frame, _API), _ERROR_CREATE)
+    )
+    return create(_error_arguments(message).ctypes.data)
+
+
+def word(address: int, place: int) -> int:
+    """Return the word number `place` from an address."""
     return ctypes.c_int64.from_address(address + 8 * place).value

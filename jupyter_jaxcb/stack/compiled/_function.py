@@ -19,6 +19,7 @@ from numba.np.numpy_support import as_dtype
 
 from ..core import name_of
 from ..results import CONVERTS, MEANING, ResultError
+from ._c_functions import CFunction
 from ._interface import Array, Default, Interface, type_of
 from ._kernel import compile_kernel
 
@@ -38,12 +39,7 @@ class CompiledFunction:
 
     def __init__(self, function: Any) -> None:
         self._name = name_of(function)
-        # Like Python: an index out of range and a division by zero are errors.
-        self._dispatcher: Any = (
-            function
-            if isinstance(function, Dispatcher)
-            else numba.njit(function, boundscheck=True, error_model="python")
-        )
+        self._dispatcher: Any = _dispatcher_of(function)
         self._kernels: dict[Interface, Any] = {}
 
     def kernel(self, interface: Interface) -> Any:
@@ -102,7 +98,8 @@ class CompiledFunction:
             for index in path:
                 if not isinstance(kind, types.BaseTuple) or index >= len(kind):
                     raise self._mismatch(path, returned, result)
-                kind = types.unliteral(kind[index])
+                part: Any = kind[index]  # type: ignore[index]
+                kind = types.unliteral(part)
             rank = kind.ndim if isinstance(kind, types.Array) else 0
             number = kind.dtype if isinstance(kind, types.Array) else kind
             if not isinstance(number, (types.Number, types.Boolean)) or rank != result.rank:
@@ -135,6 +132,15 @@ class CompiledFunction:
             f"numba cannot compile {self._name} for ({shown}): {reason}{where}. Write it with what "
             "numba supports, or drop compile='numba'."
         )
+
+
+def _dispatcher_of(function: Any) -> Any:
+    if isinstance(function, CFunction):
+        return function.dispatcher
+    if isinstance(function, Dispatcher):
+        return function
+    # Like Python: an index out of range and a division by zero are errors.
+    return numba.njit(function, boundscheck=True, error_model="python")
 
 
 def _number(x: Any) -> Any:

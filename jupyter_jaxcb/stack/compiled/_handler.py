@@ -18,9 +18,21 @@ import numpy as np
 from numba import cfunc, njit, types
 
 from . import _failure
-from ._native import add, address_of, call_2, call_4, cycles, publish, words
+from ._native import (
+    LAST_NAME,
+    add,
+    address_of,
+    call_2,
+    call_4,
+    cycles,
+    named_blocks,
+    publish,
+    words,
+)
 
 TARGET = "jaxcb_compiled_call"
+# Of exported programs; XLA says this name if nothing registers it.
+NAMED_TARGET = "jaxcb_function_registered_with_compile_numba"
 # Words of XLA_FFI_CallFrame.
 EXTENSION, API, ARGUMENTS, RESULTS, ATTRIBUTES = 1, 2, 9, 14, 20
 ERROR_CREATE = 6  # word of XLA_FFI_Api
@@ -54,19 +66,28 @@ def _failed(frame: Any, block: Any, status: Any, start: Any) -> Any:
     return error
 
 
-# Compiled code of other modules is not compiled again if this module changes; and the other way
-# round, numba's cache does not see changes of the intrinsics in `_native`.
-@_to_machine_code
-def _handle(frame: Any) -> Any:
-    call = words(frame)
-    if call[EXTENSION] != 0:
-        extension = words(call[EXTENSION])
-        if (extension[1] & 0xFFFFFFFF) == _METADATA:
-            metadata = words(extension[3])
-            metadata[3] = _API_VERSION
-            metadata[4] = 0  # no traits
-            return 0
-    block = words(words(words(call[ATTRIBUTES])[0])[1])[0]  # the value of the first attribute
+@njit(cache=True)
+def _describe(call: Any) -> Any:
+    """Answer if XLA asks for the version of the API; return whether it did."""
+    if call[EXTENSION] == 0:
+        return False
+    extension = words(call[EXTENSION])
+    if (extension[1] & 0xFFFFFFFF) != _METADATA:
+        return False
+    metadata = words(extension[3])
+    metadata[3] = _API_VERSION
+    metadata[4] = 0  # no traits
+    return True
+
+
+@njit(cache=True)
+def _first_attribute(call: Any) -> Any:
+    return words(words(words(call[ATTRIBUTES])[0])[1])[0]
+
+
+@njit(cache=True)
+def _run(frame: Any, block: Any) -> Any:
+    """Run the kernel of a block, and log it."""
     site = words(block)
     kernel = site[KERNEL]
     if kernel == 0:
@@ -97,6 +118,30 @@ def _handle(frame: Any) -> Any:
     return 0
 
 
+# numba's cache does not see changes of the intrinsics in `_native`.
+@_to_machine_code
+def _handle(frame: Any) -> Any:
+    call = words(frame)
+    return 0 if _describe(call) else _run(frame, _first_attribute(call))
+
+
+@_to_machine_code
+def _handle_by_name(frame: Any) -> Any:
+    call = words(frame)
+    if _describe(call):
+        return 0
+    key, table = _first_attribute(call), words(named_blocks())
+    place = key & LAST_NAME
+    while table[2 * place] != key and table[2 * place] != 0:
+        place = (place + 1) & LAST_NAME
+    block = table[2 * place + 1]
+    if table[2 * place] == 0:
+        block = call_2(table[2 * LAST_NAME + 2], frame, key)
+        if block == 0:
+            return call_2(table[2 * LAST_NAME + 3], frame, key)
+    return _run(frame, block)
+
+
 @njit(cache=True)
 def read_cycles() -> Any:
     """Return the cycle counter."""
@@ -106,9 +151,9 @@ def read_cycles() -> Any:
 # Never freed, because a handler may be writing to the rows.
 rows = np.zeros((LAST_ROW + 1, ROW_WORDS), np.int64)
 head = np.array([0, 0, 0, address_of(rows)], np.int64)
-jax.ffi.register_ffi_target(
-    TARGET, jax.ffi.pycapsule(ctypes.cast(_handle.address, ctypes.c_void_p)), platform="cpu"
-)
+for _name, _code in ((TARGET, _handle), (NAMED_TARGET, _handle_by_name)):
+    _capsule = jax.ffi.pycapsule(ctypes.cast(_code.address, ctypes.c_void_p))
+    jax.ffi.register_ffi_target(_name, _capsule, platform="cpu")
 
 
 def addresses() -> list[int]:

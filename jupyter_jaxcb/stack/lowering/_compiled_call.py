@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import VmapLevel
+from ...recording import LoweredSite, VmapLevel
 from .. import jax_compat
-from ..compiled import new_block
-from ..core import HostCallback
+from ..compiled import named_call, new_block
+from ..core import HostCallback, to_aval
 from ._custom_call import set_token, zeros
 from ._facts import note_call
 
@@ -49,7 +49,9 @@ def lower_compiled_call(
     """
     __tracebackhide__ = True
     devices = jax_compat.device_count(ctx)
-    _refuse(ctx, callback, several=has_side_effect and devices > 1)
+    _refuse(ctx, callback, has_side_effect, devices)
+    if jax_compat.is_for_export(ctx):
+        return _emit_by_name(ctx, operands, callback, levels, writes)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.elements == 0:
@@ -86,7 +88,24 @@ def _emit(
     return list(op.results) if token is not None else [None, *op.results]
 
 
-def _refuse(ctx: Any, callback: HostCallback, *, several: bool) -> None:
+def _emit_by_name(
+    ctx: Any,
+    operands: Sequence[Any],
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    writes: bool,
+) -> list[Any]:
+    """Emit the custom call for a program that is exported."""
+    given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
+    lowered = LoweredSite(callback.bind.site, None, -1, given, declared, levels)
+    if lowered.elements == 0:
+        return list(zeros(ctx.avals_out))
+    target, attributes = named_call(callback, lowered, writes=writes)
+    lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)
+    return list(lower(ctx, *operands, **attributes).results)
+
+
+def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: int) -> None:
     __tracebackhide__ = True
     platform = ctx.module_context.platforms[0]
     if list(ctx.module_context.platforms) != ["cpu"]:
@@ -95,12 +114,12 @@ def _refuse(ctx: Any, callback: HostCallback, *, several: bool) -> None:
             "it without compile=, or run the program on the CPU: with "
             "jax.default_device(jax.devices('cpu')[0])."
         )
-    if jax_compat.is_for_export(ctx):
+    if has_side_effect and jax_compat.is_for_export(ctx):
         raise NotImplementedError(
-            f"cannot export {callback}: its machine code belongs to this process. Export inside "
+            f"cannot export {callback}, which has side effects. Export inside "
             "`with jaxcb.disabled():`, which omits it."
         )
-    if several:
+    if has_side_effect and devices > 1:
         raise NotImplementedError(
             f"cannot call the compiled {callback} from a program over several devices: each would "
             "repeat its side effect. Call it in jax.shard_map, once for each shard, or register it "

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..compiled import check_compile
+from ..compiled import check_compile, register_name
 from ..core import register, without_leading
 from ..dispatch import BufferOptions
 from ..flavors import bind_buffer, check_vmap_method
@@ -73,5 +73,7 @@ def _register_buffer(function: Any, result: Any, options: BufferOptions) -> Buff
     check_function(function, "buffer")
     declared = declared_result(without_leading(function, 1), "buffer", result)
     host = register(function, ("buffer", result_interface(declared), options))
+    if options.compile:
+        register_name(host)
     bind = functools.partial(bind_buffer, host, declared, options=options)
     return BufferCallback("buffer", function, host, bind, options, declared=declared)

@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core import name_of, register
+from ..compiled import c_function, register_name
+from ..core import HostFunction, name_of, register
 from ..executors import spread_of
 from ..flavors import DebugOptions, IoOptions, PureOptions, bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
 from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
+from ._elementwise import declared_by, elementwise
 from ._two_forms import in_two_forms, with_function
 
 
@@ -118,6 +120,9 @@ def pure(
 
 def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCallback:
     __tracebackhide__ = True
+    found = c_function(function) if options.compile else None
+    if found is not None:
+        return _register_c_function(found, result, options)
     check_function(function, "pure")
     declared = declared_result(function, "pure", result)
     warn_of_impurity(function, name_of(function))
@@ -125,11 +130,28 @@ def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCall
     if is_infer(declared):
         declared = Inferred(lambda: host.current)
     bind = functools.partial(bind_pure, host, declared, options=options)
+    if options.compile:
+        register_name(host)
     callback = PureCallback("pure", function, host, bind, options, declared=declared)
     if options.derivative == "finite":
         of_elements = PureOptions(sharding=options.sharding, arrays=options.arrays)
         callback.differ(functools.partial(bind_pure, kwargs={}, options=of_elements))
     return callback
+
+
+def _register_c_function(function: Any, result: Any, options: PureOptions) -> PureCallback:
+    """Register a function of single numbers, to be called for each element of arrays."""
+    __tracebackhide__ = True
+    if result is not MISSING or options.vmap_method != "sequential":
+        raise ValueError(
+            f"cannot declare a result or a vmap method of {function.__name__}: it is called for "
+            "each element of its arguments, as a ufunc. Drop result= and vmap_method=."
+        )
+    declared = declared_by(function)
+    host = HostFunction(function)
+    register_name(host)
+    bind = elementwise(functools.partial(bind_pure, host, declared, options=options))
+    return PureCallback("pure", function, host, bind, options, declared=declared)
 
 
 @in_two_forms

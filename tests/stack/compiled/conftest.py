@@ -1,0 +1,53 @@
+import ctypes
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+collect_ignore = ["devices.py"]  # a script that must not be imported
+
+
+@pytest.fixture
+def failure():
+    """Return ``failure(function, *args)``: the exception of the host function, and its notes."""
+
+    def raised(function, *args):
+        with pytest.raises(Exception) as caught:
+            jax.block_until_ready(function(*args))
+        original = jaxcb.host_error(caught.value)
+        assert original is not None, caught.value
+        return original, "\n".join(original.__notes__)
+
+    return raised
+
+
+@pytest.fixture
+def note():
+    """Return a function that compiled code can call with a number, and the numbers it got."""
+    got = []
+
+    def append(number):
+        got.append(number)
+        return number
+
+    return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(append), got
+
+
+@pytest.fixture
+def in_threads():
+    """Return ``in_threads(run, count)``: what ``run(n)`` returns for each n, side by side."""
+
+    def run_all(run, count):
+        together = threading.Barrier(count)
+
+        def one(number):
+            together.wait()
+            return run(number)
+
+        with ThreadPoolExecutor(count) as pool:
+            return list(pool.map(one, range(count)))
+
+    return run_all
