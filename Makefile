@@ -114,6 +114,7 @@ chromium:
 bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench.py
 	$(BIN)/python tests/performance/bench_executors.py
+	$(BIN)/python -m tests.performance.bench_compiled
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench

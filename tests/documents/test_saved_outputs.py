@@ -9,7 +9,9 @@ import pytest
 from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
 MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
-PLOTTED = ("quickstart", "shapes", "drum", "derivatives", "effects", "performance")
+PLOTTED = (
+    "quickstart", "shapes", "drum", "derivatives", "effects", "performance", "simulator"
+)  # fmt: skip
 notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
 

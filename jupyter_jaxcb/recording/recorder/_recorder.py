@@ -212,13 +212,14 @@ class Recorder:
         """
         count = lowered.elements or 1
         kept = min(self._log.room() // count, len(starts))
-        share = (ends[:kept] - starts[:kept]) / count
-        edges = starts[:kept, None] + (share[:, None] * np.arange(count + 1)).astype(np.int64)
         rows = np.zeros((kept, count), ROW)
-        rows["start_ns"], rows["end_ns"] = edges[:, :-1], edges[:, 1:]
+        share = (ends[:kept] - starts[:kept]) / count
+        for field, edge in (("start_ns", 0), ("end_ns", 1)):
+            passed = (share[:, None] * np.arange(edge, count + edge)).astype(np.int64)
+            rows[field] = starts[:kept, None] + passed
         rows["lowered"] = self._number(lowered)
-        crossings = list(itertools.islice(self._crossings, kept))
-        rows["crossing"] = np.array(crossings, np.uint32)[:, None]
+        crossings = np.fromiter(itertools.islice(self._crossings, kept), np.uint32, kept)
+        rows["crossing"] = crossings[:, None]
         rows["element"] = -1 if lowered.elements is None else np.arange(count)
         rows["thread"] = self._compiled_thread()
         rows["version"] = versions[:kept, None]

@@ -79,11 +79,12 @@ class NativeLog:
     def _collect(self) -> None:
         found, recorder = self._taken(), self._recorder
         if recorder is not None:
-            times = self.times(found[:, [START, END]], recorder)
-            for number in np.unique(found[:, BLOCK]).tolist():
-                own = found[:, BLOCK] == number
-                lowered, _ = self._sites[number]
-                recorder.called_compiled(lowered, found[own, RAN], *times[own].T)
+            numbers = found[:, BLOCK]
+            alone = len(found) > 0 and (numbers == numbers[0]).all()
+            for number in [int(numbers[0])] if alone else np.unique(numbers).tolist():
+                own = found if alone else found[numbers == number]
+                starts, ends = (self.times(own[:, which], recorder) for which in (START, END))
+                recorder.called_compiled(self._sites[number][0], own[:, RAN], starts, ends)
             for lowered, crossings, cycles in self._lost():
                 span = self.times(np.array([self._began[0], self._began[0] + cycles]), recorder)
                 recorder.lost_compiled(lowered, crossings, int(span[1] - span[0]))
@@ -93,18 +94,20 @@ class NativeLog:
 
     def _taken(self) -> np.ndarray:
         """Take the rows that are complete out of the log."""
-        first, table = int(head[COLLECTED]), rows
-        places = np.arange(first, int(head[CLAIMED])) & LAST_ROW
+        first, last = int(head[COLLECTED]), int(head[CLAIMED])
+        start, count = first & LAST_ROW, last - first
+        parts = [rows[start : start + count], rows[: max(start + count - len(rows), 0)]]
         for _ in range(_PATIENCE):
-            if table[places, END].all():
+            if all(part[:, END].all() for part in parts):
                 break
             time.sleep(0)
-        complete = table[places, END] != 0
-        places = places if complete.all() else places[: int(complete.argmin())]
-        found = table[places]
-        table[places, END] = 0
-        head[COLLECTED] = first + len(places)
-        return found
+        found = np.concatenate(parts)
+        complete = found[:, END] != 0
+        taken = count if complete.all() else int(complete.argmin())
+        parts[0][:taken, END] = 0
+        parts[1][: max(taken - len(parts[0]), 0), END] = 0
+        head[COLLECTED] = first + taken
+        return found[:taken]
 
     def _lost(self) -> Sequence[tuple[LoweredSite, int, int]]:
         """Return the crossings that found the log full, and their duration in cycles."""
