@@ -55,6 +55,20 @@ def check_compile(flavor: str, options: Any) -> None:
         ) from None
 
 
+def register_compiled(host: HostFunction) -> None:
+    """Prepare a host function that is to be compiled; exported programs can call it by its name.
+
+    Raises:
+        TypeError: if it is something that numba does not compile.
+    """
+    __tracebackhide__ = True
+    from ._exported import register_name
+    from ._function import check_compilable
+
+    check_compilable(host.current, host.name)
+    register_name(host)
+
+
 def c_function(function: Any) -> CFunction | None:
     """Return a function of C, see `_c_functions.c_function`; None for other functions."""
     __tracebackhide__ = True
@@ -77,13 +91,6 @@ def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     from ._exported import named_call
 
     return named_call(*args, **options)
-
-
-def register_name(host: HostFunction) -> None:
-    """Let exported programs call `host` by its name."""
-    from ._exported import register_name
-
-    register_name(host)
 
 
 def compiled_entry(function: Any) -> Any:

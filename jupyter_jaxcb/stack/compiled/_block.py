@@ -134,7 +134,8 @@ class Block:
         name, raised = self.host.name, _failure.kept_exception()
         try:
             if self._again is not None:
-                self._again(operands)
+                with np.errstate(all="ignore"):  # compiled code does not warn either
+                    self._again(operands)
         except BaseException as error:
             return error
         if raised is not None:

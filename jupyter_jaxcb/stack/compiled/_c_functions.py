@@ -15,13 +15,13 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typing import cffi_utils, ctypes_utils
 from numba.np.numpy_support import as_dtype
 
 from ..core import given_name
 from ._native import WORD, intrinsic
 
 _SIGNATURE = re.compile(r"\s*(.*?)\s*\((.*)\)\s*")
-_FUNCTION: Any = ctypes.CFUNCTYPE(None).__base__
 _KINDS = "biufc"  # a number converts to a parameter of the same or a later kind
 _LONG = types.int64 if ctypes.sizeof(ctypes.c_long) == 8 else types.int32
 _NUMBERS = {
@@ -32,12 +32,6 @@ _NUMBERS = {
     "int8_t": types.int8, "int16_t": types.int16, "int32_t": types.int32, "int64_t": types.int64,
     "uint8_t": types.uint8, "uint16_t": types.uint16, "uint32_t": types.uint32,
     "uint64_t": types.uint64,
-}  # fmt: skip
-_OF_CTYPES = {
-    ctypes.c_double: types.float64, ctypes.c_float: types.float32, ctypes.c_bool: types.boolean,
-    ctypes.c_int8: types.int8, ctypes.c_int16: types.int16, ctypes.c_int32: types.int32,
-    ctypes.c_int64: types.int64, ctypes.c_uint8: types.uint8, ctypes.c_uint16: types.uint16,
-    ctypes.c_uint32: types.uint32, ctypes.c_uint64: types.uint64, ctypes.c_void_p: types.voidptr,
 }  # fmt: skip
 
 
@@ -119,9 +113,10 @@ class CFunction:
         form = self.form(dtypes)
         if form is None:
             given = ", ".join(dtype.name for dtype in dtypes)
-            known = "; ".join(", ".join(map(str, one.inputs())) for one in self._forms)
+            forms = dict.fromkeys(", ".join(map(str, one.inputs())) for one in self._forms)
             raise TypeError(
-                f"{self.__name__} does not take ({given}). Convert the arguments to one of: {known}"
+                f"{self.__name__} does not take ({given}). Convert the arguments to one of: "
+                f"{'; '.join(forms)}"
             )
         return [as_dtype(kind) for kind in form.outputs()]
 
@@ -133,7 +128,7 @@ def c_function(function: Any) -> CFunction | None:
         TypeError: if its signature is unknown, or has something else than numbers.
     """
     name = function.rpartition(".")[2] if isinstance(function, str) else given_name(function)
-    for find in (_of_name, _of_cython, _of_low_level_callable, _of_ctypes, _of_cffi):
+    for find in (_of_name, _of_cython, _of_low_level_callable, _of_pointer):
         forms = list(find(function))
         if forms:
             return CFunction(name or type(function).__name__, forms, function)
@@ -194,33 +189,21 @@ def _of_capsule(capsule: Any) -> Form:
     return Form(address, parameters, returned, api.PyCapsule_GetContext(capsule) or 0)
 
 
-def _of_ctypes(function: Any) -> Iterator[Form]:
-    if not isinstance(function, _FUNCTION):
-        return
-    if function.argtypes is None:
-        raise TypeError(
-            f"the signature of {function!r} is unknown. Set its argtypes and its restype."
-        )
-    try:
-        parameters = tuple(_OF_CTYPES[kind] for kind in function.argtypes)
-        returned = types.none if function.restype is None else _OF_CTYPES[function.restype]
-    except KeyError as error:
-        raise TypeError(
-            f"{function!r} takes or returns {error.args[0].__name__}, which is not a number. Wrap "
-            "it in a function of numba."
-        ) from None
-    yield Form(ctypes.cast(function, ctypes.c_void_p).value or 0, parameters, returned)
-
-
-def _of_cffi(function: Any) -> Iterator[Form]:
-    if type(function).__module__ != "_cffi_backend" or "(*)(" not in str(function):
-        return
-    from cffi import FFI
-
-    kind = FFI().typeof(function)
-    parameters = ", ".join(one.cname for one in kind.args)
-    returned, found = _parsed(f"{kind.result.cname} ({parameters})")
-    yield Form(int(FFI().cast("intptr_t", function)), found, returned)
+def _of_pointer(function: Any) -> Iterator[Form]:
+    """Yield the signature of a function pointer of ctypes or cffi."""
+    for utilities, known in (
+        (ctypes_utils, ctypes_utils.is_ctypes_funcptr),
+        (cffi_utils, cffi_utils.is_cffi_func),
+    ):
+        if known(function):
+            kind: Any = utilities.make_function_type(function).sig
+            for one in (*kind.args, kind.return_type):
+                if not isinstance(one, (types.Number, types.Boolean)) and one != types.voidptr:
+                    raise TypeError(
+                        f"{function!r} takes or returns {one}, which is not a number. Wrap it in a "
+                        "function of numba."
+                    )
+            yield Form(int(utilities.get_pointer(function)), tuple(kind.args), kind.return_type)
 
 
 def _parsed(signature: str) -> tuple[Any, tuple[Any, ...]]:

@@ -63,7 +63,7 @@ def named_call(
         )
     text = repr((callback.host.name, lowered.site.flavor, _plain(interface), _facts(lowered)))
     key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=_BYTES).digest(), "little")
-    return _handler.NAMED_TARGET, {"block": np.uint64(key | 1), "function": text}
+    return _handler.NAMED_TARGET, {"block": np.uint64(key % 2**63 | 1), "function": text}
 
 
 def _constants(interface: Interface) -> Any:

@@ -106,7 +106,8 @@ def xla_error(frame: int, text: str) -> int:
     create = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(
         word(word(frame, _API), _ERROR_CREATE)
     )
-    return create(_error_arguments(message).ctypes.data)
+    arguments = _error_arguments(message)  # both must live until XLA has copied them
+    return create(arguments.ctypes.data)
 
 
 def word(address: int, place: int) -> int:

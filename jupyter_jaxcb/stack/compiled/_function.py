@@ -6,7 +6,8 @@ import inspect
 import re
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -14,18 +15,19 @@ import numpy as np
 from jax.tree_util import tree_map
 from numba import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.np.numpy_support import as_dtype
 
 from ..core import name_of
 from ..results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
-from ._interface import Array, Default, Interface, type_of
+from ._interface import Array, Default, Interface, computable, type_of
 from ._kernel import compile_kernel
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PIPELINE = re.compile(r"Failed in \w+ mode pipeline \(step: .*?\)\n")
-_REST = re.compile(r"\n\n|\nDuring: |\n *There (?:is|are) \d+ candidate")
+_REST = re.compile(r"\n\n|\.? Raised from None|\nDuring: |\n *There (?:is|are) \d+ candidate")
+_ERRORS = (NumbaError, UnsupportedBytecodeError)
 _lock = threading.RLock()
 _functions: weakref.WeakKeyDictionary[Any, CompiledFunction] = weakref.WeakKeyDictionary()
 
@@ -56,12 +58,19 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it from Python, with numbers for operands of rank 0."""
-        args, kwargs = tree_map(_number, (args, kwargs))
+        args, kwargs = tree_map(self._number, (args, kwargs))
         try:
             return self._dispatcher(*args, **kwargs)
-        except NumbaError as error:
+        except _ERRORS as error:
             kinds = [numba.typeof(x) for x in (*args, *kwargs.values())]
             raise self._not_compiled(kinds, error) from None
+
+    def _number(self, x: Any) -> Any:
+        """Return an operand of rank 0 as a number; outputs are arrays that can be written to."""
+        if type(x) is not np.ndarray:
+            return x
+        computable(self._name, x.dtype.name)
+        return x if x.ndim or x.flags.writeable else x[()]
 
     def _compile(self, interface: Interface) -> Any:
         arguments = list(self._arguments(interface))
@@ -69,10 +78,9 @@ class CompiledFunction:
         try:
             self._dispatcher.compile(kinds)
             compiled = self._dispatcher.overloads[kinds]
-            if not interface.writes:
-                self._check_results(compiled.signature.return_type, interface)
+            self._check_results(compiled.signature.return_type, interface)
             return compile_kernel(compiled, arguments, interface)
-        except NumbaError as error:
+        except _ERRORS as error:
             raise self._not_compiled(kinds, error) from None
 
     def _arguments(self, interface: Interface) -> Iterator[Any]:
@@ -93,44 +101,74 @@ class CompiledFunction:
 
     def _check_results(self, returned: Any, interface: Interface) -> None:
         """Raise ResultError if what the function returns does not match the declared result."""
-        for result, path in zip(interface.results, interface.paths, strict=True):
-            kind: Any = types.unliteral(returned)
-            for index in path:
-                if not isinstance(kind, types.BaseTuple) or index >= len(kind):
-                    raise self._mismatch(path, returned, result)
-                part: Any = kind[index]  # type: ignore[index]
-                kind = types.unliteral(part)
-            rank = kind.ndim if isinstance(kind, types.Array) else 0
-            number = kind.dtype if isinstance(kind, types.Array) else kind
-            if not isinstance(number, (types.Number, types.Boolean)) or rank != result.rank:
-                raise self._mismatch(path, kind, result)
+        results = () if interface.writes else interface.results
+        wanted = dict(zip(interface.paths, results, strict=True))
+        if not wanted and returned != types.none:
+            raise ResultError(
+                f"{self._name} returns {returned} when compiled, expected None. Return nothing, or "
+                "declare the result."
+            )
+        self._check_part((), returned, wanted)
+
+    def _check_part(self, path: Sequence[int], kind: Any, wanted: Mapping[Any, Array]) -> None:
+        """As `_check_results`, for the part of the returned value at `path`."""
+        kind = types.unliteral(kind)
+        if path in wanted:
+            self._check_array(path, kind, wanted[path])
+            return
+        parts = {other[len(path)] for other in wanted if other[: len(path)] == path}
+        if wanted and (not isinstance(kind, types.BaseTuple) or len(kind) != max(parts) + 1):
+            raise ResultError(
+                f"{self._name}{_where(path)} returns {kind} when compiled, expected a tuple of "
+                f"{max(parts) + 1}. Return that, or declare what it returns."
+            )
+        for index in sorted(parts):
+            self._check_part((*path, index), kind[index], wanted)
+
+    def _check_array(self, path: Sequence[int], kind: Any, result: Array) -> None:
+        rank = kind.ndim if isinstance(kind, types.Array) else 0
+        number: Any = kind.dtype if isinstance(kind, types.Array) else kind
+        meaning = None
+        if isinstance(number, (types.Number, types.Boolean)) and rank == result.rank:
             given, declared = as_dtype(number), result.dtype
             kinds = "".join("i" if dtype.kind == "u" else dtype.kind for dtype in (given, declared))
-            if given != declared and kinds not in CONVERTS:
-                raise self._mismatch(path, kind, result, MEANING[kinds[0]])
-
-    def _mismatch(
-        self, path: Sequence[int], kind: Any, result: Array, meaning: str | None = None
-    ) -> ResultError:
-        where = f" as result {''.join(f'[{index}]' for index in path)}" if path else ""
+            if given == declared or kinds in CONVERTS:
+                return
+            meaning = MEANING[kinds[0]]
         numbers = f"{meaning} numbers ({kind})" if meaning else f"{kind}"
         wanted = f"an array of rank {result.rank} of" if result.rank else "a number of"
-        return ResultError(
-            f"{self._name} returns {numbers} when compiled{where}, expected {wanted} "
+        raise ResultError(
+            f"{self._name}{_where(path)} returns {numbers} when compiled, expected {wanted} "
             f"{result.dtype.name}. Convert it in the function, or declare what it returns."
         )
 
-    def _not_compiled(self, arguments: Sequence[Any], error: NumbaError) -> TypeError:
+    def _not_compiled(self, arguments: Sequence[Any], error: Exception) -> TypeError:
         text = _PIPELINE.sub("", _COLOURS.sub("", str(error)))
         reason = " ".join(_REST.split(text)[0].split())
         if "setitem(readonly" in reason:
             reason = "the arguments are read-only; write into a copy, x.copy()"
         line = getattr(getattr(error, "loc", None), "line", None)
+        found = re.search(r"line (\d+)", str(error))
+        line = found[1] if line is None and found else line
         where = f" (line {line})" if line else ""
         shown = ", ".join(map(str, arguments))
         return TypeError(
             f"numba cannot compile {self._name} for ({shown}): {reason}{where}. Write it with what "
             "numba supports, or drop compile='numba'."
+        )
+
+
+def _where(path: Sequence[int]) -> str:
+    return "".join(f"[{index}]" for index in path)
+
+
+def check_compilable(function: Any, name: str) -> None:
+    """Raise TypeError if numba cannot compile `function`, whatever its arguments are."""
+    __tracebackhide__ = True
+    if not isinstance(function, (CFunction, Dispatcher, FunctionType)):
+        raise TypeError(
+            f"cannot compile {name}, a {type(function).__name__}: numba compiles functions that "
+            f"are written with def or lambda. Wrap it: lambda x: {name}(x)."
         )
 
 
@@ -141,11 +179,6 @@ def _dispatcher_of(function: Any) -> Any:
         return function
     # Like Python: an index out of range and a division by zero are errors.
     return numba.njit(function, boundscheck=True, error_model="python")
-
-
-def _number(x: Any) -> Any:
-    """Return an operand of rank 0 as a number; outputs are arrays that can be written to."""
-    return x[()] if type(x) is np.ndarray and not x.ndim and not x.flags.writeable else x
 
 
 def compiled_function(function: Any) -> CompiledFunction:

@@ -123,10 +123,10 @@ def interface_of(
     inner = looped[0].batched if looped else [True] * len(lowered.operands)
     given, declared = lowered.host_avals()
     operands = [
-        Array(_dtype(name, aval.dtype), len(aval.shape), on)
+        Array(computable(name, aval.dtype), len(aval.shape), on)
         for aval, on in zip(given, inner, strict=True)
     ]
-    results = [Array(_dtype(name, aval.dtype), len(aval.shape)) for aval in declared]
+    results = [Array(computable(name, aval.dtype), len(aval.shape)) for aval in declared]
     args, kwargs = tree_unflatten(callback.in_tree, _leaves(callback))
     out_tree: Any = callback.out_tree
     if writes:
@@ -179,7 +179,8 @@ def _paths(name: str, out_tree: Any) -> Iterator[tuple[int, ...]]:
 
 
 @functools.cache
-def _dtype(name: str, dtype: str) -> np.dtype:
+def computable(name: str, dtype: str) -> np.dtype:
+    """Return the dtype of that name; raise TypeError if numba does not compute with it."""
     try:
         found = np.dtype(dtype)
     except TypeError:  # of ml_dtypes

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, types
 from numba.core import cgutils
@@ -272,8 +273,9 @@ class _Kernel:
 @functools.cache
 def _copying(given: Any, declared: Any, cast: bool) -> Any:
     """Return the compiled ``copy(array, address)``, which returns whether a number does not fit."""
-    pointer = pointer_to(declared)
-    dtype, back = as_dtype(declared).type, as_dtype(given.dtype).type
+    pointer, dtype = pointer_to(declared), as_dtype(declared).type
+    checked = given.dtype in types.integer_domain and not cast
+    fits: Any = _fitting(given.dtype, declared) if checked else None
 
     def convert(array: Any, address: Any) -> Any:
         numbers = pointer(address)
@@ -281,15 +283,30 @@ def _copying(given: Any, declared: Any, cast: bool) -> Any:
             numbers[place] = dtype(number)
         return False
 
-    def convert_exactly(array: Any, address: Any) -> Any:
+    def convert_fitting(array: Any, address: Any) -> Any:
         numbers, lost = pointer(address), False
         for place, number in enumerate(array.flat):
-            converted = dtype(number)
-            lost |= back(converted.real) != number
-            numbers[place] = converted
+            lost |= not fits(number)
+            numbers[place] = dtype(number)
         return lost
 
-    exact = isinstance(given.dtype, types.Integer) and not cast
-    copy = njit(convert_exactly if exact else convert)
+    copy = njit(convert_fitting if checked else convert)
     copy.compile((given, types.int64))
     return copy.overloads[given, types.int64]
+
+
+def _fitting(given: Any, declared: Any) -> Any:
+    """Return a function of an integer: whether its conversion to `declared` keeps its value."""
+    number = as_dtype(given).type
+    if declared in types.integer_domain:
+        low = number(max(given.minval, declared.minval))
+        high = number(min(given.maxval, declared.maxval))
+        return njit(lambda integer: low <= integer <= high)
+    limit, floating = 2.0 ** (given.bitwidth - given.signed), as_dtype(declared).type
+
+    @njit
+    def is_exact(integer: Any) -> Any:
+        real = np.float64(floating(integer).real)
+        return real < limit and number(real) == integer
+
+    return is_exact

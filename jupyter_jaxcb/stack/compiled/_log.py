@@ -72,7 +72,10 @@ class NativeLog:
                 self._collect()
 
     def times(self, cycles: np.ndarray, recorder: Recorder) -> np.ndarray:
-        """Return the times of the recorder's clock at which the counter had these values."""
+        """Return the times of the recorder's clock at which the counter had these values.
+
+        Each call measures the rate of the counter again, so times of one crossing belong together.
+        """
         (first, began), (last, now) = self._began, _now(recorder)
         return began + ((cycles - first) * ((now - began) / max(last - first, 1))).astype(np.int64)
 
@@ -83,7 +86,7 @@ class NativeLog:
             alone = len(found) > 0 and (numbers == numbers[0]).all()
             for number in [int(numbers[0])] if alone else np.unique(numbers).tolist():
                 own = found if alone else found[numbers == number]
-                starts, ends = (self.times(own[:, which], recorder) for which in (START, END))
+                starts, ends = self.times(own[:, [START, END]].T, recorder)
                 recorder.called_compiled(self._sites[number][0], own[:, RAN], starts, ends)
             for lowered, crossings, cycles in self._lost():
                 span = self.times(np.array([self._began[0], self._began[0] + cycles]), recorder)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..compiled import check_compile, register_name
+from ..compiled import check_compile, register_compiled
 from ..core import register, without_leading
 from ..dispatch import BufferOptions
 from ..flavors import bind_buffer, check_vmap_method
@@ -74,6 +74,6 @@ def _register_buffer(function: Any, result: Any, options: BufferOptions) -> Buff
     declared = declared_result(without_leading(function, 1), "buffer", result)
     host = register(function, ("buffer", result_interface(declared), options))
     if options.compile:
-        register_name(host)
+        register_compiled(host)
     bind = functools.partial(bind_buffer, host, declared, options=options)
     return BufferCallback("buffer", function, host, bind, options, declared=declared)

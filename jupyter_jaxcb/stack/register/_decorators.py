@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..compiled import c_function, register_name
+from ..compiled import c_function, register_compiled
 from ..core import HostFunction, name_of, register
 from ..executors import spread_of
 from ..flavors import DebugOptions, IoOptions, PureOptions, bind_debug, bind_io, bind_pure
@@ -131,7 +131,7 @@ def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCall
         declared = Inferred(lambda: host.current)
     bind = functools.partial(bind_pure, host, declared, options=options)
     if options.compile:
-        register_name(host)
+        register_compiled(host)
     callback = PureCallback("pure", function, host, bind, options, declared=declared)
     if options.derivative == "finite":
         of_elements = PureOptions(sharding=options.sharding, arrays=options.arrays)
@@ -149,7 +149,7 @@ def _register_c_function(function: Any, result: Any, options: PureOptions) -> Pu
         )
     declared = declared_by(function)
     host = HostFunction(function)
-    register_name(host)
+    register_compiled(host)
     bind = elementwise(functools.partial(bind_pure, host, declared, options=options))
     return PureCallback("pure", function, host, bind, options, declared=declared)
 
@@ -228,6 +228,8 @@ def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
     check_function(function, "io")
     declared = declared_result(function, "io", result)
     host = register(function, ("io", result_interface(declared), options))
+    if options.compile:
+        register_compiled(host)
     bind = functools.partial(bind_io, host, declared, options=options)
     return Callback("io", function, host, bind, options, declared=declared)
 

@@ -177,7 +177,8 @@ def test_failure_in_a_loop_stops_the_loop(failure, note):
         return x + 1
 
     callback = compiled(step, flavor=jaxcb.io)
-    error, notes = failure(jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda _, x: callback(x), x)), 0.0)
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda _, x: callback(x), x))
+    error, notes = failure(program, 0.0)
     assert error.args == ("no",)
     assert got == [0, 1, 2, 3]
     assert "in call 4 since registration" in notes
@@ -212,9 +213,9 @@ def test_exceptions_of_several_threads_do_not_mix(failure, in_threads):
     program = jax.jit(compiled(refuse, flavor=jaxcb.io))
 
     def run(number):
-        return [failure(program, float(number))[0].args for _ in range(20)]
+        return [failure(program, float(number))[0].args for _ in range(200)]
 
-    assert in_threads(run, 4) == [[(float(n),)] * 20 for n in range(4)]
+    assert in_threads(run, 4) == [[(float(n),)] * 200 for n in range(4)]
 
 
 def test_failing_branch_that_is_not_taken_raises_nothing():

@@ -9,6 +9,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.compiled._function import compiled_function
+from jupyter_jaxcb.stack.compiled._interface import Constant
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 X = np.float32([3, 5, 7])
@@ -52,6 +53,11 @@ def test_static_arguments_of_another_value_or_type_are_compiled_separately():
     callback = compiled(longer)
     program = jax.jit(callback, static_argnums=1)
     assert [float(program(1.0, text)) for text in ("ab", b"abc", "abcd", "ab")] == [3, 4, 5, 3]
+
+
+def test_equal_constants_of_another_type_are_not_the_same_argument():
+    """1 == True, but numba computes with their types."""
+    assert Constant(1, int) == Constant(1, int) != Constant(True, bool)
 
 
 class Color(enum.Enum):
@@ -158,7 +164,7 @@ def test_arguments_that_numba_has_no_type_for_are_refused(kind):
 
 @pytest.mark.parametrize("result", [{"a": SCALAR}, (SCALAR, {"b": SCALAR})])
 def test_results_in_a_dict_are_refused(result):
-    with pytest.raises(TypeError, match="cannot compile same for a result with the key.*tuple"):
+    with pytest.raises(TypeError, match=r"cannot compile same for a result with the key.*tuple"):
 
         def same(x):
             return {"a": x}
