@@ -35,8 +35,10 @@ def half(x):
     return np.float32(0.5) * x
 
 
-def bounded(x):
-    return np.float32(np.sin(x))
+def iterated(x):
+    for _ in range(50):
+        x = np.sin(x)
+    return x
 
 
 def in_loop(callback, steps):
@@ -144,9 +146,8 @@ def bessel_row(rounds):
 
 def shards_row(rounds):
     """Run one shard of the work on one thread, and both on two, without Python's lock."""
-    count = 2_000_000
-    callback = jax.vmap(jaxcb.pure(bounded, result="x", compile="numba"))
-    shards = [jax.device_put(jnp.ones(count), device) for device in jax.devices()[:2]]
+    callback = jax.vmap(jaxcb.pure(iterated, result="x", compile="numba"))
+    shards = [jax.device_put(jnp.ones(MANY), device) for device in jax.devices()[:2]]
     programs = [jax.jit(callback) for _ in shards]
 
     def both():

@@ -150,6 +150,7 @@ def read_cycles() -> Any:
 
 # Never freed, because a handler may be writing to the rows.
 rows = np.zeros((LAST_ROW + 1, ROW_WORDS), np.int64)
+rows.fill(0)  # else the first call that writes to a page waits for it
 head = np.array([0, 0, 0, address_of(rows)], np.int64)
 for _name, _code in ((TARGET, _handle), (NAMED_TARGET, _handle_by_name)):
     _capsule = jax.ffi.pycapsule(ctypes.cast(_code.address, ctypes.c_void_p))
