@@ -80,6 +80,7 @@ class _Kernel:
     def __init__(self, context: Any, builder: Any, compiled: Any, interface: Interface) -> None:
         self.context, self.builder = context, builder
         self._compiled, self._interface = compiled, interface
+        self._returned: Any = None  # what the function returned
 
     def emit(self, arguments: Sequence[Any], frame: Any, block: Any) -> None:
         """Emit the loops over the batch elements."""
@@ -142,13 +143,13 @@ class _Kernel:
             self._fail(_handler.RAISED, at)
         if self._interface.writes:
             return
+        self._returned = returned
         for result, path in zip(self._results, self._interface.paths, strict=True):
             value, kind = returned, signature.return_type
             for index in path:
                 value, kind = builder.extract_value(value, index), kind[index]
             self._store(result, value, types.unliteral(kind), inner, at)
-        if context.enable_nrt:
-            context.nrt.decref(builder, signature.return_type, returned)
+        self._free_returned()
 
     def _argument(self, argument: Any, kind: Any, inner: Any) -> Any:
         """Return the value of an argument, of type `kind`."""
@@ -262,8 +263,13 @@ class _Kernel:
         python.gil_release(locked)
 
     def _fail_if(self, condition: Any, why: int, at: Any) -> None:
+        """Fail after the call, whose returned value is freed."""
         with cgutils.if_unlikely(self.builder, condition):
+            self._free_returned()
             self._fail(why, at)
+
+    def _free_returned(self) -> None:
+        self.context.nrt.decref(self.builder, self._compiled.signature.return_type, self._returned)
 
     def _fail(self, why: int, at: Any) -> None:
         status = self.builder.or_(self.builder.shl(at, WORD(_handler.WHY_BITS)), WORD(why))

@@ -1,0 +1,54 @@
+"""``%%jax_callback --compile numba``."""
+
+import pytest
+
+LINE = "%%jax_callback pure --result x --compile numba"
+
+
+@pytest.fixture
+def program(kernel):
+    """Run a cell that registers ``scaled``, and compile a program that calls it."""
+    kernel.run("import jax, jax.numpy as jnp")
+    kernel.run(f"{LINE}\ndef scaled(x):\n    return 2 * x", cell="definition")
+    kernel.run("f = jax.jit(jax.vmap(scaled))\nx = jnp.arange(3.0)")
+    kernel.run("f(x)")
+    return kernel
+
+
+def test_functions_of_the_cell_run_as_machine_code_in_the_host_trace(program):
+    ran = program.run("f(x).tolist()")
+    assert ran.value == "[0.0, 2.0, 4.0]"
+    (site,) = ran.sites
+    assert site["calls"] == 3
+    assert any("compiled by numba" in note for note in site["notes"])
+
+
+def test_compiled_program_calls_the_new_function_when_the_cell_runs_again(program):
+    program.run(f"{LINE}\ndef scaled(x):\n    return 3 * x", cell="definition")
+    assert program.run("f(x).tolist()").value == "[0.0, 3.0, 6.0]"
+    program.run(f"{LINE}\ndef scaled(x):\n    return 3 * x + missing", cell="definition")
+    name, message, _ = program.run("f(x).tolist()").error
+    assert name == "TypeError"
+    assert message.startswith("numba cannot compile scaled for (float32):")
+    assert "'missing'" in message and "line 3" in message
+    program.run(f"{LINE}\ndef scaled(x):\n    return 4 * x", cell="definition")
+    assert program.run("f(x).tolist()").value == "[0.0, 4.0, 8.0]"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("pure --result x --compile numbr", "unknown compiler 'numbr'. Pass --compile numba"),
+        ("pure --result x --compile numba --arrays jax", "--arrays jax, which needs Python"),
+        ("debug --compile numba", "it is for pure, io and buffer"),
+    ],
+)
+def test_wrong_options_are_refused_with_what_to_write(kernel, line, words):
+    ran = kernel.run(f"%%jax_callback {line}\ndef show(x):\n    return x")
+    assert words in ran.text + " ".join(map(str, ran.error or ()))
+
+
+def test_tab_completes_the_compiler(kernel):
+    line = LINE.removesuffix("numba")
+    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
+    assert "numba" in reply["matches"]
