@@ -103,7 +103,7 @@ def ran(callback, nests, shape, transform):
 
 
 @hypothesis.given(programs(), st.sampled_from([jax.jit, lambda f: f]))
-@hypothesis.settings(max_examples=40)
+@hypothesis.settings(max_examples=30)
 def test_compiled_callbacks_compute_and_are_called_like_those_in_python(program, transform):
     flavor, method, nests, shape = program
     made = callbacks(flavor, method)
