@@ -8,6 +8,7 @@ callback, so everything else works without it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,8 +94,13 @@ def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     return named_call(*args, **options)
 
 
-def compiled_entry(function: Any) -> Any:
-    """Return the compiled form of a host function, to be called from Python."""
+def compiled_entry(host: HostFunction, dtypes: Sequence[Any]) -> Callable[[Any], Any]:
+    """Return what turns the function of `host` into its compiled form, to be called from Python.
+
+    Args:
+        host: the host function.
+        dtypes: the dtype of each declared result.
+    """
     from ._function import compiled_function
 
-    return compiled_function(function)
+    return lambda function: compiled_function(host, function).returning(dtypes)

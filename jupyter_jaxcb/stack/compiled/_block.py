@@ -22,8 +22,11 @@ from ._native import address_of
 
 Again = Callable[[Sequence[np.ndarray]], None]
 _REASONS = {
-    _handler.NOT_FITTING: "a number that does not fit the declared dtype",
-    _handler.OTHER_SHAPE: "an array of another shape than declared",
+    _handler.NOT_FITTING: (
+        "an integer that does not fit the declared dtype. Compiled integers have 64 bits, where "
+        "NumPy's keep the width of the arguments: convert the result, or pass cast=True."
+    ),
+    _handler.OTHER_SHAPE: "an array of another shape than declared. Correct one of them.",
 }
 
 
@@ -55,10 +58,11 @@ class Block:
         self._again = again
         self._kernels: list[Any] = []  # a call may be running in one that was replaced
         self._problem: BaseException | None = None
+        self._bindings = 0  # how often the function was replaced
         self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
         self.address = address_of(self.words)
-        self.resolve()
         host.followers.add(self)
+        self.resolve()
         self.words[_handler.NUMBER] = _log.number_of(self)
         _failure.sites[self.address] = self
 
@@ -67,15 +71,16 @@ class Block:
 
     def rebound(self) -> None:
         """Compile the new function before the next call."""
+        self._bindings += 1
         self.words[_handler.KERNEL] = 0
 
     def resolve(self) -> int:
         """Return the address of the kernel for the current function, compiled if necessary."""
-        version = None
-        while version != self.host.version:  # a cell may replace it meanwhile
-            version, function = self.host.version, self.host.current
+        while True:
+            bindings, host = self._bindings, self.host
+            version, function = host.version, host.current
             try:
-                kernel = compiled_function(function).kernel(self._interface)
+                kernel = compiled_function(host, function).kernel(self._interface)
             except BaseException as error:
                 self._problem = error
                 raise
@@ -83,7 +88,8 @@ class Block:
                 self._kernels.append(kernel)
             self.words[_handler.VERSION] = version
             self.words[_handler.KERNEL] = kernel.address
-        return int(self.words[_handler.KERNEL])
+            if bindings == self._bindings:  # else a cell has replaced it meanwhile
+                return kernel.address
 
     def failed(self, frame: int, status: int, start: int) -> BaseException:
         """Find out why a call failed; return the error to give to XLA.
@@ -97,12 +103,13 @@ class Block:
         at = 0 if status == _handler.NOT_COMPILED else status >> _handler.WHY_BITS
         operands = self._element(self._operands(frame), at)
         if status == _handler.NOT_COMPILED:
-            error: Any = self._problem
+            error: Any = self._problem or KeyboardInterrupt()
         else:
             error = self._cause(operands, status & (1 << _handler.WHY_BITS) - 1)
         _log.failed(self, operands, at, start, describe(error))
         element = None if lowered.elements is None else at
-        number = max(self.calls() - (lowered.elements or 1), 0) + at + 1
+        made = self.host.calls + sum(block.calls() for block in list(self.host.followers))
+        number = max(made - (lowered.elements or 1), 0) + at + 1
         return report_failure(error, lowered, number, element)
 
     def calls(self) -> int:
@@ -138,14 +145,13 @@ class Block:
                     self._again(operands)
         except BaseException as error:
             return error
-        if raised is not None:
-            if self._again is not None:
-                add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
-            return raised
-        return ResultError(
-            f"the compiled {name} returned {_REASONS[why]}. Compiled integers have 64 bits, where "
-            "NumPy's keep the width of the arguments: convert the result, or pass cast=True."
-        )
+        if why != _handler.RAISED:
+            return ResultError(f"the compiled {name} returned {_REASONS[why]}")
+        if raised is None:
+            return KeyboardInterrupt()  # it came when the exception was about to be kept
+        if self._again is not None:
+            add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
+        return raised
 
 
 def block_of(

@@ -22,6 +22,7 @@ from ..core import given_name
 from ._native import WORD, intrinsic
 
 _SIGNATURE = re.compile(r"\s*(.*?)\s*\((.*)\)\s*")
+_NEEDS_GIL = 4  # FUNCFLAG_PYTHONAPI of ctypes
 _KINDS = "biufc"  # a number converts to a parameter of the same or a later kind
 _LONG = types.int64 if ctypes.sizeof(ctypes.c_long) == 8 else types.int32
 _NUMBERS = {
@@ -93,16 +94,18 @@ class CFunction:
         return f"<C function {self.__name__}>"
 
     def form(self, dtypes: Sequence[np.dtype]) -> Form | None:
-        """Return the signature for arguments of these dtypes: the one that converts least."""
-        best, found = None, None
+        """Return the signature for arguments of these dtypes: the one that converts least.
+
+        A conversion never loses information.
+        """
+        fitting = []
         for form in self._forms:
-            steps = [
-                _KINDS.index(as_dtype(kind).kind) - _KINDS.index(dtype.kind)
-                for dtype, kind in zip(dtypes, form.inputs(), strict=True)
-            ]
-            if all(step >= 0 for step in steps) and (best is None or sum(steps) < best):
-                best, found = sum(steps), form
-        return found
+            kinds = [as_dtype(kind) for kind in form.inputs()]
+            pairs = list(zip(dtypes, kinds, strict=True))
+            if all(np.can_cast(dtype, kind, "safe") for dtype, kind in pairs):
+                steps = sum(_KINDS.index(b.kind) - _KINDS.index(a.kind) for a, b in pairs)
+                fitting.append((steps, sum(kind.itemsize for kind in kinds), form))
+        return min(fitting, key=lambda found: found[:2])[2] if fitting else None
 
     def results(self, dtypes: Sequence[np.dtype]) -> list[np.dtype]:
         """Return the dtype of each result for arguments of these dtypes.
@@ -113,10 +116,10 @@ class CFunction:
         form = self.form(dtypes)
         if form is None:
             given = ", ".join(dtype.name for dtype in dtypes)
-            forms = dict.fromkeys(", ".join(map(str, one.inputs())) for one in self._forms)
+            forms = dict.fromkeys(f"({', '.join(map(str, one.inputs()))})" for one in self._forms)
             raise TypeError(
                 f"{self.__name__} does not take ({given}). Convert the arguments to one of: "
-                f"{'; '.join(forms)}"
+                f"{', '.join(forms)}"
             )
         return [as_dtype(kind) for kind in form.outputs()]
 
@@ -131,7 +134,7 @@ def c_function(function: Any) -> CFunction | None:
     for find in (_of_name, _of_cython, _of_low_level_callable, _of_pointer):
         forms = list(find(function))
         if forms:
-            return CFunction(name or type(function).__name__, forms, function)
+            return CFunction(name if name.isidentifier() else "c_function", forms, function)
     return None
 
 
@@ -196,6 +199,8 @@ def _of_pointer(function: Any) -> Iterator[Form]:
         (cffi_utils, cffi_utils.is_cffi_func),
     ):
         if known(function):
+            if getattr(function, "_flags_", 0) & _NEEDS_GIL:
+                raise TypeError(f"{function!r} needs Python's lock, which compiled code has not.")
             kind: Any = utilities.make_function_type(function).sig
             for one in (*kind.args, kind.return_type):
                 if not isinstance(one, (types.Number, types.Boolean)) and one != types.voidptr:

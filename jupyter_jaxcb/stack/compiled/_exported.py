@@ -21,7 +21,7 @@ from ..core import HostCallback, HostFunction
 from . import _failure, _handler
 from ._block import Block
 from ._interface import Array, Buffer, Constant, Interface, Operand, interface_of
-from ._native import LAST_NAME, named
+from ._native import LAST_NAME, forever, named
 
 _BYTES = 8
 _hosts: weakref.WeakValueDictionary[str, HostFunction] = weakref.WeakValueDictionary()
@@ -48,8 +48,14 @@ def named_call(
 
     Raises:
         TypeError: if numba has no type for an argument, or the argument cannot be written as text.
-        NotImplementedError: for a batch of unknown size.
+        NotImplementedError: for a batch of unknown size, or if the name is not unique.
     """
+    name = callback.host.name
+    if not name.isidentifier() or _hosts.get(name) is not callback.host:
+        raise NotImplementedError(
+            f"cannot export {callback}: programs find functions by their name, and {name} is not "
+            "the only one. Give each function a name of its own, with def."
+        )
     interface = interface_of(callback, lowered, writes=writes, first=0)
     for _, value in _constants(interface):
         if type(value) not in (int, float, complex, bool, str):
@@ -61,7 +67,7 @@ def named_call(
         raise NotImplementedError(
             f"cannot export {callback} under a vmap of unknown size. Export it for a size."
         )
-    text = repr((callback.host.name, lowered.site.flavor, _plain(interface), _facts(lowered)))
+    text = repr((name, lowered.site.flavor, _plain(interface), _facts(lowered)))
     key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=_BYTES).digest(), "little")
     return _handler.NAMED_TARGET, {"block": np.uint64(key % 2**63 | 1), "function": text}
 
@@ -176,4 +182,5 @@ def _text(frame: int) -> str:
 
 
 _PYTHON = [ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(f) for f in (_find, _explain)]
+forever(*_PYTHON)
 named[-2:] = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in _PYTHON]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core import describe
 from ..dispatch import starts_unchecked
+from ._native import forever
 
 _INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
 _API, _ERROR_CREATE = 2, 6  # words of XLA_FFI_CallFrame and XLA_FFI_Api
@@ -40,7 +41,7 @@ def _fail() -> Any:
             text = describe(error)
         return xla_error(frame, text)
 
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(fail)
+    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(fail))
 
 
 @functools.cache
@@ -53,7 +54,7 @@ def _resolve() -> Any:
         except BaseException:
             return 0
 
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve)
+    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve))
 
 
 @functools.cache
@@ -64,7 +65,7 @@ def _keep() -> Any:
             error.__traceback__ = ctypes.cast(traceback, ctypes.py_object).value
         _exceptions[threading.get_ident()] = error
 
-    return ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(keep)
+    return _lasting(ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(keep))
 
 
 def keep_address() -> int:
@@ -90,10 +91,15 @@ def resolve_address() -> int:
 @functools.cache
 def fallback() -> np.ndarray:
     """Return the arguments of XLA_FFI_Error_Create for a failure that Python did not explain."""
-    return _error_arguments(_UNEXPLAINED)
+    return _lasting(_error_arguments(_lasting(_UNEXPLAINED)))
 
 
 _UNEXPLAINED = ctypes.create_string_buffer(b"a compiled callback failed, and Ctrl-C hid its error")
+
+
+def _lasting(one: Any) -> Any:
+    forever(one)
+    return one
 
 
 def _error_arguments(message: Any) -> np.ndarray:

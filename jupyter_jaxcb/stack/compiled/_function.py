@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import os
 import re
 import threading
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 import numba
 import numpy as np
-from jax.tree_util import tree_map
+from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numba import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
-from ..core import name_of
+from ..core import HostFunction, name_of
 from ..results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
 from ._interface import Array, Default, Interface, computable, type_of
@@ -27,9 +28,19 @@ from ._kernel import compile_kernel
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PIPELINE = re.compile(r"Failed in \w+ mode pipeline \(step: .*?\)\n")
 _REST = re.compile(r"\n\n|\.? Raised from None|\nDuring: |\n *There (?:is|are) \d+ candidate")
-_ERRORS = (NumbaError, UnsupportedBytecodeError)
+# What to do instead, by a part of numba's message.
+_ADVICE = {
+    "OverloadSelector": (
+        "A global variable has a type that compiled code cannot use as a constant: pass it as an "
+        "argument, or convert a JAX array with np.asarray outside of the function"
+    ),
+    "compilation disabled": "Drop the signatures of numba.njit, or convert the arguments",
+    "jupyter_jaxcb": "It calls a callback: call a function that numba.njit compiled instead",
+    "<class 'function'>": "Decorate the function that it calls with numba.njit",
+}
+# Parts of numba's messages for functions that write into a read-only array.
+_READ_ONLY = ("setitem(readonly", "(readonly array", "object has no attribute 'args'")
 _lock = threading.RLock()
-_functions: weakref.WeakKeyDictionary[Any, CompiledFunction] = weakref.WeakKeyDictionary()
 
 
 class CompiledFunction:
@@ -40,6 +51,7 @@ class CompiledFunction:
     """
 
     def __init__(self, function: Any) -> None:
+        self.function = function
         self._name = name_of(function)
         self._dispatcher: Any = _dispatcher_of(function)
         self._kernels: dict[Interface, Any] = {}
@@ -61,9 +73,24 @@ class CompiledFunction:
         args, kwargs = tree_map(self._number, (args, kwargs))
         try:
             return self._dispatcher(*args, **kwargs)
-        except _ERRORS as error:
+        except Exception as error:
+            if not _is_of_numba(error):
+                raise
             kinds = [numba.typeof(x) for x in (*args, *kwargs.values())]
             raise self._not_compiled(kinds, error) from None
+
+    def returning(self, dtypes: Sequence[Any]) -> Any:
+        """Return the function for calls from Python: with floats rounded as machine code does."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            leaves, tree = tree_flatten(self(*args, **kwargs))
+            if len(leaves) != len(dtypes):
+                return tree_unflatten(tree, leaves)
+            with np.errstate(over="ignore"):
+                rounded = map(_rounded, leaves, dtypes)
+                return tree_unflatten(tree, list(rounded))
+
+        return call
 
     def _number(self, x: Any) -> Any:
         """Return an operand of rank 0 as a number; outputs are arrays that can be written to."""
@@ -78,10 +105,10 @@ class CompiledFunction:
         try:
             self._dispatcher.compile(kinds)
             compiled = self._dispatcher.overloads[kinds]
-            self._check_results(compiled.signature.return_type, interface)
-            return compile_kernel(compiled, arguments, interface)
-        except _ERRORS as error:
+        except Exception as error:  # numba fails in many ways
             raise self._not_compiled(kinds, error) from None
+        self._check_results(compiled.signature.return_type, interface)
+        return compile_kernel(compiled, arguments, interface)
 
     def _arguments(self, interface: Interface) -> Iterator[Any]:
         """Yield the argument for each parameter of the function."""
@@ -143,19 +170,31 @@ class CompiledFunction:
         )
 
     def _not_compiled(self, arguments: Sequence[Any], error: Exception) -> TypeError:
-        text = _PIPELINE.sub("", _COLOURS.sub("", str(error)))
+        text = _PIPELINE.sub("", _COLOURS.sub("", f"{error}"))
         reason = " ".join(_REST.split(text)[0].split())
-        if "setitem(readonly" in reason:
-            reason = "the arguments are read-only; write into a copy, x.copy()"
-        line = getattr(getattr(error, "loc", None), "line", None)
-        found = re.search(r"line (\d+)", str(error))
-        line = found[1] if line is None and found else line
-        where = f" (line {line})" if line else ""
+        instead = next(
+            (advice for mark, advice in _ADVICE.items() if mark in text),
+            "Write it with what numba supports, or drop compile='numba'",
+        )
+        if any(mark in text for mark in _READ_ONLY):
+            reason, instead = "it writes into an argument", "Write into a copy, x.copy()"
+        location = getattr(error, "loc", None)
+        line = getattr(location, "line", None)
+        if line is None or "/numba/" in str(getattr(location, "filename", "")):
+            code = getattr(self._dispatcher.py_func, "__code__", None)
+            line = getattr(code, "co_firstlineno", "?")
         shown = ", ".join(map(str, arguments))
         return TypeError(
-            f"numba cannot compile {self._name} for ({shown}): {reason}{where}. Write it with what "
-            "numba supports, or drop compile='numba'."
+            f"numba cannot compile {self._name} for ({shown}): {reason} (line {line}). {instead}."
         )
+
+
+def _is_of_numba(error: Exception) -> bool:
+    """Return whether numba raised `error` while it compiled, and not the compiled function."""
+    traceback, file = error.__traceback__, ""
+    while traceback is not None:
+        file, traceback = traceback.tb_frame.f_code.co_filename, traceback.tb_next
+    return isinstance(error, NumbaError) or f"{os.sep}numba{os.sep}" in file
 
 
 def _where(path: Sequence[int]) -> str:
@@ -168,7 +207,8 @@ def check_compilable(function: Any, name: str) -> None:
     if not isinstance(function, (CFunction, Dispatcher, FunctionType)):
         raise TypeError(
             f"cannot compile {name}, a {type(function).__name__}: numba compiles functions that "
-            f"are written with def or lambda. Wrap it: lambda x: {name}(x)."
+            "are written with def or lambda. Write one that does the same. (Of C, only pure takes "
+            "functions.)"
         )
 
 
@@ -181,10 +221,23 @@ def _dispatcher_of(function: Any) -> Any:
     return numba.njit(function, boundscheck=True, error_model="python")
 
 
-def compiled_function(function: Any) -> CompiledFunction:
-    """Return the compiled form of a host function, the same one every time."""
+def _rounded(x: Any, dtype: Any) -> Any:
+    """Return floating-point numbers in their declared dtype, if it is one too."""
+    given, declared = np.result_type(x).kind, np.dtype(dtype).kind
+    if given + declared not in ("ff", "fc", "cc"):
+        return x
+    return np.asarray(x).astype(dtype)
+
+
+def compiled_function(host: HostFunction, function: Any) -> CompiledFunction:
+    """Return the compiled form of `function`, the current or the last function of `host`."""
     with _lock:
-        found = _functions.get(function)
-        if found is None:
-            found = _functions[function] = CompiledFunction(function)
-        return found
+        if host.compiled is None or host.compiled.function is not function:
+            host.compiled = _compiled(function)
+        return host.compiled
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(function: Any) -> CompiledFunction:
+    """Return the same for a function that is registered again, unless many others were since."""
+    return CompiledFunction(function)

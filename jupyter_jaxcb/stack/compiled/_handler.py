@@ -25,6 +25,8 @@ from ._native import (
     call_2,
     call_4,
     cycles,
+    forever,
+    named,
     named_blocks,
     publish,
     words,
@@ -53,10 +55,23 @@ WHY_BITS = 2
 RAISED, NOT_FITTING, OTHER_SHAPE = 1, 2, 3
 NOT_COMPILED = -1
 
-_to_machine_code: Any = cfunc(types.int64(types.int64), cache=True)
+
+def _cached(decorator: Any, *signature: Any) -> Any:
+    """Return a decorator of numba that uses its cache, if there is a folder for it."""
+
+    def compiling(function: Any) -> Any:
+        try:
+            return decorator(*signature, cache=True)(function)
+        except RuntimeError:  # neither the package's folder nor the user's can be written to
+            return decorator(*signature)(function)
+
+    return compiling
 
 
-@njit(cache=True)
+_to_machine_code = _cached(cfunc, types.int64(types.int64))
+
+
+@_cached(njit)
 def _failed(frame: Any, block: Any, status: Any, start: Any) -> Any:
     """Return the address of the XLA_FFI_Error for a call that failed."""
     site = words(block)
@@ -66,7 +81,7 @@ def _failed(frame: Any, block: Any, status: Any, start: Any) -> Any:
     return error
 
 
-@njit(cache=True)
+@_cached(njit)
 def _describe(call: Any) -> Any:
     """Answer if XLA asks for the version of the API; return whether it did."""
     if call[EXTENSION] == 0:
@@ -80,12 +95,12 @@ def _describe(call: Any) -> Any:
     return True
 
 
-@njit(cache=True)
+@_cached(njit)
 def _first_attribute(call: Any) -> Any:
     return words(words(words(call[ATTRIBUTES])[0])[1])[0]
 
 
-@njit(cache=True)
+@_cached(njit)
 def _run(frame: Any, block: Any) -> Any:
     """Run the kernel of a block, and log it."""
     site = words(block)
@@ -142,16 +157,16 @@ def _handle_by_name(frame: Any) -> Any:
     return _run(frame, block)
 
 
-@njit(cache=True)
+@_cached(njit)
 def read_cycles() -> Any:
     """Return the cycle counter."""
     return cycles()
 
 
-# Never freed, because a handler may be writing to the rows.
 rows = np.zeros((LAST_ROW + 1, ROW_WORDS), np.int64)
 rows.fill(0)  # else the first call that writes to a page waits for it
 head = np.array([0, 0, 0, address_of(rows)], np.int64)
+forever(rows, head, named, _handle, _handle_by_name)  # a handler may be using them
 for _name, _code in ((TARGET, _handle), (NAMED_TARGET, _handle_by_name)):
     _capsule = jax.ffi.pycapsule(ctypes.cast(_code.address, ctypes.c_void_p))
     jax.ffi.register_ffi_target(_name, _capsule, platform="cpu")

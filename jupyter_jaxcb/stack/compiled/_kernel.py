@@ -205,45 +205,28 @@ class _Kernel:
             )
             return
         copy = _copying(kind, result.type, self._interface.cast)
-        self.context.active_code_library.add_linking_library(copy.library)
-        _, lost = self.context.call_internal_no_propagate(
-            builder, copy.fndesc, copy.signature, [value, builder.ptrtoint(target, WORD)]
-        )
+        lost = self._call_compiled(copy, [value, builder.ptrtoint(target, WORD)])
         self._fail_if(lost, _handler.NOT_FITTING, at)
 
     def _converted(self, value: Any, given: Any, declared: Any) -> tuple[Any, Any]:
         """Return a number as its declared type, and whether it does not fit; None: it does."""
-        builder = self.builder
         if given == declared:
             return value, None
-        converted = self.context.cast(builder, value, given, declared)
+        # Like XLA, compiled code rounds numbers that are too large to infinity.
+        converted = self.context.cast(self.builder, value, given, declared)
         if self._interface.cast or given not in types.integer_domain:
-            # Like XLA, compiled code rounds numbers that are too large to infinity.
             return converted, None
-        if declared not in types.integer_domain:
-            return converted, self._is_inexact(value, converted, given, declared)
-        compare = builder.icmp_signed if given.signed else builder.icmp_unsigned
-        lost = []
-        if declared.minval > given.minval:
-            lost.append(compare("<", value, value.type(declared.minval)))
-        if declared.maxval < given.maxval:
-            lost.append(compare(">", value, value.type(declared.maxval)))
-        return converted, functools.reduce(builder.or_, lost) if lost else None
+        fits = self._call_compiled(_fitting(given, declared), [value])
+        return converted, self.builder.not_(fits)
 
-    def _is_inexact(self, value: Any, converted: Any, given: Any, declared: Any) -> Any:
-        """Return whether an integer changes when it becomes a floating-point number."""
-        context, builder = self.context, self.builder
-        real = declared
-        if isinstance(declared, types.Complex):
-            real = declared.underlying_float
-            converted = context.make_complex(builder, declared, value=converted).real
-        wide = context.cast(builder, converted, real, types.float64)
-        limit = ir.DoubleType()(2.0 ** (given.bitwidth - given.signed))
-        # Outside of the range of integers, the conversion back is not defined.
-        inside = builder.fcmp_ordered("<", wide, limit)
-        back = builder.select(inside, wide, ir.DoubleType()(0.0))
-        again = context.cast(builder, back, types.float64, given)
-        return builder.or_(builder.not_(inside), builder.icmp_signed("!=", again, value))
+    def _call_compiled(self, dispatcher: Any, values: Sequence[Any]) -> Any:
+        """Call the only overload of a function of numba, which does not raise."""
+        (compiled,) = dispatcher.overloads.values()
+        self.context.active_code_library.add_linking_library(compiled.library)
+        _, returned = self.context.call_internal_no_propagate(
+            self.builder, compiled.fndesc, compiled.signature, values
+        )
+        return returned
 
     def _keep_exception(self, status: Any) -> None:
         """Give the exception of the compiled function to `_failure`."""
@@ -278,7 +261,7 @@ class _Kernel:
 
 @functools.cache
 def _copying(given: Any, declared: Any, cast: bool) -> Any:
-    """Return the compiled ``copy(array, address)``, which returns whether a number does not fit."""
+    """Return a compiled ``copy(array, address)``, which returns whether a number does not fit."""
     pointer, dtype = pointer_to(declared), as_dtype(declared).type
     checked = given.dtype in types.integer_domain and not cast
     fits: Any = _fitting(given.dtype, declared) if checked else None
@@ -298,21 +281,28 @@ def _copying(given: Any, declared: Any, cast: bool) -> Any:
 
     copy = njit(convert_fitting if checked else convert)
     copy.compile((given, types.int64))
-    return copy.overloads[given, types.int64]
+    return copy
 
 
+@functools.cache
 def _fitting(given: Any, declared: Any) -> Any:
-    """Return a function of an integer: whether its conversion to `declared` keeps its value."""
+    """Return a compiled function of an integer: whether `declared` can hold its value."""
     number = as_dtype(given).type
     if declared in types.integer_domain:
         low = number(max(given.minval, declared.minval))
         high = number(min(given.maxval, declared.maxval))
-        return njit(lambda integer: low <= integer <= high)
-    limit, floating = 2.0 ** (given.bitwidth - given.signed), as_dtype(declared).type
 
-    @njit
-    def is_exact(integer: Any) -> Any:
-        real = np.float64(floating(integer).real)
-        return real < limit and number(real) == integer
+        def fits(integer: Any) -> Any:
+            return low <= integer <= high
 
-    return is_exact
+    else:
+        limit, floating = 2.0 ** (given.bitwidth - given.signed), as_dtype(declared).type
+
+        def fits(integer: Any) -> Any:
+            real = np.float64(floating(integer).real)
+            # Outside of the range of integers, the conversion back is not defined.
+            return real < limit and number(real) == integer
+
+    compiled = njit(fits)
+    compiled.compile((given,))
+    return compiled

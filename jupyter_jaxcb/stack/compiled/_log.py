@@ -46,6 +46,7 @@ class NativeLog:
         self._lock = threading.RLock()
         self._numbers = itertools.count()
         self._sites: dict[int, tuple[LoweredSite, weakref.ref[Site]]] = {}
+        self._counted: dict[int, np.ndarray] = {}  # what `_lost` has returned, by number
         self._recorder: Recorder | None = None
         self._began = (0, 0)  # cycles, and nanoseconds of the recorder's clock
 
@@ -94,6 +95,7 @@ class NativeLog:
         if len(found):
             for number in [n for n, (_, block) in self._sites.items() if block() is None]:
                 del self._sites[number]
+                self._counted.pop(number, None)
 
     def _taken(self) -> np.ndarray:
         """Take the rows that are complete out of the log."""
@@ -104,23 +106,27 @@ class NativeLog:
             if all(part[:, END].all() for part in parts):
                 break
             time.sleep(0)
-        found = np.concatenate(parts)
-        complete = found[:, END] != 0
+        # Before they are copied: a row may be completed meanwhile.
+        complete = np.concatenate([part[:, END] != 0 for part in parts])
         taken = count if complete.all() else int(complete.argmin())
-        parts[0][:taken, END] = 0
-        parts[1][: max(taken - len(parts[0]), 0), END] = 0
+        parts = [parts[0][:taken], parts[1][: max(taken - len(parts[0]), 0)]]
+        found = np.concatenate(parts)
+        for part in parts:
+            part[:, END] = 0
         head[COLLECTED] = first + taken
-        return found[:taken]
+        return found
 
     def _lost(self) -> Sequence[tuple[LoweredSite, int, int]]:
-        """Return the crossings that found the log full, and their duration in cycles."""
+        """Return the crossings that found the log full since the last time, and their cycles."""
         found = []
-        for lowered, reference in self._sites.values():
+        for number, (lowered, reference) in self._sites.items():
             block = reference()
             if block is not None and block.words[LOST]:
-                lost, cycles = block.words[[LOST, LOST_CYCLES]].tolist()
-                block.words[[LOST, LOST_CYCLES]] -= (lost, cycles)
-                found.append((lowered, lost, cycles))
+                now = block.words[[LOST, LOST_CYCLES]]
+                crossings, cycles = (now - self._counted.get(number, 0)).tolist()
+                self._counted[number] = now
+                if crossings:
+                    found.append((lowered, crossings, cycles))
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 from typing import Any
 
@@ -121,6 +122,12 @@ def named_blocks(typing: Any) -> Any:
         return builder.ptrtoint(table, WORD)
 
     return types.int64(), generate
+
+
+def forever(*objects: Any) -> None:
+    """Keep objects until the process ends: a program may run longer than Python."""
+    for one in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def address_of(array: np.ndarray) -> int:

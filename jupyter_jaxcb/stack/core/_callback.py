@@ -25,8 +25,8 @@ class HostFunction:
     """
 
     __slots__ = (
-        "__weakref__", "calls", "current", "definition", "followers", "late_bound", "made_by",
-        "name", "replaced", "version",
+        "__weakref__", "calls", "compiled", "current", "definition", "followers", "late_bound",
+        "made_by", "name", "replaced", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -39,6 +39,7 @@ class HostFunction:
         self.replaced = False  # another function took its name, and this one calls the old body
         self.definition: Any = None  # the `_late_binding.Definition` that made it
         self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # told of each new body
+        self.compiled: Any = None  # `current` as machine code, see `compiled`
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Replace the body in every program that calls this function."""
@@ -67,8 +68,9 @@ class HostFunction:
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Leave out `definition` when pickled: no cell runs again in a worker process."""
-        names = (name for name in self.__slots__ if name not in ("__weakref__", "followers"))
-        return None, {name: getattr(self, name) for name in names} | {"definition": None}
+        names = {*self.__slots__} - {"__weakref__", "followers"}
+        own = {name: getattr(self, name) for name in names}
+        return None, own | {"definition": None, "compiled": None}
 
     def __repr__(self) -> str:
         return self.name

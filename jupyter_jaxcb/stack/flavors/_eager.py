@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -14,7 +13,7 @@ from ...recording import VmapLevel, active
 from .. import elision, jax_compat
 from ..compiled import compiled_entry
 from ..core import EAGER, ArrayNames, HostCallback, aligned, to_aval
-from ..dispatch import Build, build_crossing
+from ..dispatch import Build, Crossing, build_crossing
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
 
@@ -95,7 +94,12 @@ def eager_build(callback: HostCallback, build: Build) -> Build:
     """Return `build`, or for a compiled callback, what calls its compiled function from Python."""
     if callback.compile is None:
         return build
-    return functools.partial(build_crossing, entry=compiled_entry)
+
+    def build_compiled(callback: HostCallback, fact: Any, operands: Any, results: Any) -> Crossing:
+        entry = compiled_entry(callback.host, results)
+        return build_crossing(callback, fact, operands, results, entry)
+
+    return build_compiled
 
 
 def without_call(

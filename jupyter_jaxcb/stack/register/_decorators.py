@@ -150,7 +150,9 @@ def _register_c_function(function: Any, result: Any, options: PureOptions) -> Pu
     declared = declared_by(function)
     host = HostFunction(function)
     register_compiled(host)
-    bind = elementwise(functools.partial(bind_pure, host, declared, options=options))
+    of_numbers = functools.partial(bind_pure, host, declared, options=options)
+    count = len(function.__signature__.parameters)
+    bind = elementwise(of_numbers, function.__name__, count)
     return PureCallback("pure", function, host, bind, options, declared=declared)
 
 

@@ -11,21 +11,32 @@ import jax.numpy as jnp
 Bind = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
-def elementwise(bind: Bind) -> Bind:
-    """Return `bind`, which takes numbers, for arrays that are broadcast against each other."""
+def elementwise(bind: Bind, name: str, count: int) -> Bind:
+    """Return `bind`, which takes `count` numbers, for arrays that are broadcast together."""
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         __tracebackhide__ = True
-        arrays = [jnp.asarray(x) for x in args]
+        if len(args) != count or kwargs:
+            raise TypeError(
+                f"{name} takes {count} positional arguments, but got {len(args)}"
+                f"{' and ' * bool(kwargs)}{', '.join(kwargs)}"
+            )
+        given = jnp.result_type(*args)
+        arrays = [_array(x, given) for x in args]
         shape = jnp.broadcast_shapes(*(x.shape for x in arrays))
         if not shape:
-            return bind(tuple(arrays), kwargs)
+            return bind(tuple(arrays), {})
         flat = [x if not x.shape else jnp.broadcast_to(x, shape).reshape(-1) for x in arrays]
         axes = [0 if x.shape else None for x in flat]
-        found = jax.vmap(lambda *numbers: bind(numbers, kwargs), in_axes=axes)(*flat)
+        found = jax.vmap(lambda *numbers: bind(numbers, {}), in_axes=axes)(*flat)
         return jax.tree.map(lambda y: y.reshape(shape), found)
 
     return call
+
+
+def _array(x: Any, given: Any) -> Any:
+    """Return an argument as an array; a Python float gets the precision of the other arguments."""
+    return jnp.asarray(x, jnp.finfo(given).dtype if type(x) is float else None)
 
 
 def declared_by(function: Any) -> Callable[..., Any]:
@@ -52,7 +63,6 @@ def declared_by(function: Any) -> Callable[..., Any]:
 
 def _with_precision_of(dtype: Any, given: Any) -> Any:
     """Return `dtype`, real or complex, in single precision if `given` is."""
-    single = jnp.finfo(given).bits == 32
-    if not single:
+    if jnp.finfo(given).bits > 32:
         return dtype
     return jnp.complex64 if jnp.issubdtype(dtype, jnp.complexfloating) else jnp.float32

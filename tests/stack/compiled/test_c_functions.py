@@ -21,6 +21,9 @@ FFI.cdef("double cbrt(double); int abs(int);")
 LIBC = FFI.dlopen(None)
 
 
+ctypes.pythonapi.PyLong_FromLong.argtypes = [ctypes.c_long]
+
+
 def compiled(function):
     return jaxcb.pure(function, compile="numba")
 
@@ -134,6 +137,7 @@ def test_precision_is_that_of_the_arguments():
     [
         (ctypes.CDLL(None).getpid, TypeError, "argtypes"),
         ("scipy.special.cython_special.nothing", TypeError, "no C function"),
+        (ctypes.pythonapi.PyLong_FromLong, TypeError, "needs Python's lock"),
         (
             scipy.LowLevelCallable(
                 ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int, ctypes.POINTER(ctypes.c_double))(
@@ -144,7 +148,7 @@ def test_precision_is_that_of_the_arguments():
             r"takes .double \*., which is not a number",
         ),
     ],
-    ids=["no argtypes", "unknown name", "pointer"],
+    ids=["no argtypes", "unknown name", "Python", "pointer"],
 )
 def test_other_functions_are_refused_with_what_to_do(function, error, words):
     with pytest.raises(error, match=words):
@@ -155,6 +159,28 @@ def test_result_and_vmap_method_of_a_function_of_c_are_not_declared():
     for options in ({"result": "x0"}, {"vmap_method": "expand_dims"}):
         with pytest.raises(ValueError, match="called for each element"):
             jaxcb.pure(cython_special.jv, compile="numba", **options)
+
+
+def test_numbers_that_a_parameter_cannot_hold_are_refused():
+    absolute = compiled(LIBC.abs)  # cffi does not tell its name
+    with (
+        jax.enable_x64(True),
+        pytest.raises(ValueError, match=r"c_function does not take \(int64\)"),
+    ):
+        absolute(jnp.int64(2**32 + 5))
+
+
+def test_python_numbers_have_the_precision_of_the_other_arguments():
+    with jax.enable_x64(True):
+        found = compiled(cython_special.jv)(1.5, Z)
+    assert found.dtype == special.jv(1.5, Z).dtype == np.float32
+
+
+def test_wrong_number_of_arguments_is_an_error_with_the_right_one():
+    with pytest.raises(TypeError, match="jv takes 2 positional arguments, but got 1"):
+        compiled(cython_special.jv)(Z)
+    with pytest.raises(TypeError, match="but got 1 and z"):
+        compiled(cython_special.jv)(1.0, z=Z)
 
 
 def test_arguments_that_no_signature_takes_are_refused_by_name():

@@ -7,6 +7,7 @@ import pytest
 from jax import export
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.compiled import _function
 
 TARGET = "jaxcb_function_registered_with_compile_numba"
 CHECKS = [export.DisabledSafetyCheck.custom_call(TARGET)]
@@ -118,3 +119,51 @@ def test_one_program_may_call_a_function_with_several_interfaces():
     np.testing.assert_array_equal(whole, 2 * X + 1)
     assert one == 1
     np.testing.assert_array_equal(rows, X)
+
+
+def test_functions_of_one_name_are_not_exported_because_programs_could_call_either():
+    def step(by):
+        def step(x):
+            return x + by
+
+        return jaxcb.pure(step, result="x", compile="numba")
+
+    first, second = step(1.0), step(2.0)
+    np.testing.assert_array_equal(exported(second, X).call(X), X + 2)
+    for callback in (first, jaxcb.pure(lambda x: x, result="x", compile="numba")):
+        with pytest.raises(NotImplementedError, match="Give each function a name of its own"):
+            exported(callback, X)
+
+
+def test_function_that_is_registered_while_an_older_one_compiles_is_called(monkeypatch):
+    def newest(x):
+        return x + 3
+
+    def older(x):
+        return x + 2
+
+    older.__name__ = newest.__name__ = "newest"
+    program = exported(jaxcb.pure(lambda_named(newest, 1), result="x", compile="numba"), X)
+    jax.jit(program.call)(X)
+    compiling, kept = _function.compile_kernel, []
+
+    def compile_kernel(*args):
+        if not kept:
+            kept.append(jaxcb.pure(newest, result="x", compile="numba"))
+        return compiling(*args)
+
+    kept_older = jaxcb.pure(older, result="x", compile="numba")
+    monkeypatch.setattr(_function, "compile_kernel", compile_kernel)
+    for _ in range(2):
+        np.testing.assert_array_equal(program.call(X), X + 3)
+    assert kept_older.host.name == "newest"
+
+
+def lambda_named(function, by):
+    """Return another function of the same name."""
+
+    def other(x):
+        return x + by
+
+    other.__name__ = function.__name__
+    return other

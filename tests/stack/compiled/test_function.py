@@ -3,12 +3,14 @@
 import inspect
 
 import jax
+import jax.numpy as jnp
 import numba
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.compiled._function import compiled_function
+from jupyter_jaxcb.stack.core import HostFunction
 from jupyter_jaxcb.stack.results import ResultError
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -73,7 +75,7 @@ def test_writing_into_an_argument_is_an_error_that_says_so(transform):
         transform(compiled(clear))(X)
     error = jaxcb.host_error(caught.value) or caught.value
     assert type(error) is TypeError
-    assert "the arguments are read-only; write into a copy, x.copy()" in str(error)
+    assert "it writes into an argument" in str(error) and "x.copy()" in str(error)
 
 
 def test_buffer_callbacks_cannot_write_into_their_arguments():
@@ -81,7 +83,7 @@ def test_buffer_callbacks_cannot_write_into_their_arguments():
         out[:] = x
         x[0] = 0
 
-    with pytest.raises(TypeError, match=r"the arguments are read-only; write into a copy"):
+    with pytest.raises(TypeError, match="it writes into an argument"):
         jax.jit(compiled(clear, flavor=jaxcb.buffer))(X)
 
 
@@ -154,7 +156,7 @@ def test_function_that_njit_compiled_is_taken_as_it_is():
     assert callback.host.name == "double"
     for transform in (lambda f: f, jax.jit, jax.vmap):
         np.testing.assert_array_equal(transform(callback)(X), 2 * X)
-    assert compiled_function(double)._dispatcher is double
+    assert compiled_function(HostFunction(double), double)._dispatcher is double
 
 
 def test_functions_call_other_compiled_functions_and_see_constants():
@@ -174,4 +176,45 @@ def test_a_function_is_compiled_once_for_all_callbacks_and_programs():
 
     for flavor in (jaxcb.pure, jaxcb.io, jaxcb.pure):
         jax.jit(compiled(double, flavor=flavor))(X)
-    assert len(compiled_function(double)._kernels) == 1
+    assert len(compiled_function(HostFunction(double), double)._kernels) == 1
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_in_place_operators_on_an_argument_are_an_error_that_says_so(transform):
+    def increased(x):
+        x += 1
+        return x
+
+    with pytest.raises(Exception, match="it writes into an argument"):
+        jax.block_until_ready(transform(compiled(increased, flavor=jaxcb.io))(X))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_number_too_large_for_the_declared_dtype_becomes_infinite(transform):
+    huge = compiled(lambda x: x.astype(np.float64) * 1e200)
+    np.testing.assert_array_equal(transform(huge)(X), np.float32([np.inf] * 3))
+
+
+@pytest.mark.filterwarnings("ignore:.*calls registered, another callback")
+@pytest.mark.filterwarnings("ignore:.*uses JAX")
+@pytest.mark.parametrize(
+    ("function", "advice"),
+    [
+        (lambda x: x + ARRAY_OF_JAX, "pass it as an argument"),
+        (lambda x: plain(x), "Decorate the function that it calls with numba.njit"),
+        (lambda x: registered(x), "It calls a callback"),
+        (numba.njit("float64(float64)")(lambda x: x), "Drop the signatures of numba.njit"),
+    ],
+    ids=["array of JAX", "function", "callback", "signature"],
+)
+def test_error_of_numba_comes_with_what_to_do(function, advice):
+    with pytest.raises(TypeError, match=advice):
+        jax.jit(compiled(function))(X)
+
+
+def plain(x):
+    return x
+
+
+registered = jaxcb.pure(plain, result="x")
+ARRAY_OF_JAX = jnp.zeros(2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.compiled import _handler
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 X = np.arange(8.0)
@@ -157,3 +158,37 @@ def test_side_effect_happens_once_for_each_shard(devices, program):
     found = devices[f"io: {program}"]
     np.testing.assert_array_equal(np.ravel(found["result"]), 2 * X)
     assert (found["calls"], found["seen"]) == (4, [0, 2, 4, 6])
+
+
+RUNNING = """
+import threading
+import jax, numpy as np
+import jupyter_jaxcb as jaxcb
+
+@jaxcb.pure(result="x", compile="numba")
+def summed(x):
+    total = 0.0
+    for n in range(2_000):
+        total += n * x
+    return total
+
+program = jax.jit(lambda x: jax.lax.fori_loop(0, 3_000_000, lambda n, x: summed(x) * 0 + n, x))
+compiled = program.lower(np.float32(2)).compile()
+jaxcb.record().__enter__()
+threading.Thread(target=lambda: compiled(np.float32(2)).block_until_ready(), daemon=True).start()
+print("leaving")
+"""
+
+
+@pytest.mark.slow
+def test_python_may_end_while_a_recorded_program_runs(in_process):
+    assert in_process(RUNNING).stdout == "leaving\n"
+
+
+def test_handler_is_compiled_without_a_cache_if_there_is_no_folder_for_it():
+    def decorator(*signature, cache=False):
+        if cache:
+            raise RuntimeError("no locator available")
+        return lambda function: (function.__name__, signature)
+
+    assert _handler._cached(decorator, "signature")(len) == ("len", ("signature",))
