@@ -32,6 +32,10 @@ os.environ["XLA_FLAGS"] = " ".join(
     )
 )
 
+# The same for numba, in a cache of its own.
+os.environ["NUMBA_OPT"] = "1"
+os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba")
+
 import hypothesis
 import jax
 import numpy as np

@@ -219,7 +219,7 @@ def nests(draw):
     return in_axes, method, x, y * 100, sizes
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(nests())
 def test_vmap_of_a_compiled_function_is_that_of_the_python_function(nest):
     in_axes, method, x, y, sizes = nest
