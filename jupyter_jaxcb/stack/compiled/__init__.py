@@ -56,8 +56,12 @@ def check_compile(flavor: str, options: Any) -> None:
         ) from None
 
 
-def register_compiled(host: HostFunction) -> None:
-    """Prepare a host function that is to be compiled; exported programs can call it by its name.
+def register_compiled(host: HostFunction, *, exported: bool = True) -> None:
+    """Prepare a host function that is to be compiled.
+
+    Args:
+        host: the host function.
+        exported: whether exported programs may call it, by its name.
 
     Raises:
         TypeError: if it is something that numba does not compile.
@@ -67,7 +71,8 @@ def register_compiled(host: HostFunction) -> None:
     from ._function import check_compilable
 
     check_compilable(host.current, host.name)
-    register_name(host)
+    if exported:
+        register_name(host)
 
 
 def c_function(function: Any) -> CFunction | None:

@@ -231,7 +231,7 @@ def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
     declared = declared_result(function, "io", result)
     host = register(function, ("io", result_interface(declared), options))
     if options.compile:
-        register_compiled(host)
+        register_compiled(host, exported=False)
     bind = functools.partial(bind_io, host, declared, options=options)
     return Callback("io", function, host, bind, options, declared=declared)
 

@@ -1,6 +1,6 @@
 """Programs of several threads and devices call compiled functions, each in its program's order."""
 
-import signal
+import sys
 from pathlib import Path
 
 import jax
@@ -161,32 +161,10 @@ def test_side_effect_happens_once_for_each_shard(devices, program):
     assert (found["calls"], found["seen"]) == (4, [0, 2, 4, 6])
 
 
-RUNNING = """
-import threading
-import jax, numpy as np
-import jupyter_jaxcb as jaxcb
-
-@jaxcb.pure(result="x", compile="numba")
-def summed(x):
-    total = 0.0
-    for n in range(2_000):
-        total += n * x
-    return total
-
-program = jax.jit(lambda x: jax.lax.fori_loop(0, 3_000_000, lambda n, x: summed(x) * 0 + n, x))
-compiled = program.lower(np.float32(2)).compile()
-jaxcb.record().__enter__()
-threading.Thread(target=lambda: compiled(np.float32(2)).block_until_ready(), daemon=True).start()
-print("leaving")
-"""
-
-
-@pytest.mark.slow
-def test_python_may_end_while_a_recorded_program_runs(in_process):
-    """Python 3.11 itself may abort (SIGABRT) if a thread returns from C++ while it ends."""
-    ended = in_process(RUNNING, status=None)
-    assert ended.stdout == "leaving\n"
-    assert ended.returncode in (0, -signal.SIGABRT)
+def test_memory_that_machine_code_writes_to_is_never_freed():
+    """A program may run while Python ends and clears this module."""
+    # The module, the argument, and one that stays.
+    assert (sys.getrefcount(_handler.rows), sys.getrefcount(_handler.head)) == (3, 3)
 
 
 def test_handler_is_compiled_without_a_cache_if_there_is_no_folder_for_it():
