@@ -261,6 +261,13 @@ def check_rows(rounds):
     return rows
 
 
+def show(rows):
+    """Print rows of name, value, goal and detail."""
+    width = max(len(row[0]) for row in rows)
+    for name, value, bar, detail in rows:
+        print(f"{name:<{width}}  {value:>10}  {bar:<12}  {detail}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
@@ -278,9 +285,7 @@ def main():
         f"jax {jax.__version__} on {device}, Python {platform.python_version()}, "
         f"{os.cpu_count()} cores; medians of {rounds} interleaved runs"
     )
-    width = max(len(row[0]) for row in rows)
-    for name, value, bar, detail in rows:
-        print(f"{name:<{width}}  {value:>10}  {bar:<12}  {detail}")
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from scipy.special import cython_special
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, activate
 
-from .bench import ELEMENTS, LOOP, medians, run
+from .bench import ELEMENTS, LOOP, medians, run, show
 
 STEPS = 100 * LOOP  # of a loop of compiled calls
 REPEATS = 100  # vmapped calls in one program
@@ -174,9 +174,7 @@ def main():
         f"jax {jax.__version__}, numba {numba.__version__}, Python {platform.python_version()}, "
         f"{os.cpu_count()} cores; medians of {rounds} interleaved runs"
     )
-    width = max(len(row[0]) for row in rows)
-    for name, value, bar, detail in rows:
-        print(f"{name:<{width}}  {value:>10}  {bar:<12}  {detail}")
+    show(rows)
 
 
 if __name__ == "__main__":

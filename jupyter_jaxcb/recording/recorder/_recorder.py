@@ -31,7 +31,7 @@ class NativeLog(Protocol):
 
 
 native_logs: list[NativeLog] = []
-COMPILED_THREAD = "compiled code"  # which does not know the thread that it runs on
+COMPILED_THREAD = "compiled code"  # stands for all threads on which compiled code runs
 
 
 class Recorder:

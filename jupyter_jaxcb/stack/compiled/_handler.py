@@ -83,7 +83,7 @@ def _failed(frame: Any, block: Any, status: Any, start: Any) -> Any:
 
 @_cached(njit)
 def _describe(call: Any) -> Any:
-    """Answer if XLA asks for the version of the API; return whether it did."""
+    """Write the version of the API if XLA requests it; return whether it did."""
     if call[EXTENSION] == 0:
         return False
     extension = words(call[EXTENSION])

@@ -38,7 +38,7 @@ class HostFunction:
         self.calls = 0  # host calls started; approximate if several threads call at once
         self.replaced = False  # another function took its name, and this one calls the old body
         self.definition: Any = None  # the `_late_binding.Definition` that made it
-        self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # told of each new body
+        self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # notified of each new body
         self.compiled: Any = None  # `current` as machine code, see `compiled`
 
     def rebind(self, function: Callable[..., Any]) -> None:
