@@ -109,6 +109,19 @@ def test_next_run_is_compared_with_a_pinned_one(notebook):
     expect(view).not_to_contain_text("vs pinned run")
 
 
+def test_pinned_run_stays_pinned_when_the_busy_kernel_sends_its_values_later(notebook):
+    busy = "import pathlib\nwhile not pathlib.Path('free').exists(): pass"
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))", busy)
+    opened.run_and_wait(0, 1, 2)
+    opened.run(3)
+    view = opened_view(opened, 2)
+    view.get_by_role("button", name="Pin to compare").click()
+    (opened.server.root / "free").touch()
+    expect(view.locator(".jaxcb-site-sample_values")).to_be_attached()
+    expect(view.locator(".jaxcb-compare")).to_contain_text("Pinned.")
+    expect(view.get_by_role("button", name="Unpin")).to_be_focused()
+
+
 def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
     opened = notebook(LOAD, DOUBLE, USE)
     opened.run_and_wait()

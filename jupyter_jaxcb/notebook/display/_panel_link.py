@@ -105,7 +105,7 @@ class Link:
             if recording is None:
                 self._send(reply)
                 return
-            facts, measured, calls = to_message(recording, place=self._place)
+            facts, measured, calls = to_message(recording, place=self._place, name=name)
             reply |= {"facts": facts, "measured": measured}
             reply |= {"rows": calls.rows, "unit_ns": calls.unit_ns}
             self._send(reply, [calls.raw])

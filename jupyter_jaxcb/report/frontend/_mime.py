@@ -66,14 +66,18 @@ def to_page(recording: Recording) -> dict[str, Any]:
 
 
 def to_message(
-    recording: Recording, *, values: bool = True, place: Place | None = None
+    recording: Recording, *, values: bool = True, place: Place | None = None, name: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:
-    """Return facts, measurements and every call, for a front end connected to the kernel."""
+    """Return facts, measurements and every call, for a front end connected to the kernel.
+
+    Args:
+        name: the id that the recording's display has, by which a front end knows it as the same.
+    """
     sites = summarize(recording)
     columns = call_columns(recording.calls, variant_numbers(recording, sites))
     measured = {
         **_measured(recording, sites, place, columns),
-        "id": "",
+        "id": name,
         "sample_rows": _sample_rows(recording.calls, sites) if values else [[] for _ in sites],
         "calls": None,
         "calls_not_saved": 0,

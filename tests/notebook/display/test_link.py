@@ -132,13 +132,14 @@ def test_hello_gets_a_snapshot(kernel, sent):
     assert double_of(message["content"]["data"])["calls"] == 0
 
 
-def test_requested_recording_is_sent_with_its_sample_values(kernel, unpacked):
+def test_requested_recording_is_sent_with_its_id_and_sample_values(kernel, unpacked):
     kernel.run(SETUP)
     ran = kernel.run("jax.lax.fori_loop(0, 30, lambda i, y: double(y), 1.0).block_until_ready();")
     ((_, metadata),) = ran.traces
     (measured,) = metadata.values()
     (message,) = replies(kernel, {"type": "recording", "id": measured["id"]})
     data = message["content"]["data"]
+    assert data["measured"]["id"] == measured["id"]
     rows = unpacked({**data, "raw": bytes(message["buffers"][0])})
     assert len(rows) == data["facts"]["sites"][0]["calls"] == 30
     (first, *_) = data["facts"]["sites"][0]["sample_values"]

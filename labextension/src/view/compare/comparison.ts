@@ -7,6 +7,7 @@ import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './diffe
 import type { Run } from './run.js';
 
 const MOST_SITES = 100;
+const UNPIN = 'Unpin';
 
 export class Comparison {
   /** The button that pins the run, while none is pinned. */
@@ -39,7 +40,7 @@ export class Comparison {
   private async pin(): Promise<void> {
     this.chosen = await this.current();
     await this.refresh();
-    this.node.querySelector('button')?.focus();
+    this.focusOn(UNPIN);
   }
 
   private unpin(): void {
@@ -67,14 +68,14 @@ export class Comparison {
 
   private draw(): void {
     const { pinned, own } = this;
-    const hadFocus = this.node.contains(document.activeElement);
+    const focused = this.buttons.find(button => button === document.activeElement);
     this.button.hidden = pinned !== null;
     this.node.hidden = pinned === null || own === null;
     this.words.replaceChildren();
     this.node.replaceChildren();
     if (pinned && isRun(own, pinned)) {
       const words = 'Pinned. The next runs of this cell are compared with this one.';
-      this.node.append(h('p', {}, words, ' ', link('Unpin', () => this.unpin())));
+      this.node.append(h('p', {}, words, ' ', link(UNPIN, () => this.unpin())));
     } else if (pinned && own) {
       const words = differenceWords(pinned, own);
       this.words.append(` · vs pinned run: ${words}`);
@@ -86,13 +87,22 @@ export class Comparison {
           { class: 'jaxcb-compare-actions' },
           link('Pin this run instead', () => void this.pin()),
           ' ',
-          link('Unpin', () => this.unpin())
+          link(UNPIN, () => this.unpin())
         )
       );
     }
-    if (hadFocus) {
-      this.node.querySelector('button')?.focus();
+    if (focused) {
+      this.focusOn(focused.textContent);
     }
+  }
+
+  private focusOn(text: string | null): void {
+    const { buttons } = this;
+    (buttons.find(button => button.textContent === text) ?? buttons[0])?.focus();
+  }
+
+  private get buttons(): HTMLElement[] {
+    return [...this.node.querySelectorAll('button')];
   }
 }
 

@@ -113,6 +113,14 @@ test('a run that is pinned while the view gets all its calls stays visible, with
   expect(document.activeElement!.textContent).toBe('Unpin');
 });
 
+test('the focus stays on its button while the comparison is drawn anew', async () => {
+  await show(SECOND, FIRST);
+  buttons()[1]!.focus();
+  comparison.show(() => Promise.resolve({ ...SECOND }));
+  await settled();
+  expect(document.activeElement!.textContent).toBe('Unpin');
+});
+
 test('figures that come after another run was shown are dropped', async () => {
   let late: (run: Run) => void = () => undefined;
   comparison.pinned = FIRST;
