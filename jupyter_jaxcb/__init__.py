@@ -22,6 +22,7 @@ from .report import export as export
 from .stack import ExecutorError as ExecutorError
 from .stack import ImpureFunctionWarning as ImpureFunctionWarning
 from .stack import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .stack import QueueFullWarning as QueueFullWarning
 from .stack import ResultStructureWarning as ResultStructureWarning
 from .stack import RetainedBufferWarning as RetainedBufferWarning
 from .stack import WorkerLostError as WorkerLostError
@@ -31,11 +32,13 @@ from .stack import debug as debug
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print
 from .stack import disabled as disabled
+from .stack import drop_queued as drop_queued
 from .stack import host_error as host_error
 from .stack import io as io
 from .stack import io_callback as io_callback
 from .stack import pure as pure
 from .stack import pure_callback as pure_callback
+from .stack import set_queue_limit as set_queue_limit
 from .stack import strict_errors as strict_errors
 from .stack import tap as tap
 

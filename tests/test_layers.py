@@ -45,13 +45,16 @@ FOLDERS = {
         "dispatch": "jax_compat core results errors",
         "executors": "core results errors dispatch",
         "compiled": "core results dispatch",
+        "queued": "jax_compat core errors dispatch",
         "lowering": "jax_compat core errors elision lint dispatch compiled",
-        "flavors": "jax_compat core results errors elision dispatch executors compiled lowering",
+        "flavors": (
+            "jax_compat core results errors elision dispatch executors compiled queued lowering"
+        ),
         "flavors/taps": (
             "jax_compat core results errors elision dispatch executors lowering flavors"
         ),
         "register": (
-            "core results derivatives lint dispatch executors compiled flavors flavors/taps"
+            "core results derivatives lint dispatch executors compiled queued flavors flavors/taps"
         ),
     },
     "recording": {
@@ -72,7 +75,7 @@ FOLDERS = {
     },
     "diagnostics": {
         "record": "stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
-        "stack/executors",
+        "stack/executors stack/queued",
         "observe": "record stack/jax_compat stack/core stack/elision stack/dispatch stack/lowering",
         "explain": "record stack/jax_compat stack/core",
         "check": "record stack/jax_compat stack/core stack/results stack/lint stack/derivatives "

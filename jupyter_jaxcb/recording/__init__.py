@@ -23,6 +23,7 @@ from ._facts import NotKept as NotKept
 from ._facts import Outcome as Outcome
 from ._facts import Process as Process
 from ._facts import Program as Program
+from ._facts import QueueUse as QueueUse
 from ._facts import Reason as Reason
 from ._facts import Running as Running
 from ._facts import SampleValues as SampleValues
@@ -47,7 +48,9 @@ from .files import check_path as check_path
 from .files import read_binary as read_binary
 from .files import write_binary as write_binary
 from .recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
+from .recorder import QUEUE_THREAD as QUEUE_THREAD
 from .recorder import Mark as Mark
+from .recorder import QueuedRecorder as QueuedRecorder
 from .recorder import Recorder as Recorder
 from .recorder import Snapshot as Snapshot
 from .recorder import WorkerRows as WorkerRows

@@ -20,10 +20,10 @@ ROW = np.dtype(
         ("thread", "<u4"),
         ("version", "<u4"),
         ("error", "<u4"),  # 0: none, else 1 + index into the errors
-        ("queued_ns", "<i8"),  # of the first call of a chunk that an executor ran; else 0
+        ("queued_ns", "<i8"),  # in the queue; or of the first call of an executor's chunk; else 0
     ]
 )
-_PACK = struct.Struct("<qqIIiIII8x").pack  # of a call without executor: queued_ns is padding
+_PACK = struct.Struct("<qqIIiIIIq").pack
 
 
 class CallLog:
@@ -53,10 +53,13 @@ class CallLog:
         thread: int,
         version: int,
         error: int,
+        queued: int = 0,
     ) -> None:
         """Log one host call that has no batch element."""
         if len(self._rows) < self._limit:
-            self._rows.extend(_PACK(start, end, lowered, crossing, -1, thread, version, error))
+            self._rows.extend(
+                _PACK(start, end, lowered, crossing, -1, thread, version, error, queued)
+            )
         else:
             self._overflowed(NotKept(lowered, error, 1, 1, end - start))
 

@@ -113,6 +113,7 @@ class LoweredSite:
     serves: int = 1  # batch elements of an eager call with no batched argument
     operand_names: tuple[str, ...] = ()  # as the host function's parameters: "x", "params['w']"
     result_names: tuple[str, ...] = ()  # "result", "result['mean']"; empty, as above, if unknown
+    queued: bool = False  # the program does not wait for its host calls
 
     @property
     def elements(self) -> int | None:
@@ -147,7 +148,7 @@ class HostCall(NamedTuple):
     version: int  # body of a re-registered function that ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
     process: int = 0  # the process that made it, in a gathered recording
-    queued_ns: int = 0  # time that its chunk waited for a worker of an executor
+    queued_ns: int = 0  # time in the queue, or that its chunk waited for a worker of an executor
 
 
 class Process(NamedTuple):
@@ -200,6 +201,17 @@ class NotKept(NamedTuple):
     calls: int  # number of host calls
     crossings: int  # number of crossings without any row
     host_ns: int  # in the host function, summed over calls
+
+
+class QueueUse(NamedTuple):
+    """What happened in the queue to the crossings of one queued site."""
+
+    lowered: int  # index into `Recording.lowered`
+    waits: int = 0  # number of crossings for which the program waited because the queue was full
+    waited_ns: int = 0  # by the program, summed over these crossings
+    full: int = 0  # number of host calls dropped because the queue was full
+    ended: int = 0  # number of host calls dropped by an interrupt or by `drop_queued`
+    left: int = 0  # number of host calls in the queue when the recording ended
 
 
 class NotFinite(NamedTuple):
@@ -295,6 +307,7 @@ class NoteKind(enum.StrEnum):
     USES_JAX_AND_CAN_BLOCK = "uses_jax_and_can_block"  # the host function uses JAX, may deadlock
     PARTLY_OBSERVED = "partly_observed"  # calls outside the observation are missing
     COMPILED = "compiled"  # numba compiled the host function
+    QUEUED = "queued"  # the program does not wait for its calls
 
 
 class JaxUse(NamedTuple):

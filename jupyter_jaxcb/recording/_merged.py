@@ -66,6 +66,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         processes=tuple(processes),
         workers=_workers(parts, processes),
         not_kept=_not_kept(parts),
+        queue=_moved(parts, "queue"),
     )
 
 

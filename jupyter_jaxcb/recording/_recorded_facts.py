@@ -19,6 +19,7 @@ from ._facts import (
     Outcome,
     Process,
     Program,
+    QueueUse,
     Running,
     SampleValues,
     Site,
@@ -49,6 +50,7 @@ class RecordedFacts:
     processes: tuple[Process, ...] = ()
     workers: tuple[Worker, ...] = ()
     not_kept: tuple[NotKept, ...] = ()
+    queue: tuple[QueueUse, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of host calls in the log."""

@@ -37,6 +37,7 @@ class Recording(RecordedFacts):
         running: host calls that were still running when the recording ended.
         processes: the processes of a gathered recording; otherwise empty.
         workers: the workers of executors; each is one of `threads`.
+        queue: what happened in the queue to the crossings of queued callbacks, by site.
     """
 
     def __repr__(self) -> str:
@@ -117,7 +118,8 @@ class Recording(RecordedFacts):
         """Return a `pandas.DataFrame` with a row for each host call; names are categories.
 
         Columns: ``start_ns`` (of the recorder's clock), ``duration_ns``, ``crossing``, ``element``
-        (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in an executor),
+        (-1: none), ``version`` (of the host function's body), ``queued_ns`` (in the queue or
+        an executor),
         ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
         ``line``, ``callers`` (of the call site, innermost first), ``program`` (missing: eager),
         ``process`` (0 unless gathered), ``device``, and the shapes that one host call sees,

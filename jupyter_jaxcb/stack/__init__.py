@@ -1,9 +1,9 @@
 """The callback stack: primitives, rules, lowering and host dispatch.
 
 Its packages, from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
-`derivatives`, `dispatch`; `executors`, `compiled`; `lowering`; `flavors`; `register`. While JAX
-traces and lowers, a call passes through `flavors` and `lowering`; while the program runs, through
-`dispatch`, or through machine code that `compiled` makes.
+`derivatives`, `dispatch`; `executors`, `compiled`, `queued`; `lowering`; `flavors`; `register`.
+While JAX traces and lowers, a call passes through `flavors` and `lowering`; while the program runs,
+through `dispatch`, or through machine code that `compiled` makes.
 """
 
 from .compiled import COMPILERS as COMPILERS
@@ -53,6 +53,12 @@ from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .lint import advice_for_jax_inside as advice_for_jax_inside
+from .queued import QueueFullWarning as QueueFullWarning
+from .queued import Unfinished as Unfinished
+from .queued import drop_queued as drop_queued
+from .queued import queue as queue
+from .queued import queued_words as queued_words
+from .queued import set_queue_limit as set_queue_limit
 from .register import BufferCallback as BufferCallback
 from .register import Callback as Callback
 from .register import PureCallback as PureCallback

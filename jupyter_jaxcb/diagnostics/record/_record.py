@@ -14,6 +14,7 @@ from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
 from ...stack import jax_compat
 from ...stack.core import Block, any_lowered
 from ...stack.dispatch import interrupt, on_thread_of_xla
+from ...stack.queued import queue
 from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running
@@ -115,8 +116,8 @@ class RecordBlock(Block):
     def end(self) -> None:
         recorder, mark, recording = self._recorder, self._mark, Recording
         if recorder is not None and mark is not None:
-            running = still_running(recorder)
-            recording = functools.partial(recorder.freeze, mark, running=running)
+            running, left = still_running(recorder), queue.left(recorder)
+            recording = functools.partial(recorder.freeze, mark, running=running, left=left)
         stop(self)
         self._yielded._recording = recording(environment=environment())
 
@@ -147,7 +148,8 @@ class Unrecorded(Silence):
 def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     """Wait until dispatched programs have made their host calls.
 
-    Programs with effects that this thread dispatched are waited for without a limit. Runs of
+    Programs with effects that this thread dispatched are waited for without a limit, and so are
+    queued calls. Runs of
     programs with only pure callbacks are waited for at most `budget_seconds`, using their results.
     Return at once if no program with callbacks exists, or in a host call on a thread of XLA, which
     would wait for itself.

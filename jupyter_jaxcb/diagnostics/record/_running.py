@@ -105,6 +105,7 @@ def _call(
     )
     in_jax = any(file.startswith(JAX_FOLDER) for file in files)
     recorder = names.get("recorder")
+    recorder = getattr(recorder, "whole", recorder)  # of a `QueuedRecorder`
     return RunningCall(
         names["lowered"], element, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )

@@ -22,7 +22,7 @@ from ...diagnostics import all_running_calls, explain, explain_matrix
 from ...migrate import MigrationError, read, report
 from ...recording import Matrix, Recording
 from ...report import cost_to_text
-from ...stack import cell_known_as
+from ...stack import cell_known_as, queue
 from ..session import stacks
 from ._base import SessionMagics
 from ._call_argument import call_argument, split_options
@@ -81,6 +81,12 @@ class JaxMagics(SessionMagics):
         action="store_true",
         help="buffer: call it as often as the program says",
     )
+    @argument(
+        "--queued",
+        action="store_true",
+        help="io, debug: do not wait for the calls: a background thread makes them in order",
+    )
+    @argument("--on-full", help="with --queued, if the queue is full: wait (the default) or drop")
     @argument("--check", action="store_true", help="buffer: raise if it leaves output unwritten")
     @argument("--cast", action="store_true", help="pure, io: allow lossy conversion of results")
     @argument(
@@ -150,13 +156,14 @@ class JaxMagics(SessionMagics):
     def jax_callbacks(self, line: str) -> CallbackTable | None:
         """Show all registered callbacks with their call sites, statuses, calls and time so far.
 
-        With ``--stacks``, show the running host calls and the Python stacks of their threads.
+        With ``--stacks``, show the running host calls with the Python stacks of their threads, and
+        how many calls are queued.
         """
         options = self._parse("jax_callbacks", line)
         if options.wait is not None:
             self._session.barrier.seconds = seconds_of(options.wait)
         if options.stacks:
-            print(stacks(all_running_calls(), time.perf_counter_ns()))
+            print(stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls()))
         if options.stacks or options.wait is not None:
             return None
         return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))

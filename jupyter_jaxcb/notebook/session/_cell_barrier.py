@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from ...diagnostics import RunningCall, all_running_calls
-from ...stack import InFlight
+from ...stack import Unfinished, queue, queued_words
 from ._stacks import running_line
 from ._stop_button import Stop
 
@@ -30,32 +30,47 @@ class Barrier:
         self.seconds = DEFAULT_SECONDS
         self._clock = clock
 
-    def wait(self, in_flight: InFlight, stop: Stop) -> bool:
-        """Wait for the host calls; return whether they ended in time.
+    def wait(self, unfinished: Unfinished, stop: Stop) -> bool:
+        """Wait for the host calls, queued ones too; return whether they ended in time.
 
         Raises:
             KeyboardInterrupt: the stop button was pressed.
         """
         begun = time.monotonic()
         printed: set[tuple[int, int]] = set()  # ids of host functions, numbers of their calls
+        queued_printed = False
 
         def poll() -> None:
+            nonlocal queued_printed
             if stop.pressed:
                 raise KeyboardInterrupt
             if time.monotonic() - begun > _MESSAGE_AFTER_SECONDS:
                 self._print_running(printed, "waiting for")
+                queued = queue.waiting_calls()
+                if queued and not queued_printed:
+                    queued_printed = True
+                    _print(f"waiting for {queued_words(queued)}; the stop button drops them")
 
-        done = in_flight.wait(self.seconds, poll)
+        done = unfinished.wait(self.seconds, poll)
         if not done:
             printed.clear()
-            named = self._print_running(printed, "still running:")
-            what = "Host calls" if named else "Programs of this cell"
-            _print(
-                f"{what} are still running after {self.seconds:g} s; their later output appears "
-                "here, marked as late. %jax_callbacks --stacks shows where they are; "
-                "%jax_callbacks --wait SECONDS sets how long a cell waits."
-            )
+            self._print_unfinished(self._print_running(printed, "still running:"))
         return done
+
+    def _print_unfinished(self, running: bool) -> None:
+        """Say what is left after the wait, besides the `running` calls that are already named."""
+        queued = queue.waiting_calls()
+        if queued:
+            what = f"{queued_words(queued)} are left"
+            more = "; jaxcb.drop_queued() drops them"
+        else:
+            what = f"{'Host calls' if running else 'Programs of this cell'} are still running"
+            more = ""
+        _print(
+            f"{what} after {self.seconds:g} s; their later output appears here, marked as late. "
+            f"%jax_callbacks --stacks shows where they are{more}; "
+            "%jax_callbacks --wait SECONDS sets how long a cell waits."
+        )
 
     def _print_running(self, printed: set[tuple[int, int]], words: str) -> bool:
         """Print each running host call once; return whether there are any."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import InFlight, on_thread_of_xla
+from ...stack import Unfinished, on_thread_of_xla, queue
 
 _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publisher of displays
 
@@ -21,7 +21,7 @@ _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publishe
 class _EarlierCell:
     """A cell that has ended, with host calls that may still be running."""
 
-    def __init__(self, header: dict[str, Any], number: int, in_flight: InFlight) -> None:
+    def __init__(self, header: dict[str, Any], number: int, in_flight: Unfinished) -> None:
         self.header = header
         self.number = number
         self.in_flight = in_flight
@@ -62,7 +62,7 @@ class OutputRouting:
         self._replaced.clear()
         self._earlier.clear()
 
-    def cell_over(self, in_flight: InFlight, number: int) -> None:
+    def cell_over(self, in_flight: Unfinished, number: int) -> None:
         """End the running cell, whose host calls in `in_flight` may still be running."""
         header = getattr(self._shell.display_pub, "parent_header", None)
         with self._lock:
@@ -76,7 +76,7 @@ class OutputRouting:
 
         None if it belongs to the running cell.
         """
-        if not self._earlier or not on_thread_of_xla():
+        if not self._earlier or not (on_thread_of_xla() or queue.is_own_thread()):
             return None
         with self._lock:
             while self._earlier and self._earlier[0].in_flight.is_done(patience=True):

@@ -21,7 +21,16 @@ from ...diagnostics import (
 )
 from ...recording import Mark, Matrix, Recorder, Recording
 from ...report import SiteProgress
-from ...stack import Callback, InFlight, all_counted, host_error, interrupt, release
+from ...stack import (
+    Callback,
+    Unfinished,
+    all_counted,
+    host_error,
+    interrupt,
+    queue,
+    queued_words,
+    release,
+)
 from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
@@ -199,35 +208,44 @@ class Session:
             self._show(recording, values, live)
         self._link.push()
 
-    def _settle(self, result: Any) -> InFlight:
+    def _settle(self, result: Any) -> Unfinished:
         """Wait for the host calls of the cell; return them, finished or not."""
         if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
             if not self._stop.pressed:  # the cell has installed its own signal handler
                 interrupt()
             self._stop.pressed = True
-        in_flight = InFlight()
+        in_flight = Unfinished()
+        interrupted = self._stop.pressed
         try:
-            if (
-                not self._stop.pressed
-                and self._dispatched()
-                and self.barrier.wait(in_flight, self._stop)
-            ):
+            if interrupted:
+                self._wait_for_queue(in_flight)
+            elif self._dispatched() and self.barrier.wait(in_flight, self._stop):
                 self._show_errors(in_flight)
-        except KeyboardInterrupt:  # `Stop` has not installed a handler
+        except KeyboardInterrupt:
             interrupt()
-            self._stop.pressed = True
-        if self._stop.pressed and not in_flight.wait(ENDING_SECONDS):
+            interrupted = True
+            dropped = queue.drop()
+            if dropped:
+                print(f"interrupted; dropped {queued_words(dropped)}")
+        self._stop.pressed = interrupted
+        if interrupted and not in_flight.wait(ENDING_SECONDS):
             print(left_running())
         return in_flight
+
+    def _wait_for_queue(self, unfinished: Unfinished) -> None:
+        """Wait for what an interrupted cell has queued; another interrupt drops it."""
+        self._stop.pressed = False
+        if queue.is_busy():
+            self.barrier.wait(unfinished, self._stop)
 
     def _dispatched(self) -> bool:
         """Whether the running cell may have dispatched host calls; False without recording."""
         recorder, mark = self._recorder, self._mark
         if recorder is None or mark is None or not self.barrier.seconds:
             return False
-        return recorder.touched(mark) or not all_counted()
+        return recorder.touched(mark) or not all_counted() or queue.is_busy()
 
-    def _show_errors(self, in_flight: InFlight) -> None:
+    def _show_errors(self, in_flight: Unfinished) -> None:
         """Show the errors of programs that nobody has waited for, each once."""
         shown: list[BaseException] = []
         try:
@@ -244,9 +262,11 @@ class Session:
                 self._errors.show(error)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        running = still_running(recorder)
+        running, left = still_running(recorder), queue.left(recorder)
         self._stop_recording()
-        return recorder.freeze(self._mark, cells=cells, environment=environment(), running=running)
+        return recorder.freeze(
+            self._mark, cells=cells, environment=environment(), running=running, left=left
+        )
 
     def _start_watching(self) -> None:
         # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.

@@ -21,6 +21,7 @@ from .._facts import (
     Outcome,
     Process,
     Program,
+    QueueUse,
     Running,
     SampleValues,
     Site,
@@ -29,7 +30,7 @@ from .._facts import (
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 
-SCHEMA = 3  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 4  # of files; the data saved in notebooks has a schema number of its own
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -85,6 +86,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "processes": recording.processes,
             "workers": recording.workers,
             "not_kept": recording.not_kept,
+            "queue": recording.queue,
         }
     )
 
@@ -197,6 +199,7 @@ _PLAIN: Mapping[str, Any] = {
     "processes": tuple[Process, ...],
     "workers": tuple[Worker, ...],
     "not_kept": tuple[NotKept, ...],
+    "queue": tuple[QueueUse, ...],
 }
 
 
@@ -214,7 +217,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:
         Decoder.one_of(range(len(found["errors"]) + 1), one.error, "not_kept.error")
-    for name in ("sample_values", "not_finite", "running", "not_kept"):
+    for name in ("sample_values", "not_finite", "running", "not_kept", "queue"):
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
 

@@ -7,6 +7,8 @@ selects a part of a log that still grows, and `_yielding` gives another thread t
 from ._active import activate as activate
 from ._active import active as active
 from ._active import add_native_log as add_native_log
+from ._queue_use import QUEUE_THREAD as QUEUE_THREAD
+from ._queued import QueuedRecorder as QueuedRecorder
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from ._recorder import Recorder as Recorder
 from ._window import Mark as Mark

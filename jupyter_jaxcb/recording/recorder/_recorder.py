@@ -13,6 +13,7 @@ import numpy as np
 from .._columns import ROW, CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
+from ._queue_use import QueueUses
 from ._sample_values import Values
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
@@ -46,6 +47,7 @@ class Recorder:
 
     Attributes:
         values: collects sample values and counts non-finite results.
+        queue: counts what happens in the queue to queued crossings.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
@@ -59,6 +61,7 @@ class Recorder:
         self.clock = clock
         self._observation = observation
         self.values = Values(sample_values)
+        self.queue = QueueUses()
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
@@ -123,7 +126,13 @@ class Recorder:
             self._stale.add(lowered)
 
     def called(
-        self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
+        self,
+        lowered: LoweredSite,
+        version: int,
+        start: int,
+        end: int,
+        error: str | None = None,
+        queued: int = 0,
     ) -> int:
         """Record one host call without batch elements; return the number of its crossing."""
         number = self._known.get(lowered)
@@ -135,7 +144,7 @@ class Recorder:
             thread = self._thread()
         code = 0 if error is None else self._error(error)
         crossing = next(self._crossings)
-        self._log.append(start, end, number, crossing, thread, version, code)
+        self._log.append(start, end, number, crossing, thread, version, code, queued)
         return crossing
 
     def called_elements(
@@ -146,6 +155,7 @@ class Recorder:
         stamps: Sequence[int],
         failed: int | None = None,
         error: str = "",
+        queued: int = 0,
     ) -> int:
         """Record all host calls of one crossing that looped over batch elements.
 
@@ -156,6 +166,7 @@ class Recorder:
             stamps: the clock before the first call and after each call: one more than calls.
             failed: index of the call that failed, if one did.
             error: the error that it raised.
+            queued: the time from the crossing to the first call, if it was in the queue.
 
         Returns:
             The number of the crossing.
@@ -173,6 +184,7 @@ class Recorder:
         rows["element"] = elements[:count]
         rows["thread"] = self._thread()
         rows["version"] = version
+        rows["queued_ns"][0] = queued
         if failed is not None and failed < count:  # an interrupt may hit between two calls
             rows["error"][failed] = self._error(error)
         self._log.append_block(rows)
@@ -241,7 +253,7 @@ class Recorder:
         return Mark(
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
             self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
-            self._observation(), unobserved,
+            self._observation(), unobserved, self.queue.counts(),
         )  # fmt: skip
 
     def snapshot(self, since: Mark, calls: int) -> Snapshot:
@@ -275,6 +287,7 @@ class Recorder:
         environment: Mapping[str, str] | None = None,
         ahead: bool = False,
         running: Sequence[tuple[Any, ...]] = (),
+        left: Mapping[LoweredSite, int] | None = None,
     ) -> Recording:
         """Return what was collected since `since` (or from the start) as an immutable value.
 
@@ -284,6 +297,7 @@ class Recorder:
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
             running: the fields of each `Recording.running`, with the site as the first.
+            left: the number of host calls that each site has left in the queue.
         """
         self._collect()
         since = since or BEGINNING
@@ -296,7 +310,8 @@ class Recorder:
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
             unobserved = dict(self._unobserved)
         not_kept = counted_since(all_not_kept, since.not_kept)
-        more = [*self.values.changed(since.not_finite), *(site for site, *_ in running)]
+        queue = self.queue.since(since.queue, left or {})
+        more = [*self.values.changed(since.not_finite), *(site for site, *_ in running), *queue]
         more += [known[one.lowered] for one in not_kept]
         lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
         place = {fact: number for number, fact in enumerate(lowered)}
@@ -328,6 +343,7 @@ class Recorder:
             ahead=ahead,
             running=tuple(Running(place[site], *rest) for site, *rest in running),
             workers=workers,
+            queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
         )
 
     def _number(self, lowered: LoweredSite) -> int:

@@ -36,6 +36,7 @@ class Mark(NamedTuple):
     not_finite: Mapping[LoweredSite, tuple[int, int]]
     observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
     unobserved: Mapping[Program, int]  # runs while the observation was off
+    queue: Mapping[LoweredSite, tuple[int, int, int, int]]  # from `QueueUses.counts`
 
 
 class Snapshot(NamedTuple):
@@ -49,7 +50,7 @@ class Snapshot(NamedTuple):
     not_kept: Sequence[NotKept]  # with the same indices as the rows
 
 
-BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {})
+BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {})
 
 
 def as_observed(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...recording import Compilation, Recording, SampleValues
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
-from ..text import by_worker, headline, sites_to_html, sites_to_text
+from ..text import by_queue, by_worker, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 
 SCHEMA = 1  # of the bundle that a notebook saves
@@ -71,7 +71,10 @@ def to_message(
     """Return facts, measurements and every call, for a front end connected to the kernel.
 
     Args:
-        name: the id that the recording's display has, by which a front end knows it as the same.
+        recording: the recording to show.
+        values: include the sample values.
+        place: maps a file and a line to a notebook cell.
+        name: the id of the recording's display, by which the front end recognizes the recording.
     """
     sites = summarize(recording)
     columns = call_columns(recording.calls, variant_numbers(recording, sites))
@@ -165,7 +168,7 @@ def _measured(
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),
-        "by_worker": by_worker(recording),
+        "by_worker": [*by_worker(recording), *by_queue(recording)],
         "compilations": [_compilation(one, columns) for one in recording.compilations],
         "threads": list(recording.threads),
         "errors": list(recording.errors),

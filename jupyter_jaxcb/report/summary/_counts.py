@@ -42,12 +42,17 @@ class Counts:
         for one in recording.not_kept:
             self._host_ns[one.lowered] += one.host_ns
         self._running = Counter(one.lowered for one in recording.running)
+        for use in recording.queue:  # the program reached them
+            self._running[use.lowered] += use.full + use.ended + use.left
         self._crossings, self._errors = self._by_site(calls)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
             fact = recording.lowered[sample.lowered]
             self._sample_values.setdefault(fact.site, []).append((sample, fact.shard))
-        self._programs = _Programs(recording, self.calls, self.exact)
+        reached = self.calls.copy()
+        for use in recording.queue:
+            reached[use.lowered] += use.full + use.ended + use.left
+        self._programs = _Programs(recording, reached, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
         """Return the number of crossings and the distinct errors, in order, of each site."""
@@ -93,7 +98,7 @@ class Counts:
         )
 
     def begun(self, numbers: Iterable[int]) -> int:
-        """Count the host calls of some entries, including those still running at the end."""
+        """Count the host calls of some entries, including those still running or queued."""
         return sum(int(self.calls[number]) + self._running[number] for number in numbers)
 
     def crossings(self, site: Site) -> int:
@@ -173,7 +178,7 @@ class _Programs:
             if fact.program is not None and count:
                 self._calls[fact.program, fact.site] += count
                 self.called.add(fact.program)
-                if failed[number]:
+                if failed[number] and not fact.queued:  # a failed queued call ends no run
                     own = self.failures.setdefault(fact.program, Counter())
                     own[number] = failed[number]
         self._running = Counter(recording.lowered[one.lowered].program for one in recording.running)

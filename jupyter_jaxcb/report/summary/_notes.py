@@ -14,6 +14,7 @@ from ...recording import (
     NoteKind,
     NotFinite,
     Outcome,
+    QueueUse,
     Recording,
     Running,
     Site,
@@ -48,6 +49,7 @@ def site_notes(
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
+    found += [_queued(use) for use in recording.queue if use.lowered in numbers]
     found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
@@ -88,6 +90,16 @@ def _still_running(call: Running) -> str:
     element = f", batch element {call.element}," if call.element >= 0 else ""
     at = f", in {call.stack[0].function}, line {call.stack[0].line}" if call.stack else ""
     return f"call {call.number:,}{element} was still running when the recording ended{at}"
+
+
+def _queued(use: QueueUse) -> str:
+    """Count the queued calls that were not made."""
+    whys = (
+        (use.full, "dropped, because the queue was full"),
+        (use.ended, "dropped from the queue by an interrupt or by drop_queued"),
+        (use.left, "still in the queue when the recording ended"),
+    )
+    return "; ".join(f"{call_words(count)} {why}" for count, why in whys if count)
 
 
 def _not_finite(fact: NotFinite) -> str:

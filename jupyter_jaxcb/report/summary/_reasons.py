@@ -182,6 +182,7 @@ NOTES: Mapping[NoteKind, str] = {
         "compiled by numba: only whole crossings are timed; values, NaN and threads are not "
         "recorded"
     ),
+    NoteKind.QUEUED: "queued: the program does not wait for its calls",
 }
 
 

@@ -18,4 +18,5 @@ from ._words import shapes_of as shapes_of
 from ._words import shorten as shorten
 from ._words import status_words as status_words
 from ._words import time_words as time_words
+from ._workers import by_queue as by_queue
 from ._workers import by_worker as by_worker

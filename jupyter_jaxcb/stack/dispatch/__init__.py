@@ -21,6 +21,7 @@ from ._crossing import parts_of_crossing as parts_of_crossing
 from ._crossing import reporting_interrupts as reporting_interrupts
 from ._elements import CollectedResults as CollectedResults
 from ._elements import ElementSchedule as ElementSchedule
+from ._ending import end_call_in as end_call_in
 from ._entry import starts_unchecked as starts_unchecked
 from ._failure import report_failure as report_failure
 from ._finite import record_values as record_values
@@ -32,6 +33,7 @@ from ._interrupts import NOT_CALLED as NOT_CALLED
 from ._interrupts import interrupt as interrupt
 from ._interrupts import interrupt_at_exit as interrupt_at_exit
 from ._interrupts import interrupt_main as interrupt_main
+from ._interrupts import is_interrupted as is_interrupted
 from ._interrupts import on_thread_of_xla as on_thread_of_xla
 from ._interrupts import refuse_call as refuse_call
 from ._interrupts import release as release

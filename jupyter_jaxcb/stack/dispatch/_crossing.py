@@ -98,6 +98,7 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
     entry: Adapt | None = None,
+    recorder_now: Callable[[], Recorder | None] = active,
 ) -> Crossing:
     """Build the function XLA calls: NumPy arrays in, a tuple of NumPy arrays out.
 
@@ -107,15 +108,17 @@ def build_crossing(
         operand_dtypes: the operand dtypes, as in JAX's avals.
         result_dtypes: the result dtypes, as NumPy dtypes.
         entry: returns what is called instead of the host function.
+        recorder_now: returns the recorder of one crossing.
     """
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes, entry
     )
     if lowered.elements is None:
         finite = finite_checker(shapes, dtypes)
-        return single_call(callback.host, lowered, adapt, check, finite)
+        return single_call(callback.host, lowered, adapt, check, finite, recorder_now)
     collected = functools.partial(CollectedResults, lowered.elements, check, shapes, dtypes)
-    return looped_calls(callback.host, lowered, adapt, ElementSchedule(lowered), collected)
+    schedule = ElementSchedule(lowered)
+    return looped_calls(callback.host, lowered, adapt, schedule, collected, recorder_now)
 
 
 @starts_unchecked("enter")
@@ -159,6 +162,7 @@ def single_call(
     adapt: Adapt,
     check: Callable,
     finite: Finite | None,
+    recorder_now: Callable[[], Recorder | None] = active,
 ) -> Crossing:
     """Build a crossing that makes one host call.
 
@@ -168,6 +172,7 @@ def single_call(
         adapt: wraps the host function to take flat operands.
         check: turns a return value into the arrays XLA gets; raises if it does not fit.
         finite: returns whether those arrays are finite; None if there is nothing to check.
+        recorder_now: returns the recorder of one crossing.
     """
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -176,7 +181,7 @@ def single_call(
             if _interrupts.window is not None:
                 refuse_call(lowered, host)
             host.calls = number = host.calls + 1
-            recorder = active()
+            recorder = recorder_now()
             if recorder is None:
                 return check(adapt(host.current)(*operands))
             if host.replaced:
@@ -219,6 +224,7 @@ def looped_calls(
     adapt: Adapt,
     schedule: ElementSchedule,
     new_collected: Callable[[], Stacking],
+    recorder_now: Callable[[], Recorder | None] = active,
 ) -> Crossing:
     """Build a crossing that makes a host call for each batch element, see `single_call`."""
     order = schedule.order
@@ -227,7 +233,7 @@ def looped_calls(
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         if _interrupts.window is not None:
             refuse_call(lowered, host)
-        recorder = active()
+        recorder = recorder_now()
         if recorder is not None and host.replaced:
             recorder.stale(lowered)
         before = host.calls

@@ -37,6 +37,16 @@ def end_running() -> None:
                 frame = frames_of_threads().get(thread)
 
 
+def end_call_in(thread: int) -> None:
+    """As `end_running`, for the host call that `thread` is in, if any."""
+    frame = frames_of_threads().get(thread)
+    _end_elements(frame)
+    while _is_in_crossing(frame) and _is_in_host_function(frame):
+        if _raise_at(thread, frame):
+            break
+        frame = frames_of_threads().get(thread)
+
+
 def outermost(frame: FrameType | None) -> FrameType | None:
     """Return the outermost frame of the stack of `frame`."""
     while frame is not None and frame.f_back is not None:
@@ -72,6 +82,12 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
             return False
         frame = frame.f_back
     return True
+
+
+def _is_in_crossing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code not in CROSSINGS:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _end_elements(frame: FrameType | None) -> None:

@@ -102,6 +102,11 @@ def release() -> None:
         window = None
 
 
+def is_interrupted() -> bool:
+    """Return whether host calls may have to be refused."""
+    return window is not None
+
+
 def refuse() -> None:
     """Raise NotCalledError if this host call belongs to an interrupted run.
 

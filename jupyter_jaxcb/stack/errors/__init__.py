@@ -9,12 +9,17 @@ from ._causes import forget_error as forget_error
 from ._causes import stop_attaching_causes as stop_attaching_causes
 from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError
+from ._excepthooks import show as show
 from ._host_call import HostCallError as HostCallError
 from ._host_call import failed_on_another_device as failed_on_another_device
 from ._host_call import host_call_error as host_call_error
+from ._store import KeptError as KeptError
+from ._store import error_by_number as error_by_number
 from ._store import error_for_user as error_for_user
 from ._store import failed_while as failed_while
+from ._store import failing_while as failing_while
 from ._store import host_error as host_error
+from ._store import running_now as running_now
 from ._store import set_running_reporter as set_running_reporter
 from ._strict import strict_errors as strict_errors
 from ._tracebacks import refused_frames as refused_frames

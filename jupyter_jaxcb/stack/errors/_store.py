@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import NamedTuple
 
@@ -43,6 +44,7 @@ _raised_by: collections.OrderedDict[int, int] = collections.OrderedDict()  # num
 _numbers = itertools.count(1)
 _lock = threading.RLock()  # reentrant: a destructor run by the garbage collector may come here
 _running: Callable[[], str] | None = None
+_own = threading.local()  # .during: what was running when this thread's queued call was queued
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 
 
@@ -50,7 +52,9 @@ def keep(error: BaseException, note: str) -> KeptError:
     """Keep `error`; `note` says where it happened."""
     number, thread = next(_numbers), threading.get_ident()
     text = plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
-    kept = KeptError(number, error, error.__traceback__, text, _running() if _running else "")
+    during = getattr(_own, "during", None)
+    during = running_now() if during is None else during
+    kept = KeptError(number, error, error.__traceback__, text, during)
     dropped = []  # freed outside the lock: destructors of objects in their frames may do anything
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
@@ -65,6 +69,21 @@ def set_running_reporter(running: Callable[[], str] | None) -> None:
     """Set the function that names what is running when a host function fails, such as a cell."""
     global _running
     _running = running
+
+
+def running_now() -> str:
+    """Return what is running now, such as a cell; empty if unknown."""
+    return _running() if _running else ""
+
+
+@contextlib.contextmanager
+def failing_while(during: str) -> Iterator[None]:
+    """Make errors that this thread keeps in the block belong to what was running earlier."""
+    _own.during = during
+    try:
+        yield
+    finally:
+        _own.during = None
 
 
 def failed_while(error: BaseException) -> str:

@@ -44,6 +44,7 @@ def bind_host_call(
     spread: ExecutorOptions | None = None,
     leading: int = 0,
     compiler: str | None = None,
+    queued: str | None = None,
     **params: Any,
 ) -> Any:
     """Bind `primitive` to the flat arrays of one call.
@@ -63,6 +64,7 @@ def bind_host_call(
         spread: how to spread the batch elements over an executor; None for no executor.
         leading: the number of parameters of the host function before the arguments of a call.
         compiler: what compiles the host function; None to call it in Python.
+        queued: what to do if the queue is full; None if the calls are not queued.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -83,7 +85,7 @@ def bind_host_call(
         primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
         static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
         exact=exact, any_structure=any_structure, spread=spread, leading=leading,
-        compile=compiler,
+        compile=compiler, queued=queued,
     )  # fmt: skip
     return tree_unflatten(out_tree, results)
 
@@ -96,6 +98,7 @@ def bind_silent_call(
     kwargs: Mapping[str, Any],
     *,
     kind: str = "numpy",
+    queued: str | None = None,
     **params: Any,
 ) -> None:
     """Bind a flavor that returns nothing; arguments that are not arrays stay static."""
@@ -106,7 +109,7 @@ def bind_silent_call(
     arrays, static = _split(flat)
     _bind(
         primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
-        static=Static(static) if static else NO_STATIC, arrays=kind,
+        static=Static(static) if static else NO_STATIC, arrays=kind, queued=queued,
     )  # fmt: skip
 
 

@@ -10,7 +10,9 @@ import jax
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
+from ..dispatch import Build, build_crossing
 from ..lowering import lower_host_call, lower_once
+from ..queued import build_queued_crossing
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
 from ._options import DebugOptions
@@ -31,8 +33,9 @@ def _abstract_eval(
 def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
     effect = jax_compat.jax_effect("debug", True) if ordered else None
     return eager(
-        debug_callback_p, *args, ordered=ordered, effect=effect, fail=raise_itself, **params
-    )
+        debug_callback_p, *args, ordered=ordered, effect=effect, fail=raise_itself,
+        build=_build(params["callback"]), **params,
+    )  # fmt: skip
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
@@ -99,7 +102,12 @@ def _lower(
         has_side_effect=True,
         ordered=jax_compat.jax_effect("debug", True) if ordered else None,
         partitioned=partitioned,
+        build=_build(callback),
     )
+
+
+def _build(callback: HostCallback) -> Build:
+    return build_queued_crossing if callback.queued else build_crossing
 
 
 debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
@@ -130,6 +138,7 @@ def bind_debug(
         args,
         kwargs,
         kind=options.arrays,
+        queued=options.on_full if options.queued else None,
         ordered=options.ordered,
         partitioned=options.partitioned,
     )
@@ -141,6 +150,8 @@ def debug_callback(
     ordered: bool = False,
     partitioned: bool = False,
     arrays: str = "numpy",
+    queued: bool = False,
+    on_full: str = "wait",
     **kwargs: Any,
 ) -> Callable[..., None] | None:
     """Call a Python function that observes values; the signature is that of `jax.debug.callback`.
@@ -159,6 +170,8 @@ def debug_callback(
         arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
             the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
             JAX's callbacks can.
+        queued: do not wait for the calls, see `jupyter_jaxcb.debug`.
+        on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.debug`.
         **kwargs: keyword arguments of `callback`.
 
     Returns:
@@ -175,7 +188,9 @@ def debug_callback(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
+    options = DebugOptions(
+        ordered=ordered, partitioned=partitioned, arrays=arrays, queued=queued, on_full=on_full
+    ).validated()
     if callback is None:
         if args or kwargs:
             raise TypeError(

@@ -86,6 +86,8 @@ def debug_print(
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
+    queued: bool = False,
+    on_full: str = "wait",
     **kwargs: Any,
 ) -> Callable[..., None] | None:
     """Print values from a compiled program; the signature is that of `jax.debug.print`.
@@ -100,6 +102,8 @@ def debug_print(
         ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, print each device's shard.
         skip_format_check: do not check `fmt` against the arguments.
+        queued: print in the background, see `jupyter_jaxcb.debug`.
+        on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.debug`.
         **kwargs: values of the named fields.
 
     Returns:
@@ -119,7 +123,9 @@ def debug_print(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(ordered=ordered, partitioned=partitioned)
+    options = DebugOptions(
+        ordered=ordered, partitioned=partitioned, queued=queued, on_full=on_full
+    ).validated()
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:

@@ -63,7 +63,8 @@ def eager(
     recorder = active()
     # Without a recorder the fact is short-lived, and nothing would read the names.
     names = None if recorder is None else ArrayNames.of(callback)
-    fact = eager_fact(callback.bind, avals, results, levels, names=names)
+    queued = callback.queued is not None
+    fact = eager_fact(callback.bind, avals, results, levels, names=names, queued=queued)
     if recorder is not None and fact.elements == 0:  # there is no host call to record
         recorder.lowered(fact)
     cross = build(

@@ -7,8 +7,10 @@ from typing import Any, NoReturn
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction, debug_equivalent, option
+from ..dispatch import Build
 from ..executors import build_crossing, spread_of
 from ..lowering import lower_compiled_call, lower_host_call
+from ..queued import build_queued_crossing, check_nothing_returned
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, eager_build, raise_runtime_error
@@ -49,9 +51,13 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
         ordered=ordered,
         effect=effect,
         fail=raise_runtime_error,
-        build=eager_build(params["callback"], build_crossing),
+        build=eager_build(params["callback"], _build(params["callback"])),
         **params,
     )
+
+
+def _build(callback: HostCallback) -> Build:
+    return build_queued_crossing if callback.queued else build_crossing
 
 
 def _jvp(
@@ -115,7 +121,7 @@ def _lower(
         has_side_effect=True,
         ordered=effect,
         sharding=sharding,
-        build=build_crossing,
+        build=_build(callback),
     )
 
 
@@ -139,11 +145,14 @@ def bind_io(
 ) -> Any:
     """Bind one call of an io callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
+    queued = options.on_full if options.queued else None
+    out = declared(result, host.current, args, kwargs)
+    check_nothing_returned(host.name, options.queued, bool(out[0]))
     return bind_host_call(
         io_callback_p,
         "io",
         host,
-        declared(result, host.current, args, kwargs),
+        out,
         args,
         kwargs,
         kind=options.arrays,
@@ -151,6 +160,7 @@ def bind_io(
         any_structure=any_structure,
         spread=options.spread,
         compiler=options.compile,
+        queued=queued,
         ordered=options.ordered,
         sharding=options.sharding,
     )
@@ -167,6 +177,8 @@ def io_callback(
     chunksize: int | None = None,
     timeout: float | None = None,
     retries: int = 0,
+    queued: bool = False,
+    on_full: str = "wait",
     **kwargs: Any,
 ) -> Any:
     """Call a Python function with side effects from JAX.
@@ -190,6 +202,8 @@ def io_callback(
         chunksize: batch elements sent to a worker at a time.
         timeout: seconds that one call may take in the executor.
         retries: how often a failed call is repeated, with its side effects.
+        queued: do not wait for the calls, see `jupyter_jaxcb.io`.
+        on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.io`.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -213,7 +227,7 @@ def io_callback(
     __tracebackhide__ = True
     options = IoOptions(
         ordered=ordered, sharding=sharding, arrays=arrays,
-        spread=spread_of(executor, chunksize, timeout, retries),
+        spread=spread_of(executor, chunksize, timeout, retries), queued=queued, on_full=on_full,
     ).validated()  # fmt: skip
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True

@@ -11,6 +11,7 @@ from typing import Any, Self
 from ..compiled import check_compile
 from ..core import ExecutorOptions, Options, check_arrays
 from ..executors import check_spread
+from ..queued import check_queued
 from ._vmap import check_vmap_method
 
 
@@ -52,6 +53,8 @@ class IoOptions(Options):
     cast: bool = False
     spread: ExecutorOptions | None = None
     compile: str | None = None
+    queued: bool = False
+    on_full: str = "wait"
 
     def validated(self) -> Self:
         """Return these options; see `PureOptions.validated`."""
@@ -59,6 +62,7 @@ class IoOptions(Options):
         check_arrays(self.arrays)
         check_spread(self.spread, self.arrays, ordered=self.ordered)
         check_compile("io", self)
+        check_queued(self, self.spread and "executor=", self.compile and "compile=")
         return self
 
 
@@ -69,9 +73,12 @@ class DebugOptions(Options):
     ordered: bool = False
     partitioned: bool = False
     arrays: str = "numpy"
+    queued: bool = False
+    on_full: str = "wait"
 
     def validated(self) -> Self:
         """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
         check_arrays(self.arrays)
+        check_queued(self)
         return self

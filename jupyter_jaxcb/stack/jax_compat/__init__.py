@@ -8,6 +8,7 @@ here too.
 `tests/upstream` tries that, and reads the source of other versions of JAX.
 """
 
+from ._barriers import after_barriers as after_barriers
 from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks
 from ._builtin_functions import frames_of as frames_of
 from ._builtin_functions import user_arguments as user_arguments

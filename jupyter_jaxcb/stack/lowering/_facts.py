@@ -25,6 +25,7 @@ def note_lowered(
     note: Note | None = None,
     version: int = 1,
     names: ArrayNames | None = None,
+    queued: bool = False,
 ) -> LoweredSite:
     """Record that a call site is lowered into a program.
 
@@ -37,6 +38,7 @@ def note_lowered(
         note: a note about its calls.
         version: the version of the host function's body.
         names: names its operands and results; None if they have no names.
+        queued: whether the program does not wait for the host calls.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
@@ -60,6 +62,7 @@ def note_lowered(
         gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
         operand_names=names.operands() if names else (),
         result_names=names.results() if names else (),
+        queued=queued,
     )
     recorder = listener()
     if recorder is not None:
@@ -77,13 +80,16 @@ def note_call(
 ) -> LoweredSite:
     """Record that `callback` is lowered, and warn if its host function uses JAX."""
     bind, host = callback.bind, callback.host
-    note = Note(NoteKind.COMPILED)
-    if callback.compile is None:
+    if callback.compile is not None:
+        note = Note(NoteKind.COMPILED)
+    elif callback.queued is not None:
+        note = Note(NoteKind.QUEUED)
+    else:
         note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
     return note_lowered(
         ctx, bind, levels,
         times=times, gathered=gathered, note=note, version=host.version,
-        names=ArrayNames.of(callback),
+        names=ArrayNames.of(callback), queued=callback.queued is not None,
     )  # fmt: skip
 
 
@@ -98,6 +104,7 @@ def eager_fact(
     levels: tuple[VmapLevel, ...],
     batched: bool = False,
     names: ArrayNames | None = None,
+    queued: bool = False,
 ) -> LoweredSite:
     """Return one `LoweredSite` for all equal eager calls, so that a loop of them is one row.
 
@@ -108,16 +115,17 @@ def eager_fact(
         levels: the vmaps that the bind went through.
         batched: whether a vmap whose elements JAX loops over itself batched an argument.
         names: names its operands and results; None if they have no names.
+        queued: whether the call is queued.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
     serves = 1 if levels or batched else math.prod(around)
-    key = (bind.site, operands, results, levels, serves, names and names[1:])
+    key = (bind.site, operands, results, levels, serves, names and names[1:], queued)
     fact = _facts.get(key)
     if fact is None:
         fact = LoweredSite(
             bind.site, None, -1, operands, results, levels, serves=serves,
             operand_names=names.operands() if names else (),
-            result_names=names.results() if names else (),
+            result_names=names.results() if names else (), queued=queued,
         )  # fmt: skip
         _facts[key] = fact
     return fact

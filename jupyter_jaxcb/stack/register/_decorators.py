@@ -11,6 +11,7 @@ from ..core import HostFunction, name_of, register
 from ..executors import spread_of
 from ..flavors import DebugOptions, IoOptions, PureOptions, bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
+from ..queued import check_nothing_returned
 from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
 from ._elementwise import declared_by, elementwise
@@ -170,6 +171,8 @@ def io(
     timeout: float | None = None,
     retries: int = 0,
     compile: str | None = None,
+    queued: bool = False,
+    on_full: str = "wait",
 ) -> Callback:
     """Register a host function with side effects; works as a decorator.
 
@@ -201,6 +204,8 @@ def io(
         timeout: seconds that one call may take in the executor.
         retries: how often a failed call is repeated, with its side effects.
         compile: as for `pure`. In a program over several devices, call it in ``jax.shard_map``.
+        queued: do not wait for the calls, as for `debug`; needs ``result=None``.
+        on_full: ``"wait"`` or ``"drop"``, as for `debug`.
 
     Returns:
         A `Callback`. Call it in JAX code.
@@ -220,7 +225,8 @@ def io(
     __tracebackhide__ = True
     options = IoOptions(
         ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
-        spread=spread_of(executor, chunksize, timeout, retries), compile=compile,
+        spread=spread_of(executor, chunksize, timeout, retries), compile=compile, queued=queued,
+        on_full=on_full,
     ).validated()  # fmt: skip
     return with_function(function, _register_io, result, options)
 
@@ -229,6 +235,7 @@ def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
     __tracebackhide__ = True
     check_function(function, "io")
     declared = declared_result(function, "io", result)
+    check_nothing_returned(name_of(function), options.queued, declared is not None)
     host = register(function, ("io", result_interface(declared), options))
     if options.compile:
         register_compiled(host, exported=False)
@@ -243,6 +250,8 @@ def debug(
     ordered: bool = False,
     partitioned: bool = False,
     arrays: str = "numpy",
+    queued: bool = False,
+    on_full: str = "wait",
 ) -> Callback:
     """Register a host function that observes values and returns nothing; works as a decorator.
 
@@ -261,6 +270,14 @@ def debug(
         ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, call once on each device with its shard.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
+        queued: do not wait for the calls. The program copies the arguments and goes on; a
+            background thread makes the calls of all queued callbacks, in the order in which
+            programs reached them. `jax.effects_barrier`, the end of `record` and of a cell, and the
+            end of Python wait until they are made; waiting for the program's result does not. The
+            barrier raises the error of a failed call, once; the program does not fail.
+        on_full: what to do with a call that the queue has no room for: ``"wait"`` makes the program
+            wait, ``"drop"`` drops the call, and recordings count it. `set_queue_limit` sets how
+            much the queue holds.
 
     Returns:
         A `Callback`. Call it in JAX code; it returns None.
@@ -277,7 +294,9 @@ def debug(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(ordered=ordered, partitioned=partitioned, arrays=arrays).validated()
+    options = DebugOptions(
+        ordered=ordered, partitioned=partitioned, arrays=arrays, queued=queued, on_full=on_full
+    ).validated()
     return with_function(function, _register_debug, options)
 
 

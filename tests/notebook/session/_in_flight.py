@@ -18,9 +18,9 @@ def forever(go_on):  # until the test creates the file
 
 
 class Cell:
-    """Runs a cell and keeps its messages; calls `act` when the cell first prints "inside"."""
+    """Runs a cell and keeps its messages; calls `act` when the cell first prints `word`."""
 
-    def __init__(self, kernel, code, act):
+    def __init__(self, kernel, code, act, word="inside"):
         self.text, self.error, self.shown = "", None, []
         acted = []
 
@@ -28,7 +28,7 @@ class Cell:
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 self.text += content["text"]
-                if "inside" in content["text"] and not acted:
+                if word in self.text and not acted:
                     acted.append(True)
                     act()
             elif kind == "error":

@@ -142,14 +142,14 @@ def test_cell_without_callbacks_does_not_wait(freshly_held):
     held = freshly_held
     held.run("%jax_callbacks --wait 50")
     held.run("from jupyter_jaxcb.notebook.session import _cell_barrier; waited = []")
-    held.run("old = _cell_barrier.InFlight.wait")
-    held.run("_cell_barrier.InFlight.wait = lambda *a: (waited.append(1), old(*a))[1]")
+    held.run("old = _cell_barrier.Unfinished.wait")
+    held.run("_cell_barrier.Unfinished.wait = lambda *a: (waited.append(1), old(*a))[1]")
     held.run("x = slowly(big)")
     assert held.run("waited").value == "[]"
     held.go.touch()
     held.run("y = f(slowly(big))")
     assert held.run("waited").value == "[1]"
-    held.run("_cell_barrier.InFlight.wait = old")
+    held.run("_cell_barrier.Unfinished.wait = old")
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])

@@ -72,7 +72,7 @@ def test_callback_is_not_registered_twice():
         jaxcb.io(jaxcb.pure(plus_one, result="x"), result="x")
 
 
-EXECUTOR = ("executor", "chunksize", "timeout", "retries")
+OURS = ("arrays", "executor", "chunksize", "timeout", "retries", "queued", "on_full")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_drop_in_functions_take_all_parameters_of_jax(ours, theirs):
             name: parameter.kind
             for name, parameter in inspect.signature(function).parameters.items()
             if not name.startswith("_")
-            and name not in ("arrays", *EXECUTOR, "vectorized")  # ours; removed in JAX 0.9
+            and name not in (*OURS, "vectorized")  # JAX 0.9 removed `vectorized`
         }
 
     assert parameters(ours) == parameters(theirs)

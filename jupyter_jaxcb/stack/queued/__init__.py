@@ -1,0 +1,15 @@
+"""Queued callbacks: the program goes on, and one background thread makes the host calls.
+
+Read `_crossing` first, then `_queue`. `_barrier` makes JAX's barrier and the end of Python wait for
+queued calls; `_unfinished` does that for a cell.
+"""
+
+from ._barrier import QueueFullWarning as QueueFullWarning
+from ._barrier import queued_words as queued_words
+from ._crossing import build_queued_crossing as build_queued_crossing
+from ._limit import drop_queued as drop_queued
+from ._limit import set_queue_limit as set_queue_limit
+from ._options import check_nothing_returned as check_nothing_returned
+from ._options import check_queued as check_queued
+from ._queue import queue as queue
+from ._unfinished import Unfinished as Unfinished

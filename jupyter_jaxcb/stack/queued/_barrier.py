@@ -1,0 +1,97 @@
+"""Wait for queued calls in JAX's barriers and when Python ends, and report their failures."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+import time
+import warnings
+from collections import Counter
+
+import jax
+
+from .. import jax_compat
+from ..core import add_note
+from ..errors import show
+from ._queue import Failures, queue
+
+_SAY_AFTER_SECONDS = 1.0
+_NOBODY_WAITED = "A queued host call failed, and no jax.effects_barrier() has raised its error:"
+_ending = False  # whether Python is ending
+
+
+class QueueFullWarning(UserWarning):
+    """Calls of a callback with ``on_full="drop"`` were dropped, and nothing recorded that."""
+
+
+@functools.cache
+def wait_in_barriers() -> None:
+    """Make `jax.effects_barrier` and the end of Python wait for queued calls from now on."""
+    jax_compat.after_barriers(settle)
+    os.register_at_fork(after_in_child=queue.begin)
+    atexit.register(_settle_at_exit)
+
+
+def settle() -> None:
+    """Wait until the calls queued so far are made, and report the failures among them.
+
+    Raises:
+        jax.errors.JaxRuntimeError: one of them failed; the message counts the others.
+    """
+    __tracebackhide__ = True
+    queue.wait()
+    dropped = queue.take_dropped()
+    if dropped:
+        warnings.warn(
+            f"the queue was full, so it dropped {queued_words(dropped)}. Pass on_full='wait', or "
+            "raise the limit with jaxcb.set_queue_limit.",
+            QueueFullWarning,
+            stacklevel=2,
+        )
+    failures = queue.take_failures()
+    if failures is None:
+        return
+    error = _noted(failures)
+    if _ending:
+        show(error, failures.first.traceback, _NOBODY_WAITED)
+    elif isinstance(error, Exception):
+        raise jax.errors.JaxRuntimeError(f"INTERNAL: {failures.first.text}") from error
+    else:  # SystemExit: not an error of the program
+        raise error
+
+
+def _noted(failures: Failures) -> BaseException:
+    if failures.more:
+        calls = "call" if failures.more == 1 else "calls"
+        add_note(failures.first.error, f"{failures.more:,} more queued {calls} failed after it")
+    return failures.first.error
+
+
+def _settle_at_exit() -> None:
+    """Make the queued calls before Python ends; Ctrl-C drops them."""
+    global _ending
+    _ending = True
+    begun, said = time.monotonic(), False
+
+    def say() -> None:
+        nonlocal said
+        if not said and time.monotonic() - begun > _SAY_AFTER_SECONDS:
+            said = True
+            print(
+                f"making {queued_words(queue.waiting_calls())}; Ctrl-C drops them", file=sys.stderr
+            )
+
+    try:
+        queue.wait(say)
+    except KeyboardInterrupt:
+        print(f"dropped {queued_words(queue.drop())}", file=sys.stderr)
+    settle()
+
+
+def queued_words(calls: Counter[str]) -> str:
+    """Return ``3 queued calls (log 2, save 1)``."""
+    count = calls.total()
+    names = ", ".join(f"{name} {number:,}" for name, number in calls.most_common())
+    return f"{count:,} queued {'call' if count == 1 else 'calls'} ({names or 'none waiting'})"

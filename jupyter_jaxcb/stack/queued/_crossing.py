@@ -1,0 +1,108 @@
+"""One queued crossing: copy the operands, and go on with the program."""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...recording import Aval, LoweredSite, QueuedRecorder, Recorder, active
+from ..core import HostCallback, HostFunction, expect_host_calls
+from ..dispatch import (
+    Crossing,
+    build_crossing,
+    is_interrupted,
+    refuse_call,
+    report_failure,
+    starts_unchecked,
+)
+from ..errors import HostCallError, failing_while, running_now
+from ._barrier import wait_in_barriers
+from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
+
+
+class _Delivery(threading.local):
+    recorder: Any = None  # the `QueuedRecorder` of the crossing that this thread delivers
+
+
+_delivery = _Delivery()
+
+
+def build_queued_crossing(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    operand_dtypes: Sequence[Any],
+    result_dtypes: Sequence[Any],
+) -> Crossing:
+    """As `dispatch.build_crossing`, but the host calls are queued."""
+    wait_in_barriers()
+    expect_host_calls()
+    make_calls = build_crossing(
+        callback, lowered, operand_dtypes, result_dtypes, recorder_now=lambda: _delivery.recorder
+    )
+    host, drops = callback.host, callback.queued == "drop"
+
+    def deliver(crossed: Crossed) -> None:
+        _, recorder, crossed_ns, during, *copies = crossed
+        operands = [np.asarray(copy) for copy in copies]
+        for operand in operands:
+            operand.flags.writeable = False
+        if recorder is not None:
+            _delivery.recorder = QueuedRecorder(recorder, crossed_ns)
+        try:
+            with failing_while(during):
+                make_calls(*operands)
+        finally:
+            _delivery.recorder = None
+
+    nbytes = sum(map(_bytes, lowered.operands, operand_dtypes))
+    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0)
+    return _adding(source, host, drops=drops)
+
+
+@starts_unchecked("cross")
+def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
+    """Build a crossing that adds copies of its operands to the queue, see `single_call`."""
+    lowered, nbytes = source.lowered, source.nbytes
+    scalars = not any(aval.shape for aval in lowered.operands)
+    copy = operator.itemgetter(()) if scalars else np.ndarray.copy  # to a NumPy scalar: faster
+
+    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        try:
+            if is_interrupted():
+                refuse_call(lowered, host)
+            recorder = active()
+            if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, drops)):
+                return ()
+            now = 0 if recorder is None else recorder.clock()
+            queue.add((source, recorder, now, running_now(), *map(copy, operands)), nbytes)
+            return ()
+        except HostCallError:
+            raise
+        except BaseException as error:  # an interrupt
+            raise report_failure(error, lowered, host.calls) from None
+
+    return cross
+
+
+def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, drops: bool) -> bool:
+    """Wait until the queue has room, unless crossings are dropped; return whether it has."""
+    if drops:
+        if recorder is None:
+            queue.note_dropped(source)
+        else:
+            recorder.queue.dropped(source.lowered, full=True)
+        return False
+    start = 0 if recorder is None else recorder.clock()
+    queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
+    if recorder is not None:
+        recorder.queue.waited(source.lowered, recorder.clock() - start)
+    return True
+
+
+def _bytes(aval: Aval, dtype: Any) -> int:
+    return math.prod(aval.shape) * np.dtype(dtype).itemsize
