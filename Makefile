@@ -16,7 +16,7 @@
 # make fuzz       test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
 # make upstream   hide private names of JAX one at a time, and plant changes for the canary
 # make mutants    plant some 80 mistakes, one at a time; a test must fail for each
-# make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load for SECONDS=3600
+# make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load, and queue, for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -115,6 +115,7 @@ bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench.py
 	$(BIN)/python tests/performance/bench_executors.py
 	$(BIN)/python -m tests.performance.bench_compiled
+	$(BIN)/python -m tests.performance.bench_queued
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench
@@ -140,6 +141,7 @@ soak: $(VENV)/.test
 	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
 	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/dispatch/test_interrupts_in_flight.py
 	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
+	$(BIN)/python -m tests.performance.soak_queue $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium
 	$(BIN)/python tests/browser/pictures.py

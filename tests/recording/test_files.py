@@ -149,7 +149,7 @@ def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     if suffix == ".json":
         content = content.replace(b'"schema": 4', b'"schema": 5')
     else:
-        content = content[:8] + struct.pack("<I", 4) + content[12:]
+        content = content[:8] + struct.pack("<I", 5) + content[12:]
     with pytest.raises(RecordingFileError, match=r"schema 5: .* reads schema 4\. Update"):
         reading(content, tmp_path)
 
