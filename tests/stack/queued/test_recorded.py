@@ -80,14 +80,16 @@ def test_call_is_reported_to_the_block_that_its_program_ran_in(gate):
         log(1.0)
         log(2.0)
         raise KeyError  # an error ends the block without a wait
-    with jaxcb.record() as second:
+    with pytest.raises(KeyError), jaxcb.record() as second:
         log(3.0)
+        raise KeyError
+    with jaxcb.record() as third:
+        log(4.0)
         gate.open()
-    (use,) = first.recording.queue
-    assert use.left == 2
+    assert [use.left for use in first.recording.queue] == [2]
     assert "2 calls still in the queue when the recording ended" in str(first.recording)
-    assert len(second.recording) == 1
-    assert second.recording.queue == ()
+    assert [use.left for use in second.recording.queue] == [1]
+    assert (len(third.recording), third.recording.queue) == (1, ())
 
 
 def test_dropped_calls_are_counted_and_their_site_was_reached(gate):
