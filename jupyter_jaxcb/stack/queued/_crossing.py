@@ -1,9 +1,8 @@
-"""One queued crossing: copy the operands, and go on with the program."""
+"""One queued crossing: keep the operands for later, and go on with the program."""
 
 from __future__ import annotations
 
 import math
-import operator
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -47,8 +46,7 @@ def build_queued_crossing(
     host, drops = callback.host, callback.queued == "drop"
 
     def deliver(crossed: Crossed) -> None:
-        _, recorder, crossed_ns, during, *copies = crossed
-        operands = [np.asarray(copy) for copy in copies]
+        _, recorder, crossed_ns, during, operands = crossed
         for operand in operands:
             operand.flags.writeable = False
         if recorder is not None:
@@ -66,10 +64,13 @@ def build_queued_crossing(
 
 @starts_unchecked("cross")
 def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
-    """Build a crossing that adds copies of its operands to the queue, see `single_call`."""
+    """Build a crossing that adds its operands to the queue, see `single_call`.
+
+    XLA copies the operands of each crossing. Arrays that do not own their memory, such as those of
+    eager calls, are copied here.
+    """
     lowered, nbytes = source.lowered, source.nbytes
-    scalars = not any(aval.shape for aval in lowered.operands)
-    copy = operator.itemgetter(()) if scalars else np.ndarray.copy  # to a NumPy scalar: faster
+    is_eager = lowered.program is None
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         try:
@@ -78,8 +79,12 @@ def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
             recorder = active()
             if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, drops)):
                 return ()
+            for operand in operands:
+                if operand.base is not None or is_eager:
+                    operands = tuple(map(np.ndarray.copy, operands))
+                    break
             now = 0 if recorder is None else recorder.clock()
-            queue.add((source, recorder, now, running_now(), *map(copy, operands)), nbytes)
+            queue.add((source, recorder, now, running_now(), operands), nbytes)
             return ()
         except HostCallError:
             raise

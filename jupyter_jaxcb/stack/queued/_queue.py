@@ -57,9 +57,9 @@ class Source(NamedTuple):
 
 
 # A crossing in the queue: its site; the recorder that was active when the program made it, and when
-# that was on the recorder's clock; what was running then, such as a cell; copies of its operands.
-# A plain tuple, because it is built in the crossing.
-Crossed = tuple[Source, Recorder | None, int, str, *tuple[np.ndarray, ...]]
+# that was on the recorder's clock; what was running then, such as a cell; and its operands, which
+# own their memory. A plain tuple, because it is built in the crossing.
+Crossed = tuple[Source, Recorder | None, int, str, tuple[np.ndarray, ...]]
 
 
 class Failures(NamedTuple):

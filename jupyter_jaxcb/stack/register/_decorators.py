@@ -270,11 +270,11 @@ def debug(
         ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, call once on each device with its shard.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
-        queued: do not wait for the calls. The program copies the arguments and goes on; a
-            background thread makes the calls of all queued callbacks, in the order in which
-            programs reached them. `jax.effects_barrier`, the end of `record` and of a cell, and the
-            end of Python wait until they are made; waiting for the program's result does not. The
-            barrier raises the error of a failed call, once; the program does not fail.
+        queued: do not wait for the calls. The program goes on; a background thread makes the calls
+            of all queued callbacks, in the order in which programs reached them.
+            `jax.effects_barrier`, the end of `record` and of a cell, and the end of Python wait
+            until they are made; waiting for the program's result does not. The barrier raises the
+            error of a failed call, once; the program does not fail.
         on_full: what to do with a call that the queue has no room for: ``"wait"`` makes the program
             wait, ``"drop"`` drops the call, and recordings count it. `set_queue_limit` sets how
             much the queue holds.

@@ -102,6 +102,31 @@ def test_memory_that_the_program_writes_again_does_not_change_queued_values(gate
     assert all((row == row[0]).all() for row in seen)
 
 
+def test_eager_calls_keep_the_values_of_arrays_that_are_changed_later(gate):
+    seen = []
+    log = jaxcb.debug(lambda *xs: seen.append([x.copy() for x in xs]), queued=True)
+    gate.close()
+    ours, donated = np.zeros(1000, np.float32), jnp.zeros(1000)
+    log(ours, donated)
+    ours += 1
+    add = jax.jit(lambda x: x + 1, donate_argnums=0)
+    for _ in range(3):
+        donated = add(donated)
+    gate.open()
+    jax.effects_barrier()
+    np.testing.assert_array_equal(seen, np.zeros((1, 2, 1000)))
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1000,)])
+def test_xla_copies_the_operands_so_the_crossing_does_not(shape):
+    """On XLA versions that pass views of their memory, the crossing copies."""
+    owners = []
+    log = jaxcb.debug(lambda x: owners.append(x.base is None), queued=True)
+    jax.jit(log)(jnp.ones(shape))
+    jax.effects_barrier()
+    assert owners == [True]
+
+
 def test_program_goes_on_while_its_calls_wait(gate):
     gate.close()
     seen = []
