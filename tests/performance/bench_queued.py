@@ -22,7 +22,7 @@ from .bench import LOOP, show
 
 STEPS = 1_000  # with one call of a millisecond each
 WIDTH = 64  # of the matrix that a step multiplies, which takes one core
-PRODUCTS = 20  # in a step
+PRODUCTS = 100  # in a step
 BIG = np.ones((1_000, 1_000), np.float32)  # 4 MB
 
 

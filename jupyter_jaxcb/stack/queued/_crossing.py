@@ -66,11 +66,9 @@ def build_queued_crossing(
 def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
     """Build a crossing that adds its operands to the queue, see `single_call`.
 
-    XLA copies the operands of each crossing. Arrays that do not own their memory, such as those of
-    eager calls, are copied here.
+    XLA copies the operands of each crossing. An array that does not own its memory is copied here.
     """
     lowered, nbytes = source.lowered, source.nbytes
-    is_eager = lowered.program is None
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         try:
@@ -80,7 +78,7 @@ def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
             if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, drops)):
                 return ()
             for operand in operands:
-                if operand.base is not None or is_eager:
+                if operand.base is not None:
                     operands = tuple(map(np.ndarray.copy, operands))
                     break
             now = 0 if recorder is None else recorder.clock()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.queued import _crossing
 
 
 def seen_by(register, program, *args):
@@ -119,12 +120,30 @@ def test_eager_calls_keep_the_values_of_arrays_that_are_changed_later(gate):
 
 @pytest.mark.parametrize("shape", [(), (3,), (1000,)])
 def test_xla_copies_the_operands_so_the_crossing_does_not(shape):
-    """On XLA versions that pass views of their memory, the crossing copies."""
     owners = []
     log = jaxcb.debug(lambda x: owners.append(x.base is None), queued=True)
     jax.jit(log)(jnp.ones(shape))
     jax.effects_barrier()
     assert owners == [True]
+
+
+def test_arrays_that_do_not_own_their_memory_are_copied(gate, monkeypatch):
+    """Such as those of a version of XLA that does not copy."""
+    crossings, seen, build = [], [], _crossing._adding
+
+    def keep(*args, **options):
+        crossings.append(build(*args, **options))
+        return crossings[-1]
+
+    monkeypatch.setattr(_crossing, "_adding", keep)
+    jax.jit(jaxcb.debug(lambda x: seen.append(x.copy()), queued=True)).lower(jnp.zeros(3))
+    memory = np.zeros(6, np.float32)
+    gate.close()
+    crossings[0](memory[:3])
+    memory += 1
+    gate.open()
+    jax.effects_barrier()
+    np.testing.assert_array_equal(seen, np.zeros((1, 3)))
 
 
 def test_program_goes_on_while_its_calls_wait(gate):
