@@ -56,7 +56,10 @@ SOURCES := $(shell find labextension/src labextension/style labextension/schema 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
-test: test-frontend test-python test-browser
+# The tests of the front end run while what the others need is installed, which waits for the network.
+test:
+	$(MAKE) --jobs 3 test-frontend $(VENV)/.browser chromium
+	$(MAKE) test-python test-browser
 
 # The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
 quick: $(VENV)/.test

@@ -104,9 +104,9 @@ def big_row(rounds):
     }
     us = {name: s * 1e6 for name, s in program_seconds(variants, 10 * rounds).items()}
     return (
-        "queued crossing of 4 MB / unqueued with an empty function",
+        "queued crossing of 4 MB / unqueued; XLA makes the only copy",
         f"{us['queued'] / us['plain']:.2f}",
-        "<= 1.1",
+        "<= 1.5",
         f"{us['queued']:.0f} / {us['plain']:.0f} µs",
     )
 
