@@ -22,6 +22,7 @@ from ._programs import Program, forward, is_one_sequence, may_drop_io, may_share
 
 JAX = Table(jax.pure_callback, io_callback, jax.debug.callback)
 OURS = Table(jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback)
+QUEUED = OURS._replace(debug=functools.partial(jaxcb.debug_callback, queued=True))
 
 
 class Outcome(NamedTuple):
@@ -97,6 +98,7 @@ def _io_by_debug(
 
 def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
     """Return the outcome with JAX's callbacks, and how ours differs from it, or None."""
+    compare = functools.partial(difference, program, queued=table is QUEUED)
     with precision(program.x64):
         theirs = expected(program)
         interpreter = Interpreter(program, table)
@@ -104,13 +106,13 @@ def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | 
         first = observe(interpreter, function, state)
         if theirs.error is None and first.error is not None and may_drop_io(program):
             theirs = _refused(program, first.error) or theirs
-            return theirs, None if theirs.error else difference(program, theirs, first)
-        found = difference(program, theirs, first)
+            return theirs, None if theirs.error else compare(theirs, first)
+        found = compare(theirs, first)
         if found or theirs.error is not None:
             return theirs, found
         with jaxcb.record() as r:
             again = observe(interpreter, function, state)
-    found = difference(program, theirs, again)
+    found = compare(theirs, again)
     if found:
         return theirs, f"recorded: {found}"
     if len(r.recording) != len(again.calls):
@@ -128,8 +130,17 @@ def _refused(program: Program, error: type[BaseException]) -> Outcome | None:
     return outcome if outcome.error is error else None
 
 
-def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | None:
-    """Return a description of the first difference between two outcomes, or None."""
+def difference(
+    program: Program, jax_did: Outcome, ours_did: Outcome, *, queued: bool = False
+) -> str | None:
+    """Return a description of the first difference between two outcomes, or None.
+
+    Args:
+        program: the program that was run.
+        jax_did: the outcome with JAX's callbacks.
+        ours_did: the outcome with ours.
+        queued: whether calls of debug callbacks were queued, and so come later than the others.
+    """
     if jax_did.error is not ours_did.error:
         return f"JAX raised {jax_did[:2]}, ours {ours_did[:2]}"
     if ours_did.changed:
@@ -150,7 +161,7 @@ def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | N
             f"results only with JAX: {jax_did.returned_values - ours_did.returned_values}, "
             f"only with ours: {ours_did.returned_values - jax_did.returned_values}"
         )
-    for names in _sequences(program):
+    for names in _sequences(program, queued):
         ours, theirs = ([call for call in o.calls if call[0] in names] for o in (ours_did, jax_did))
         if ours != theirs:
             return f"order of {sorted(names)}: {theirs[:6]} with JAX, {ours[:6]} with ours"
@@ -159,10 +170,12 @@ def difference(program: Program, jax_did: Outcome, ours_did: Outcome) -> str | N
     return None
 
 
-def _sequences(program: Program) -> Iterator[set[str]]:
+def _sequences(program: Program, queued: bool) -> Iterator[set[str]]:
     """Yield sets of host functions whose calls have a defined order among each other."""
     found = [callback for callback, _ in sites(program.block)]
     for flavor in ("io", "debug"):
         yield {c.name for c in found if c.ordered and c.flavor == flavor}
     if is_one_sequence(program):
-        yield {c.name for c in found}
+        later = {c.name for c in found if queued and c.flavor == "debug"}
+        yield {c.name for c in found} - later
+        yield later

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from . import _coverage
-from ._compare import disagreement
-from ._programs import METHODS
+from ._compare import QUEUED, disagreement
+from ._programs import METHODS, sites
 from ._shrink import shrunk
 from ._strategy import DTYPES, drawn, programs
 
@@ -69,6 +69,16 @@ def found():
 
 def test_random_programs_behave_the_same_with_ours_as_with_jax(found):
     assert not found, found
+
+
+def test_queued_debug_callbacks_are_called_as_those_of_jax():
+    found, draws = [], map(drawn, map(random.Random, itertools.count()))
+    with_debug = (p for p in draws if any(c.flavor == "debug" for c, _ in sites(p.block)))
+    for program in itertools.islice(with_debug, EXAMPLES // 2):
+        outcome, difference = disagreement(program, QUEUED)
+        found.append((outcome.error is None, len(outcome.calls)))
+        assert difference is None, f"{difference}\n{program}"
+    assert sum(calls for completed, calls in found if completed) > EXAMPLES
 
 
 def test_every_flavor_was_called_under_every_transformation(found):
