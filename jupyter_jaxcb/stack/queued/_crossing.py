@@ -108,4 +108,4 @@ def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, d
 
 
 def _bytes(aval: Aval, dtype: Any) -> int:
-    return math.prod(aval.shape) * np.dtype(dtype).itemsize
+    return math.prod(aval.shape) * getattr(dtype, "itemsize", 8)

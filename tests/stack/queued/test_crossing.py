@@ -82,6 +82,19 @@ def test_arguments_are_read_only_arrays_of_the_traced_dtype(register):
     assert not any(arg.flags.writeable for arg in args)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "jax"])
+def test_prng_keys_are_passed_as_without_the_queue(kind):
+    key = jax.random.key(3)
+    register = lambda **options: jaxcb.debug(arrays=kind, **options)  # noqa: E731
+    (((queued,), _),) = seen_by(register(queued=True), jax.jit, key)
+    (((plain,), _),) = seen_by(register(), jax.jit, key)
+    assert type(queued) is type(plain)
+    assert queued.dtype == plain.dtype
+    if kind == "jax":
+        queued, plain = jax.random.key_data(queued), jax.random.key_data(plain)
+    np.testing.assert_array_equal(queued, plain)
+
+
 def test_arguments_that_are_not_arrays_are_passed_through():
     marker = object()
     program = lambda log: jax.jit(lambda x: log("step", x, by=marker))  # noqa: E731
