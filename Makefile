@@ -15,7 +15,7 @@
 # make binder     do what Binder would do, in an empty environment
 # make fuzz       test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
 # make upstream   hide private names of JAX one at a time, and plant changes for the canary
-# make mutants    plant some 80 mistakes, one at a time; a test must fail for each
+# make mutants    plant some 100 mistakes, one at a time; a test must fail for each
 # make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load, and queue, for SECONDS=3600
 
 PYTHON ?= python3
