@@ -127,7 +127,7 @@ class QueueSoak:
             own = [number for other, number in self.seen if other == thread]
             if own != sorted(own):
                 problems.append(f"thread {thread} is out of order")
-        if errors < self.failed or bool(errors) != bool(failures):
+        if errors < self.failed or bool(self.failed) != bool(failures):
             problems.append(f"{self.failed} failed, {errors} recorded, {failures} reported")
         self.wrong += [f"round {self.totals['rounds']}: {problem}" for problem in problems]
 

@@ -116,7 +116,7 @@ class RecordBlock(Block):
     def end(self) -> None:
         recorder, mark, recording = self._recorder, self._mark, Recording
         if recorder is not None and mark is not None:
-            running, left = still_running(recorder), queue.left(recorder)
+            running, left = still_running(recorder), queue.left(recorder, mark.at_ns)
             recording = functools.partial(recorder.freeze, mark, running=running, left=left)
         stop(self)
         self._yielded._recording = recording(environment=environment())

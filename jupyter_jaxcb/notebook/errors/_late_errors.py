@@ -31,7 +31,7 @@ class LateErrors:
         """Add a note to `error` that names its cell, unless that cell is still running."""
         cell = failed_while(error)
         if cell and cell != self._cell:
-            add_note(error, f"late: the host function failed while {cell} was running")
+            add_note(error, f"late: a host call of {cell}")
 
     def _begins(self, info: Any = None) -> None:
         self._cell = f"In [{self._shell.execution_count}]"

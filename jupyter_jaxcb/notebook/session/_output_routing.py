@@ -25,6 +25,9 @@ class _EarlierCell:
         self.header = header
         self.number = number
         self.in_flight = in_flight
+        self.last_queued = (
+            queue.added
+        )  # number of the last crossing that it or an earlier one queued
         self.marked = False  # "late" was printed
 
 
@@ -76,18 +79,31 @@ class OutputRouting:
 
         None if it belongs to the running cell.
         """
-        if not self._earlier or not (on_thread_of_xla() or queue.is_own_thread()):
+        if not self._earlier:
             return None
         with self._lock:
-            while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
-                del self._earlier[0]
-            if not self._earlier:
+            if queue.is_own_thread():
+                cell = self._cell_that_queued(queue.number)
+            elif on_thread_of_xla():
+                cell = self._cell_of_program()
+            else:
+                cell = None
+            if cell is None:
                 return None
-            cell = self._earlier[0]
             marked, cell.marked = cell.marked, True
         if not marked:
             print(f"[late: host call of In [{cell.number}]]", flush=True)
         return cell.header
+
+    def _cell_of_program(self) -> _EarlierCell | None:
+        """Return the cell of the first programs in flight; it has ended."""
+        while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
+            del self._earlier[0]
+        return self._earlier[0] if self._earlier else None
+
+    def _cell_that_queued(self, number: int) -> _EarlierCell | None:
+        """Return the ended cell during which that crossing was queued."""
+        return next((cell for cell in self._earlier if number <= cell.last_queued), None)
 
     def _replace(self, owner: Any, name: str, new: Any) -> None:
         self._replaced.append((owner, name, getattr(owner, name)))

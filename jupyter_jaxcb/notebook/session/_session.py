@@ -262,7 +262,8 @@ class Session:
                 self._errors.show(error)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        running, left = still_running(recorder), queue.left(recorder)
+        since = self._mark.at_ns if self._mark is not None else 0
+        running, left = still_running(recorder), queue.left(recorder, since)
         self._stop_recording()
         return recorder.freeze(
             self._mark, cells=cells, environment=environment(), running=running, left=left

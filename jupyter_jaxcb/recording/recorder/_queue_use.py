@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from .._facts import LoweredSite, QueueUse
 
 QUEUE_THREAD = "queued calls"  # the thread that makes the calls
-_Counts = tuple[int, int, int, int]  # waits, waited_ns, full and ended of `QueueUse`
-_NONE: _Counts = (0, 0, 0, 0)
+_Counts = tuple[int, ...]  # waits, waited_ns, full, ended, skipped of `QueueUse`
+_NONE: _Counts = (0, 0, 0, 0, 0)
 
 
 class QueueUses:
@@ -21,12 +21,19 @@ class QueueUses:
 
     def waited(self, lowered: LoweredSite, ns: int) -> None:
         """Count a crossing for which the program waited `ns`, because the queue was full."""
-        self._add(lowered, (1, ns, 0, 0))
+        self._add(lowered, (1, ns, 0, 0, 0))
 
-    def dropped(self, lowered: LoweredSite, *, full: bool) -> None:
-        """Count the calls of one crossing, dropped because the queue was `full` or to end it."""
-        calls = lowered.elements or 1
-        self._add(lowered, (0, 0, calls, 0) if full else (0, 0, 0, calls))
+    def full(self, lowered: LoweredSite, calls: int) -> None:
+        """Count calls that were dropped because the queue was full."""
+        self._add(lowered, (0, 0, calls, 0, 0))
+
+    def ended(self, lowered: LoweredSite, calls: int) -> None:
+        """Count calls that were dropped by an interrupt or by `drop_queued`."""
+        self._add(lowered, (0, 0, 0, calls, 0))
+
+    def skipped(self, lowered: LoweredSite, calls: int) -> None:
+        """Count batch elements after a failed one, which were not called."""
+        self._add(lowered, (0, 0, 0, 0, calls))
 
     def counts(self) -> Mapping[LoweredSite, _Counts]:
         """Return the counts so far, to pass to `since` later."""
@@ -39,8 +46,9 @@ class QueueUses:
         """Return what was counted since `before`, and the calls that are `left` in the queue."""
         found = {}
         for lowered, now in {**dict.fromkeys(left, _NONE), **self.counts()}.items():
-            new = [a - b for a, b in zip(now, before.get(lowered, _NONE), strict=True)]
-            use = QueueUse(0, *new, left=left.get(lowered, 0))
+            earlier = before.get(lowered, _NONE)
+            *others, skipped = (a - b for a, b in zip(now, earlier, strict=True))
+            use = QueueUse(0, *others, left=left.get(lowered, 0), skipped=skipped)
             if any(use):
                 found[lowered] = use
         return found
@@ -48,5 +56,4 @@ class QueueUses:
     def _add(self, lowered: LoweredSite, more: _Counts) -> None:
         with self._lock:
             before = self._counts.get(lowered, _NONE)
-            waits, waited, full, ended = (a + b for a, b in zip(before, more, strict=True))
-            self._counts[lowered] = waits, waited, full, ended
+            self._counts[lowered] = tuple(a + b for a, b in zip(before, more, strict=True))

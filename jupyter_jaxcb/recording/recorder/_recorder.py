@@ -254,6 +254,7 @@ class Recorder:
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
             self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
             self._observation(), unobserved, self.queue.counts(),
+            self.clock(),
         )  # fmt: skip
 
     def snapshot(self, since: Mark, calls: int) -> Snapshot:

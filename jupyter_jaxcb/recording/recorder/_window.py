@@ -36,7 +36,8 @@ class Mark(NamedTuple):
     not_finite: Mapping[LoweredSite, tuple[int, int]]
     observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
     unobserved: Mapping[Program, int]  # runs while the observation was off
-    queue: Mapping[LoweredSite, tuple[int, int, int, int]]  # from `QueueUses.counts`
+    queue: Mapping[LoweredSite, tuple[int, ...]]  # from `QueueUses.counts`
+    at_ns: int  # on the recorder's clock
 
 
 class Snapshot(NamedTuple):
@@ -50,7 +51,7 @@ class Snapshot(NamedTuple):
     not_kept: Sequence[NotKept]  # with the same indices as the rows
 
 
-BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {})
+BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {}, 0)
 
 
 def as_observed(

@@ -43,7 +43,7 @@ class Counts:
             self._host_ns[one.lowered] += one.host_ns
         self._running = Counter(one.lowered for one in recording.running)
         for use in recording.queue:  # the program reached them
-            self._running[use.lowered] += use.full + use.ended + use.left
+            self._running[use.lowered] += use.full + use.ended + use.left + use.skipped
         self._crossings, self._errors = self._by_site(calls)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
@@ -51,7 +51,7 @@ class Counts:
             self._sample_values.setdefault(fact.site, []).append((sample, fact.shard))
         reached = self.calls.copy()
         for use in recording.queue:
-            reached[use.lowered] += use.full + use.ended + use.left
+            reached[use.lowered] += use.full + use.ended + use.left + use.skipped
         self._programs = _Programs(recording, reached, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:

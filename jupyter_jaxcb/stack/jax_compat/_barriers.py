@@ -13,8 +13,13 @@ from typing import Any
 from ._required import runtime_tokens
 
 
-def after_barriers(settle: Callable[[], None]) -> None:
-    """Call `settle` at the end of every `jax.effects_barrier`, and of JAX's own one at exit."""
+def after_barriers(wait: Callable[[], None], settle: Callable[[], None]) -> None:
+    """Extend every `jax.effects_barrier`, and JAX's own one at exit.
+
+    Args:
+        wait: called if the barrier raises the error of a program.
+        settle: called otherwise; may raise.
+    """
     kind: Any = type(runtime_tokens)
     original = getattr(kind, "block_until_ready", None)
     if original is None:
@@ -23,7 +28,11 @@ def after_barriers(settle: Callable[[], None]) -> None:
     @functools.wraps(original)
     def block_until_ready(self: Any) -> None:
         __tracebackhide__ = True
-        original(self)
+        try:
+            original(self)
+        except Exception:
+            wait()
+            raise
         settle()
 
     kind.block_until_ready = block_until_ready

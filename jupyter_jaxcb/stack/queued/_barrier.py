@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import math
 import os
 import sys
 import time
@@ -14,8 +15,10 @@ import jax
 
 from .. import jax_compat
 from ..core import add_note
+from ..dispatch import interrupt, interrupt_at_exit
 from ..errors import show
 from ._queue import Failures, queue
+from ._unfinished import Unfinished
 
 _SAY_AFTER_SECONDS = 1.0
 _NOBODY_WAITED = "A queued host call failed, and no jax.effects_barrier() has raised its error:"
@@ -29,7 +32,7 @@ class QueueFullWarning(UserWarning):
 @functools.cache
 def wait_in_barriers() -> None:
     """Make `jax.effects_barrier` and the end of Python wait for queued calls from now on."""
-    jax_compat.after_barriers(settle)
+    jax_compat.after_barriers(queue.wait, settle)
     os.register_at_fork(after_in_child=queue.begin)
     atexit.register(_settle_at_exit)
 
@@ -37,10 +40,14 @@ def wait_in_barriers() -> None:
 def settle() -> None:
     """Wait until the calls queued so far are made, and report the failures among them.
 
+    In a queued call this does nothing: it would wait for itself.
+
     Raises:
         jax.errors.JaxRuntimeError: one of them failed; the message counts the others.
     """
     __tracebackhide__ = True
+    if queue.is_own_thread():
+        return
     queue.wait()
     dropped = queue.take_dropped()
     if dropped:
@@ -63,16 +70,17 @@ def settle() -> None:
 
 
 def _noted(failures: Failures) -> BaseException:
+    note = "queued calls that failed after it: "
     if failures.more:
-        calls = "call" if failures.more == 1 else "calls"
-        add_note(failures.first.error, f"{failures.more:,} more queued {calls} failed after it")
+        add_note(failures.first.error, f"{note}{failures.more:,}", instead_of=note)
     return failures.first.error
 
 
 def _settle_at_exit() -> None:
-    """Make the queued calls before Python ends; Ctrl-C drops them."""
+    """Finish the programs and make the queued calls before Python ends; Ctrl-C drops them."""
     global _ending
     _ending = True
+    interrupt_at_exit()  # it is registered earlier, so it would come later
     begun, said = time.monotonic(), False
 
     def say() -> None:
@@ -84,8 +92,9 @@ def _settle_at_exit() -> None:
             )
 
     try:
-        queue.wait(say)
+        Unfinished().wait(math.inf, say)
     except KeyboardInterrupt:
+        interrupt()
         print(f"dropped {queued_words(queue.drop())}", file=sys.stderr)
     settle()
 

@@ -21,7 +21,9 @@ from ..dispatch import (
 )
 from ..errors import HostCallError, failing_while, running_now
 from ._barrier import wait_in_barriers
-from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
+from ._queue import OVERHEAD_BYTES, Crossed, Source, queue, was_ended
+
+_ARRAY_BYTES = 150  # of an array, besides its data
 
 
 class _Delivery(threading.local):
@@ -51,9 +53,14 @@ def build_queued_crossing(
             operand.flags.writeable = False
         if recorder is not None:
             _delivery.recorder = QueuedRecorder(recorder, crossed_ns)
+        before = host.calls
         try:
             with failing_while(during):
                 make_calls(*operands)
+        except HostCallError as error:
+            if recorder is not None:
+                _count_missing(recorder, source, error, host.calls - before)
+            raise
         finally:
             _delivery.recorder = None
 
@@ -98,7 +105,7 @@ def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, d
         if recorder is None:
             queue.note_dropped(source)
         else:
-            recorder.queue.dropped(source.lowered, full=True)
+            recorder.queue.full(source.lowered, source.calls)
         return False
     start = 0 if recorder is None else recorder.clock()
     queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
@@ -107,5 +114,13 @@ def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, d
     return True
 
 
+def _count_missing(recorder: Recorder, source: Source, error: HostCallError, made: int) -> None:
+    """Count the batch elements after the one that failed, or in which the call was ended."""
+    missing = source.calls - made
+    if missing > 0:
+        count = recorder.queue.ended if was_ended(error) else recorder.queue.skipped
+        count(source.lowered, missing)
+
+
 def _bytes(aval: Aval, dtype: Any) -> int:
-    return math.prod(aval.shape) * getattr(dtype, "itemsize", 8)
+    return _ARRAY_BYTES + math.prod(aval.shape) * getattr(dtype, "itemsize", 8)

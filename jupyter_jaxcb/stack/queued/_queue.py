@@ -19,7 +19,7 @@ import numpy as np
 from ...recording import QUEUE_THREAD, LoweredSite, Recorder
 from ..core import EAGER
 from ..dispatch import end_call_in
-from ..errors import HostCallError, KeptError, error_by_number, forget_error
+from ..errors import EndedError, HostCallError, KeptError, error_by_number, forget_error
 
 LIMIT_BYTES = 256 << 20
 OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays
@@ -48,7 +48,8 @@ class Source(NamedTuple):
     @property
     def calls(self) -> int:
         """The number of host calls of a crossing."""
-        return self.lowered.elements or 1
+        elements = self.lowered.elements
+        return 1 if elements is None else elements
 
     @property
     def name(self) -> str:
@@ -108,6 +109,11 @@ class Queue:
         """The number of crossings that were added so far."""
         with self._changed:
             return self._taken + len(self._items)
+
+    @property
+    def number(self) -> int:
+        """The number of the crossing whose calls are being made."""
+        return self._number
 
     def is_own_thread(self) -> bool:
         """Return whether this is the thread that makes the host calls."""
@@ -184,29 +190,35 @@ class Queue:
         """Drop what is queued, and end the call that is running if it runs Python code.
 
         Returns:
-            The number of calls that were dropped, by the name of the host function.
+            The number of calls in the dropped crossings, by the name of the host function.
         """
         with self._changed:
             dropped = [self._items.popleft() for _ in range(len(self._items))]
             self._array_bytes -= sum(source.nbytes for source, *_ in dropped)
             self._taken += len(dropped)
             self._changed.notify_all()
-        if self._thread is not None and self._thread.ident is not None:
-            end_call_in(self._thread.ident)
+        thread = self._thread
+        if thread is not None and thread.ident is not None and not self.is_own_thread():
+            end_call_in(thread.ident)
         for source, recorder, *_ in dropped:
             if recorder is not None:
-                recorder.queue.dropped(source.lowered, full=False)
+                recorder.queue.ended(source.lowered, source.calls)
         return _by_name(dropped)
 
     def waiting_calls(self) -> Counter[str]:
         """Count the calls in the queue, by the name of the host function."""
         return _by_name(list(self._items))
 
-    def left(self, recorder: Recorder) -> dict[LoweredSite, int]:
-        """Count the calls in the queue that will be reported to `recorder`, by site."""
+    def left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
+        """Count the calls in the queue that `recorder` will get, by site.
+
+        Args:
+            recorder: the recorder.
+            since_ns: count only what was queued from then on, on the recorder's clock.
+        """
         found: Counter[LoweredSite] = Counter()
-        for source, reports_to, *_ in list(self._items):
-            if reports_to is recorder:
+        for source, reports_to, crossed_ns, *_ in list(self._items):
+            if reports_to is recorder and crossed_ns >= since_ns:
                 found[source.lowered] += source.calls
         return dict(found)
 
@@ -242,8 +254,9 @@ class Queue:
 
     def _run(self) -> None:
         while True:
-            self._deliver_next()
-            self._rest()
+            with contextlib.suppress(EndedError):  # too late for the call that it was to end
+                self._deliver_next()
+                self._rest()
 
     def _deliver_next(self) -> None:
         """Make the host calls of the next crossing; wait for one if there is none."""
@@ -251,7 +264,7 @@ class Queue:
         try:
             crossed[0].deliver(crossed)
         except HostCallError as error:
-            self._note_failure(error.number)
+            self._note_failure(error)
         finally:
             with self._changed:
                 self._array_bytes -= crossed[0].nbytes
@@ -273,9 +286,11 @@ class Queue:
             crossed = self._delivering = self._items.popleft()
             return crossed
 
-    def _note_failure(self, number: int) -> None:
-        kept = error_by_number(number)
-        forget_error(number)  # JAX will not raise it
+    def _note_failure(self, error: HostCallError) -> None:
+        kept = error_by_number(error.number)
+        forget_error(error.number)  # JAX will not raise it
+        if was_ended(error):
+            return
         with self._changed:
             if self._failures is not None:
                 self._failures = self._failures._replace(more=self._failures.more + 1)
@@ -291,6 +306,12 @@ class Queue:
         if self.added != before and self.has_room(self.limit_bytes // 2):
             time.sleep(_REST_SECONDS)
         self._rested_ns = time.thread_time_ns()
+
+
+def was_ended(error: HostCallError) -> bool:
+    """Return whether a call failed because it was ended by an interrupt or by `drop_queued`."""
+    kept = error_by_number(error.number)
+    return kept is not None and isinstance(kept.error, EndedError)
 
 
 def _by_name(crossings: Iterable[Crossed]) -> Counter[str]:

@@ -114,7 +114,7 @@ def test_error_shown_in_a_later_cell_names_the_cell_that_failed(bad):
     assert bad.run("1 + 1").error is None
     ran = bad.run("float(y)")
     assert ran.error[0] == "KeyError"
-    assert f"late: the host function failed while In [{number}] was running" in ran.error[2]
+    assert f"late: a host call of In [{number}]" in ran.error[2]
 
 
 REFUSED = {

@@ -47,7 +47,7 @@ def test_error_of_a_queued_call_is_shown_once_in_its_cell(held):
     held.go.touch()
     ran = held.run("failing = 3\nrun();")
     assert ran.error[:2] == ("ValueError", "no luck with 3")
-    assert "1 more queued call failed after it" in ran.error[2]
+    assert "queued calls that failed after it: 1" in ran.error[2]
     assert "got 2" in ran.text
     after = held.run("1 + 1")
     assert (after.error, after.value) == (None, "2")
@@ -91,7 +91,7 @@ def test_late_queued_output_appears_in_its_cell_and_its_error_names_the_cell(hel
     assert "got 3" in texts[first]
     assert "got" not in texts[second]
     (error,) = [content for text, _, content in messages if text == "ValueError"]
-    assert "late: the host function failed while In [" in error
+    assert "late: a host call of In [" in error
 
 
 def test_stop_button_drops_what_the_cell_waits_for_and_says_how_many(held):

@@ -100,12 +100,67 @@ def test_dropped_calls_are_counted_and_their_site_was_reached(gate):
             log(float(number))
         assert jaxcb.drop_queued() == 3
         gate.open()
-        with pytest.raises(BaseException):  # noqa: B017
-            jax.effects_barrier()
     (use,) = (use for use in r.recording.queue if use.ended)
     assert use.ended == 3
     assert "3 calls dropped from the queue" in str(r.recording)
     assert {str(site.status) for site in summarize(r.recording)} == {"kept"}
+
+
+def test_batch_elements_after_a_failed_one_are_counted():
+    def log(x):
+        if x == 1:
+            raise ValueError("one")
+
+    with pytest.raises(jax.errors.JaxRuntimeError), jaxcb.record() as r:
+        jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))(jnp.arange(6))
+        jax.effects_barrier()
+    assert len(r.recording) == 2
+    assert [use.skipped for use in r.recording.queue] == [4]
+    assert "4 calls not made, because an earlier batch element failed" in str(r.recording)
+
+
+def test_batch_elements_of_a_crossing_that_was_dropped_while_it_ran_are_counted():
+    begun = []
+
+    def log(x):
+        begun.append(x)
+        while x == 2:
+            pass
+
+    with jaxcb.record() as r:
+        jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))(jnp.arange(6))
+        while len(begun) < 3:
+            pass
+        assert jaxcb.drop_queued() == 0
+    assert len(begun) == len(r.recording) == 3
+    assert [use.ended for use in r.recording.queue] == [3]
+
+
+def test_call_that_drops_what_is_queued_goes_on_itself():
+    made, dropped = [], []
+
+    def log(x):
+        made.append(int(x))
+        if x == 1:
+            dropped.append(jaxcb.drop_queued())
+
+    f = jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))
+    f(jnp.arange(4))
+    jax.effects_barrier()
+    assert made == [0, 1, 2, 3]
+    assert dropped == [0]
+
+
+def test_nested_block_has_only_what_was_queued_in_it(gate):
+    log = jax.jit(jaxcb.debug(lambda x: None, queued=True))
+    gate.close()
+    with jaxcb.record() as outer:
+        log(1.0)
+        with pytest.raises(KeyError), jaxcb.record() as inner:
+            raise KeyError
+        gate.open()
+    assert inner.recording.queue == ()
+    assert len(outer.recording) == 1
 
 
 def test_text_without_times_is_the_same_in_every_run():
