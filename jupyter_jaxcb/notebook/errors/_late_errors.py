@@ -18,7 +18,7 @@ class LateErrors:
 
     def install(self) -> None:
         """Register for the beginning of cells."""
-        self._begins()
+        self._cell = self._named(running=True)
         self._shell.events.register("pre_run_cell", self._begins)
         set_running_reporter(self._running)
 
@@ -33,8 +33,16 @@ class LateErrors:
         if cell and cell != self._cell:
             add_note(error, f"late: a host call of {cell}")
 
-    def _begins(self, info: Any = None) -> None:
-        self._cell = f"In [{self._shell.execution_count}]"
+    def _begins(self, info: Any) -> None:
+        self._cell = self._named(running=False)
+
+    def _named(self, *, running: bool) -> str:
+        """Name the cell that is running, or that begins, by its number among all inputs.
+
+        IPython increments `execution_count` before a cell begins or after it ends, by version.
+        """
+        inputs = len(getattr(self._shell.history_manager, "input_hist_raw", [""]))
+        return f"In [{inputs - running}]"
 
     def _running(self) -> str:
         return self._cell

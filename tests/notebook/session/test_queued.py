@@ -76,7 +76,7 @@ def test_late_queued_output_appears_in_its_cell_and_its_error_names_the_cell(hel
         text = content.get("text") or content.get("execution_state") or content.get("ename") or ""
         messages.append((text, message["parent_header"].get("msg_id"), str(content)))
 
-    first = held.client.execute("run();")
+    first = held.client.execute("run(); number = len(In) - 1")
     while ("idle", first) not in [pair[:2] for pair in messages]:
         receive(held.client.get_iopub_msg(timeout=60))
     second = held.client.execute("%jax_callbacks --wait 60")
@@ -91,7 +91,9 @@ def test_late_queued_output_appears_in_its_cell_and_its_error_names_the_cell(hel
     assert "got 3" in texts[first]
     assert "got" not in texts[second]
     (error,) = [content for text, _, content in messages if text == "ValueError"]
-    assert "late: a host call of In [" in error
+    number = held.run("number").value
+    assert f"late: a host call of In [{number}]" in error
+    assert f"[late: host call of In [{number}]]" in texts[first]
 
 
 def test_stop_button_drops_what_the_cell_waits_for_and_says_how_many(held):
