@@ -1,6 +1,5 @@
 """Barriers and the end of Python wait for queued calls, and report each failure once."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import queue
+from jupyter_jaxcb.stack.jax_compat._required import runtime_tokens
 
 
 def failing(x):
@@ -85,27 +85,25 @@ def test_failing_element_of_a_batch_ends_its_crossing_only():
     assert calls == [0, 1, 5, 6]
 
 
-def test_barrier_waits_for_queued_calls_when_a_program_failed():
+class Failed:
+    """The token of a program that failed."""
+
+    def block_until_ready(self):
+        raise jax.errors.JaxRuntimeError("a program failed")
+
+
+def test_barrier_that_raises_the_error_of_a_program_has_waited_for_queued_calls(monkeypatch):
     seen = []
 
-    def log(i):
+    def log(x):
         time.sleep(0.05)
-        seen.append(int(i))
+        seen.append(float(x))
 
-    def stop(i):
-        if i == 3:
-            raise ValueError("three")
-
-    def body(i, x):
-        jaxcb.debug_callback(log, i, queued=True)
-        jaxcb.io_callback(stop, None, i)
-        return x
-
-    with contextlib.suppress(jax.errors.JaxRuntimeError):
-        jax.jit(lambda x: jax.lax.fori_loop(0, 9, body, x))(0)
-    with contextlib.suppress(jax.errors.JaxRuntimeError):
+    jaxcb.debug_callback(log, 1.0, queued=True)
+    monkeypatch.setitem(runtime_tokens.output_runtime_tokens, "failed", Failed())
+    with pytest.raises(jax.errors.JaxRuntimeError, match="a program failed"):
         jax.effects_barrier()
-    assert seen[:3] == [0, 1, 2]
+    assert seen == [1.0]
 
 
 def test_barrier_in_a_queued_call_does_not_raise_the_error_of_an_earlier_one():
