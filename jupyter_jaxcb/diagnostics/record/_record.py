@@ -149,8 +149,8 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
     """Wait until dispatched programs have made their host calls.
 
     Programs with effects that this thread dispatched are waited for without a limit, and so are
-    queued calls. Runs of
-    programs with only pure callbacks are waited for at most `budget_seconds`, using their results.
+    queued calls. Runs of programs with only pure callbacks are waited for at most `budget_seconds`,
+    using their results.
     Return at once if no program with callbacks exists, or in a host call on a thread of XLA, which
     would wait for itself.
 

@@ -25,9 +25,7 @@ class _EarlierCell:
         self.header = header
         self.number = number
         self.in_flight = in_flight
-        self.last_queued = (
-            queue.added
-        )  # number of the last crossing that it or an earlier one queued
+        self.last_queued = queue.added  # the last crossing queued before it ended
         self.marked = False  # "late" was printed
 
 

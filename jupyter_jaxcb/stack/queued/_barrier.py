@@ -43,7 +43,7 @@ def settle() -> None:
     In a queued call this does nothing: it would wait for itself.
 
     Raises:
-        jax.errors.JaxRuntimeError: one of them failed; the message counts the others.
+        jax.errors.JaxRuntimeError: one of them failed; a note counts the others.
     """
     __tracebackhide__ = True
     if queue.is_own_thread():
