@@ -16,6 +16,7 @@ from ._facts import Frame as Frame
 from ._facts import HostCall as HostCall
 from ._facts import JaxUse as JaxUse
 from ._facts import LoweredSite as LoweredSite
+from ._facts import MaskUse as MaskUse
 from ._facts import Note as Note
 from ._facts import NoteKind as NoteKind
 from ._facts import NotFinite as NotFinite

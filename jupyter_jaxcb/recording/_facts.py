@@ -114,6 +114,7 @@ class LoweredSite:
     operand_names: tuple[str, ...] = ()  # as the host function's parameters: "x", "params['w']"
     result_names: tuple[str, ...] = ()  # "result", "result['mean']"; empty, as above, if unknown
     queued: bool = False  # the program does not wait for its host calls
+    masked: bool = False  # the last operand, a mask, says where to call the host function
 
     @property
     def elements(self) -> int | None:
@@ -126,11 +127,11 @@ class LoweredSite:
         return count
 
     def host_avals(self) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
-        """Return operands and results as one host call sees them, without the looped axes."""
+        """Return operands and results as one host call sees them: no looped axes and no mask."""
         looped = [level for level in self.levels if level.looped]
         operands = tuple(
             Aval(aval.shape[sum(level.batched[i] for level in looped) :], aval.dtype)
-            for i, aval in enumerate(self.operands)
+            for i, aval in enumerate(self.operands[: len(self.operands) - self.masked])
         )
         results = tuple(Aval(a.shape[len(looped) :], a.dtype) for a in self.results)
         return operands, results
@@ -213,6 +214,17 @@ class QueueUse(NamedTuple):
     ended: int = 0  # number of host calls dropped by an interrupt or by `drop_queued`
     left: int = 0  # number of host calls in the queue when the recording ended
     skipped: int = 0  # number of batch elements after a failed one, which were not called
+
+
+class MaskUse(NamedTuple):
+    """For how many batch elements the mask of one masked site was true.
+
+    A crossing without vmap counts as one element.
+    """
+
+    lowered: int  # index into `Recording.lowered`
+    elements: int  # of all crossings
+    needed: int  # of these, the elements whose mask was true
 
 
 class NotFinite(NamedTuple):

@@ -67,6 +67,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         workers=_workers(parts, processes),
         not_kept=_not_kept(parts),
         queue=_moved(parts, "queue"),
+        masks=_moved(parts, "masks"),
     )
 
 

@@ -14,6 +14,7 @@ from ._facts import (
     Frame,
     HostCall,
     LoweredSite,
+    MaskUse,
     NotFinite,
     NotKept,
     Outcome,
@@ -51,6 +52,7 @@ class RecordedFacts:
     workers: tuple[Worker, ...] = ()
     not_kept: tuple[NotKept, ...] = ()
     queue: tuple[QueueUse, ...] = ()
+    masks: tuple[MaskUse, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of host calls in the log."""

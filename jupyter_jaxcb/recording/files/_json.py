@@ -16,6 +16,7 @@ from .._columns import ROW
 from .._facts import (
     Compilation,
     LoweredSite,
+    MaskUse,
     NotFinite,
     NotKept,
     Outcome,
@@ -87,6 +88,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "workers": recording.workers,
             "not_kept": recording.not_kept,
             "queue": recording.queue,
+            "masks": recording.masks,
         }
     )
 
@@ -200,6 +202,7 @@ _PLAIN: Mapping[str, Any] = {
     "workers": tuple[Worker, ...],
     "not_kept": tuple[NotKept, ...],
     "queue": tuple[QueueUse, ...],
+    "masks": tuple[MaskUse, ...],
 }
 
 
@@ -209,7 +212,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         for level in fact.levels:
             if len(level.batched) != len(fact.operands):
                 raise damaged("lowered.levels", f"{len(fact.operands)} operands", level.batched)
-        for kind, avals in (("operand", fact.operands), ("result", fact.results)):
+        for kind, avals in zip(("operand", "result"), fact.host_avals(), strict=True):
             names = getattr(fact, f"{kind}_names")
             if names and len(names) != len(avals):
                 raise damaged(f"lowered.{kind}_names", f"{len(avals)} names or none", names)
@@ -217,7 +220,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:
         Decoder.one_of(range(len(found["errors"]) + 1), one.error, "not_kept.error")
-    for name in ("sample_values", "not_finite", "running", "not_kept", "queue"):
+    for name in ("sample_values", "not_finite", "running", "not_kept", "queue", "masks"):
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
 

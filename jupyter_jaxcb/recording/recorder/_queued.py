@@ -19,11 +19,11 @@ class QueuedRecorder:
         whole: the recorder that was active when the program made the crossing.
     """
 
-    __slots__ = ("_crossed_ns", "around", "clock", "stale", "values", "whole")
+    __slots__ = ("_crossed_ns", "around", "clock", "masks", "stale", "values", "whole")
 
     def __init__(self, recorder: Recorder, crossed_ns: int) -> None:
         self.whole = recorder
-        self.clock, self.values = recorder.clock, recorder.values
+        self.clock, self.values, self.masks = recorder.clock, recorder.values, recorder.masks
         self.around, self.stale = recorder.around, recorder.stale
         self._crossed_ns = crossed_ns
 

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._columns import ROW, CallLog, counted_since, renumbered
-from .._facts import Compilation, LoweredSite, NotKept, Outcome, Program, Running, Site
+from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
 from ._queue_use import QueueUses
 from ._sample_values import Values
+from ._site_counts import SiteCounts
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 
@@ -48,6 +49,7 @@ class Recorder:
     Attributes:
         values: collects sample values and counts non-finite results.
         queue: counts what happens in the queue to queued crossings.
+        masks: counts the batch elements of masked crossings, and those whose mask was true.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
@@ -62,6 +64,7 @@ class Recorder:
         self._observation = observation
         self.values = Values(sample_values)
         self.queue = QueueUses()
+        self.masks = SiteCounts()
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
         self._crossings = itertools.count()
@@ -253,7 +256,7 @@ class Recorder:
         return Mark(
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
             self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
-            self._observation(), unobserved, self.queue.counts(),
+            self._observation(), unobserved, self.queue.counts(), self.masks.counts(),
             self.clock(),
         )  # fmt: skip
 
@@ -312,7 +315,13 @@ class Recorder:
             unobserved = dict(self._unobserved)
         not_kept = counted_since(all_not_kept, since.not_kept)
         queue = self.queue.since(since.queue, left or {})
-        more = [*self.values.changed(since.not_finite), *(site for site, *_ in running), *queue]
+        masks = self.masks.since(since.masks)
+        more = [
+            *self.values.changed(since.not_finite),
+            *(site for site, *_ in running),
+            *queue,
+            *masks,
+        ]
         more += [known[one.lowered] for one in not_kept]
         lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
         place = {fact: number for number, fact in enumerate(lowered)}
@@ -345,6 +354,7 @@ class Recorder:
             running=tuple(Running(place[site], *rest) for site, *rest in running),
             workers=workers,
             queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
+            masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
         )
 
     def _number(self, lowered: LoweredSite) -> int:

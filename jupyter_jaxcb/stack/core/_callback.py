@@ -177,6 +177,7 @@ class HostCallback:
     leading: int = 0  # parameters of the host function before the arguments of a call
     compile: str | None = None  # the compiler of the host function; None: it runs in Python
     queued: str | None = None  # what to do if the queue is full; None: calls are not queued
+    masked: bool = False  # the last operand says where to call it, see `Callback.where`
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return f"{self.host.name}@{self.bind.site.where}"

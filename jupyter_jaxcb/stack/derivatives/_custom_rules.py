@@ -11,7 +11,8 @@ import jax
 from jax.tree_util import tree_leaves
 
 from ..core import is_array
-from ._rule_checks import Rule, checked_jvp, checked_vjp
+from ..masked import masking
+from ._rule_checks import Rule, checked_jvp, checked_vjp, plain
 
 
 def with_jvp(
@@ -19,17 +20,25 @@ def with_jvp(
     rule: Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
+    *,
+    masked: bool = False,
 ) -> Callable[..., Any]:
-    """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``."""
+    """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``.
+
+    If `masked`, the first argument of `primal` is a mask, and the rule's callbacks are masked by it.
+    """
+    __tracebackhide__ = True
     _check_callable("defjvp", rule)
     checked = checked_jvp(rule, nondiff_argnums)
+    checked = _masked_jvp(checked) if masked else checked
+    places = tuple(n + masked for n in nondiff_argnums)
 
     def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = jax.custom_jvp(function, nondiff_argnums=tuple(nondiff_argnums))
+        made = jax.custom_jvp(function, nondiff_argnums=places)
         made.defjvp(checked, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, rule.name, nondiff_argnums)
+    return _wrapped(primal, differentiable, rule.name, places, masked)
 
 
 def with_vjp(
@@ -38,18 +47,59 @@ def with_vjp(
     backward: Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
+    *,
+    masked: bool = False,
 ) -> Callable[..., Any]:
-    """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``."""
+    """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``.
+
+    If `masked`, the first argument of `primal` is a mask, and the rule's callbacks are masked by it.
+    """
+    __tracebackhide__ = True
     _check_callable("defvjp", forward)
     _check_callable("defvjp", backward)
     checked = checked_vjp(forward, backward, nondiff_argnums)
+    checked = _masked_vjp(*checked) if masked else checked
+    places = tuple(n + masked for n in nondiff_argnums)
 
     def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = jax.custom_vjp(function, nondiff_argnums=tuple(nondiff_argnums))
+        made = jax.custom_vjp(function, nondiff_argnums=places)
         made.defvjp(*checked, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, forward.name, nondiff_argnums)
+    return _wrapped(primal, differentiable, forward.name, places, masked)
+
+
+def _masked_jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a rule whose first primal is a mask, see `with_jvp`."""
+
+    @functools.wraps(rule)
+    def masked(*args: Any) -> tuple[Any, Any]:
+        *fixed, (mask, *primals), (_, *tangents) = args
+        with masking(mask):
+            return rule(*fixed, tuple(primals), tuple(tangents))
+
+    return masked
+
+
+def _masked_vjp(
+    forward: Callable[..., Any], backward: Callable[..., Any]
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return both functions of a rule for a first argument that is a mask, see `with_vjp`."""
+
+    @functools.wraps(forward)
+    def masked_forward(mask: Any, *args: Any) -> tuple[Any, Any]:
+        mask = plain(mask)
+        with masking(mask):
+            out, residuals = forward(*args)
+        return out, (mask, residuals)
+
+    @functools.wraps(backward)
+    def masked_backward(*args: Any) -> Any:
+        *fixed, (mask, residuals), cotangent = args
+        with masking(mask):
+            return (None, *backward(*fixed, residuals, cotangent))
+
+    return masked_forward, masked_backward
 
 
 def _wrapped(
@@ -57,6 +107,7 @@ def _wrapped(
     differentiable: Callable[[Callable[..., Any]], Callable[..., Any]],
     name: str,
     nondiff_argnums: Sequence[int],
+    masked: bool,
 ) -> Callable[..., Any]:
     """Return `primal` with the rule that `differentiable` adds.
 
@@ -68,10 +119,11 @@ def _wrapped(
         __tracebackhide__ = True
         for n, arg in enumerate(_positional(primal, args, kwargs)):
             if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
+                place = n - masked
                 raise TypeError(
-                    f"cannot call {name} with {arg!r} as argument {n}: it is not an array, and "
-                    f"{name} has a derivative rule. Define the rule with nondiff_argnums=({n},); "
-                    "it then gets this argument first."
+                    f"cannot call {name} with {arg!r} as argument {place}: it is not an array, and "
+                    f"{name} has a derivative rule. Define the rule with nondiff_argnums=({place},"
+                    "); it then gets this argument first."
                 )
         chosen = differentiable(_copy(primal)) if _traces_once() else shared
         return chosen(*args, **kwargs)

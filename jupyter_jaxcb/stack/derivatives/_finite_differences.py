@@ -19,12 +19,12 @@ from ..results import ResultChecker, result_checker
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
 TINY = 0.001  # a scale below this is not trusted if its step does not change the result
 
-# Binds a host function, given its declared result and the arguments.
-BindCall = Callable[[HostFunction, Any, tuple[Any, ...]], Any]
+# Binds a host function, given its declared result, the arguments, and ``mask=``.
+BindCall = Callable[..., Any]
 
 
 def with_differences(
-    primal: Callable[..., Any], host: HostFunction, bind: BindCall
+    primal: Callable[..., Any], host: HostFunction, bind: BindCall, *, masked: bool = False
 ) -> Callable[..., Any]:
     """Return `primal` with a derivative by central differences.
 
@@ -37,10 +37,13 @@ def with_differences(
         host: its host function.
         bind: binds the host function of the Jacobian as a pure callback with the vmap method
             ``"sequential"``.
+        masked: whether the first argument of `primal` is a mask, which also masks the call that
+            computes the Jacobian.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        mask, args = args[:masked], args[masked:]
         leaves, in_tree = tree_flatten((args, kwargs))
         places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
 
@@ -50,21 +53,24 @@ def with_differences(
 
         def plain(*arrays: Any) -> Any:
             __tracebackhide__ = True
-            args, kwargs = tree_unflatten(in_tree, complete(arrays))
-            return primal(*args, **kwargs)
+            args, kwargs = tree_unflatten(in_tree, complete(arrays[masked:]))
+            return primal(*arrays[:masked], *args, **kwargs)
 
         def jacobian(differences: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
             def bound(*arrays: Any) -> Any:
                 host_function = HostFunction(differences)
-                return bind(host_function, declared, tuple(complete(arrays)))
+                given = tuple(complete(arrays[masked:]))
+                return bind(host_function, declared, given, mask=arrays[0] if masked else None)
 
             return _once(host, bound)(*arrays)
 
         plain.__name__ = host.name
         differentiable = jax.custom_jvp(plain)
-        rule = functools.partial(_rule, differentiable, host, in_tree, places, jacobian)
+        # The mask is the first primal, but no leaf.
+        whose = [*([-1] * masked), *places]
+        rule = functools.partial(_rule, differentiable, host, in_tree, whose, jacobian)
         differentiable.defjvp(rule, symbolic_zeros=True)
-        return differentiable(*(leaves[n] for n in places))
+        return differentiable(*mask, *(leaves[n] for n in places))
 
     return call
 

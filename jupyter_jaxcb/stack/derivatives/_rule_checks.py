@@ -77,9 +77,9 @@ def checked_vjp(
         pair = forward.function(*args)
         _check_pair(forward, pair, "(primal_out, residuals)")
         value, residuals = pair
-        plain = tree_map(_plain, args, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
-        _check_value(forward, value, plain)
-        moving = tuple(arg for n, arg in enumerate(plain) if n not in nondiff_argnums)
+        given = tree_map(plain, args, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
+        _check_value(forward, value, given)
+        moving = tuple(arg for n, arg in enumerate(given) if n not in nondiff_argnums)
         return value, (residuals, _Arguments.of(moving))
 
     @functools.wraps(backward.function)
@@ -163,7 +163,7 @@ def _aval(leaf: Any) -> Any:
     return _Aval(tuple(leaf.shape), leaf.dtype)
 
 
-def _plain(leaf: Any) -> Any:
+def plain(leaf: Any) -> Any:
     """Return an argument of a forward rule without its flag for differentiation."""
     return leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf
 

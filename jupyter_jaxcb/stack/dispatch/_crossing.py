@@ -22,7 +22,7 @@ from ..errors import HostCallError, NotCalledError
 from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
 from . import _interrupts
 from ._arguments import Adapt, adapting
-from ._elements import CollectedResults, ElementSchedule
+from ._elements import CollectedResults, Elements, ElementSchedule
 from ._entry import starts_unchecked
 from ._failure import report_failure
 from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_values
@@ -72,24 +72,33 @@ def parts_of_crossing(
     """
     operands, results = lowered.host_avals()
     shapes = [aval.shape for aval in results]
-    declared = callback.host.name, callback.out_tree, shapes, result_dtypes
-    if callback.exact:
-        check = exact_checker(*declared)
-    else:
-        batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
-        options: dict[str, Any] = {"cast": callback.cast, "batch": batch}
-        if callback.any_structure:
-            check = any_structure_checker(*declared, site=lowered.site, **options)
-        else:
-            check = result_checker(*declared, **options)
-    adapt = adapting(callback, len(lowered.operands))
+    batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
+    check = checker_of(callback, lowered, shapes, result_dtypes, batch)
+    adapt = adapting(callback, len(operands))
     if callback.arrays == "jax":
-        adapt = _taking_jax_arrays(adapt, operand_dtypes)
+        adapt = _taking_jax_arrays(adapt, operand_dtypes[: len(operands)])
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
     if entry is not None:
         adapt = _entering(entry, adapt)
     return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
+
+
+def checker_of(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    shapes: Sequence[tuple[int, ...]],
+    dtypes: Sequence[Any],
+    batch: tuple[int, ...],
+) -> ResultChecker:
+    """Return a checker for results of certain shapes, which begin with the axes `batch`."""
+    declared = callback.host.name, callback.out_tree, shapes, dtypes
+    if callback.exact:
+        return exact_checker(*declared)
+    options: dict[str, Any] = {"cast": callback.cast, "batch": batch}
+    if callback.any_structure:
+        return any_structure_checker(*declared, site=lowered.site, **options)
+    return result_checker(*declared, **options)
 
 
 def build_crossing(
@@ -222,7 +231,7 @@ def looped_calls(
     host: HostFunction,
     lowered: LoweredSite,
     adapt: Adapt,
-    schedule: ElementSchedule,
+    schedule: Elements,
     new_collected: Callable[[], Stacking],
     recorder_now: Callable[[], Recorder | None] = active,
 ) -> Crossing:
@@ -276,7 +285,7 @@ def _stack_recorded(
     recorder: Recorder,
     lowered: LoweredSite,
     version: int,
-    schedule: ElementSchedule,
+    schedule: Elements,
     operands: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
     """As `collected.stack`, but records the calls and some of their values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,48 @@ from ...recording import LoweredSite
 from ..results import ResultChecker
 
 
-class ElementSchedule:
+class Elements:
+    """Batch elements in the order of their calls, and where the operands of each are.
+
+    Attributes:
+        order: the batch element of each call.
+        plan: for each operand its number of batch axes, and its row for each call; None: all calls
+            get the whole operand.
+    """
+
+    order: np.ndarray
+    plan: list[tuple[int, np.ndarray | None]]
+
+    def elements(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
+        """Yield the arguments of every call, in call order."""
+        count = self.order.size
+        if not self.plan:
+            return itertools.repeat((), count)
+        columns = [
+            itertools.repeat(operand, count) if rows is None else self._column(operand, axes, rows)
+            for operand, (axes, rows) in zip(operands, self.plan, strict=True)
+        ]
+        return zip(*columns, strict=False)
+
+    def numbered(self, operands: Sequence[np.ndarray]) -> Iterator[tuple[int, tuple]]:
+        """Yield the number of each batch element and its arguments, in call order."""
+        return zip(self.order.tolist(), self.elements(operands), strict=False)
+
+    def _column(self, operand: np.ndarray, axes: int, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield one operand's argument of every call, always as an array, even for scalars."""
+        inner = operand.shape[axes:]
+        flat = operand.reshape((math.prod(operand.shape[:axes]), *inner))
+        if inner:
+            return map(flat.__getitem__, rows.tolist())
+        scalars: Any = np.nditer(flat[rows], flags=["zerosize_ok"], order="C")
+        return scalars
+
+    def by_element(self, called: np.ndarray) -> np.ndarray:
+        """Reorder rows from call order to batch element order."""
+        raise NotImplementedError
+
+
+class ElementSchedule(Elements):
     """The order in which looped vmaps visit their batch elements, and the operands of each.
 
     JAX turns the inner vmap into a loop first, and batching that loop puts the loop of the outer
@@ -26,9 +68,8 @@ class ElementSchedule:
         batched = [level.batched for level in lowered.levels if level.looped]
         self._axes = len(sizes)
         grid = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes[::-1])
-        self.order: np.ndarray = grid.transpose().reshape(-1)  # batch element of the k-th call
-        # Per operand: its number of batch axes, and its row for each call (None: unbatched).
-        self.plan: list[tuple[int, np.ndarray | None]] = []
+        self.order = grid.transpose().reshape(-1)
+        self.plan = []
         for operand in range(len(lowered.operands)):
             is_batched = [level[operand] for level in batched]
             own = [n if on else 1 for n, on in zip(sizes, is_batched, strict=True)][::-1]
@@ -36,20 +77,8 @@ class ElementSchedule:
             rows = np.broadcast_to(rows, grid.shape).transpose().reshape(-1)
             self.plan.append((sum(is_batched), rows if any(is_batched) else None))
 
-    def elements(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
-        """Yield the arguments of every call, in call order."""
-        columns = [
-            itertools.repeat(operand) if rows is None else self._column(operand, axes, rows)
-            for operand, (axes, rows) in zip(operands, self.plan, strict=True)
-        ]
-        return zip(*columns, strict=False)
-
-    def numbered(self, operands: Sequence[np.ndarray]) -> Iterator[tuple[int, tuple]]:
-        """Yield the number of each batch element and its arguments, in call order."""
-        return zip(self.order.tolist(), self.elements(operands), strict=False)
-
     def _column(self, operand: np.ndarray, axes: int, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield one operand's argument of every call, always as an array, even for scalars."""
+        # Views are faster than rows by number.
         inner = operand.shape[axes:]
         if axes > 1:
             operand = operand.reshape((int(np.prod(operand.shape[:axes])), *inner))
@@ -64,7 +93,6 @@ class ElementSchedule:
         return scalars
 
     def by_element(self, called: np.ndarray) -> np.ndarray:
-        """Reorder rows from call order to batch element order."""
         if self._axes == 1:
             return called
         placed = np.empty_like(called)

@@ -25,7 +25,7 @@ def outcome(seen: Evidence, program: Program) -> Outcome:
         program=program,
         index=seen.indices[0].number if seen.indices else -1,
         traced_paths=len(seen.traced),
-        written=written(seen),
+        written=None if path.masked else written(seen),
         around=tuple(map(_step_words, path.steps)),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
@@ -40,7 +40,7 @@ def outcome(seen: Evidence, program: Program) -> Outcome:
     evaluated = [one for one in seen.instructions if one.times != 0]
     if not evaluated:
         return make(status=Status.OPTIMIZED_AWAY, compiled=0, reason=Reason.CONDITION_SKIPPED)
-    calls = total([one.calls for one in seen.instructions])
+    calls = None if path.masked else total([one.calls for one in seen.instructions])
     found = make(
         status=Status.KEPT, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )

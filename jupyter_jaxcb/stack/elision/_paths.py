@@ -63,6 +63,7 @@ class Path(NamedTuple):
     operands: int  # number of arrays that it gets
     steps: tuple[Step, ...]  # outermost first
     batched: bool = False  # by a vmap whose batch elements JAX itself loops over
+    masked: bool = False  # data decides for which batch elements the host is called
 
     @property
     def elements(self) -> int:
@@ -144,7 +145,7 @@ def _walk(
         held = params.get("callback", params.get("fmt"))
         if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
             any_found = True
-            yield Path(held.bind, params["levels"], len(equation.invars), steps)
+            yield Path(held.bind, params["levels"], len(equation.invars), steps, masked=held.masked)
             continue
         if is_observing() and is_held(held):
             any_found = True

@@ -12,7 +12,7 @@ import numpy as np
 from jupyter_jaxcb_worker import Column, shared_if_large
 
 from ..core import ExecutorOptions, HostFunction
-from ..dispatch import ElementSchedule
+from ..dispatch import Elements
 
 _SHARE = 2  # a chunk has at most 1/_SHARE of a worker's share of the remaining elements
 _MEMORY = 0.5  # weight of the latest chunk in the running mean
@@ -119,7 +119,7 @@ class OperandSlices:
     def __init__(
         self,
         operands: Sequence[np.ndarray],
-        schedule: ElementSchedule | None,
+        schedule: Elements | None,
         *,
         near: bool = False,
     ) -> None:

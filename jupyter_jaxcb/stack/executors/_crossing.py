@@ -12,13 +12,15 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder, active
-from .. import dispatch
+from .. import masked
 from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFunction, describe
 from ..dispatch import (
     CollectedResults,
     Crossing,
+    Elements,
     ElementSchedule,
     Parts,
+    parts_of_crossing,
     record_values,
     refuse_call,
     report_failure,
@@ -26,6 +28,7 @@ from ..dispatch import (
     takes_flat_operands,
     to_arguments,
 )
+from ..masked import MakeCalls, gathered_checker, masked_crossing
 from ..results import ResultChecker, shown
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
@@ -40,7 +43,7 @@ def build_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `dispatch.build_crossing`, but runs the host calls in the callback's executor, if any.
+    """As `masked.build_crossing`, but runs the host calls in the callback's executor, if any.
 
     Raises:
         ExecutorError: if the executor cannot be reached.
@@ -49,40 +52,79 @@ def build_crossing(
     __tracebackhide__ = True
     spread = callback.spread
     if spread is None:
-        return dispatch.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
+        return masked.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
     engine = engine_of(spread)
     if engine.travels:
         pickled(callback.host, spread)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
-    parts = dispatch.parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
-    cross = _Crossing(callback, spread, lowered, parts, engine).cross
+    parts = parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    build = functools.partial(_Crossing, callback, spread, lowered, engine)
+    if callback.masked:
+        return masked_crossing(
+            callback.host, lowered, parts.dtypes, _masked_calls(callback, lowered, parts, build)
+        )
+    schedule = None if lowered.elements is None else ElementSchedule(lowered)
+    cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
     return reporting_interrupts(cross, lowered, callback.host)
 
 
+def _masked_calls(
+    callback: HostCallback,
+    lowered: LoweredSite,
+    parts: Parts,
+    build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]]], _Crossing],
+) -> MakeCalls:
+    """Return what makes the host calls of a masked crossing."""
+    checker = gathered_checker(callback, lowered, parts.dtypes)
+    outer = [aval.shape for aval in lowered.results]
+
+    def make_calls(
+        elements: Elements | int | None, operands: Sequence[np.ndarray], recorder: Recorder | None
+    ) -> tuple[np.ndarray, ...]:
+        if isinstance(elements, Elements):
+            return build(parts, elements, outer).cross(*operands)
+        check, shapes = checker(elements)
+        own = parts._replace(check=check, shapes=shapes)
+        return build(own, None, shapes).cross(*operands)
+
+    return make_calls
+
+
 class _Crossing:
-    """The state that all crossings of one lowered site share."""
+    """The state that all crossings of one lowered site share; of a masked one, of one crossing.
+
+    Args:
+        callback: the host function and its trees.
+        spread: the executor options.
+        lowered: the site.
+        engine: the executor.
+        parts: the parts of the crossing.
+        schedule: the batch element of each call; None for a single call.
+        outer: the shapes of all results.
+    """
 
     def __init__(
         self,
         callback: HostCallback,
         spread: ExecutorOptions,
         lowered: LoweredSite,
-        parts: Parts,
         engine: Engine,
+        parts: Parts,
+        schedule: Elements | None,
+        outer: Sequence[tuple[int, ...]],
     ) -> None:
         adapt, check, shapes, kinds = parts
         self._host, self._spread, self._lowered = callback.host, spread, lowered
-        self._adapt, self._engine = adapt, engine
-        self._schedule = None if lowered.elements is None else ElementSchedule(lowered)
+        self._adapt, self._engine, self._schedule = adapt, engine, schedule
         one = np.array([-1], np.int32)
-        self.order = one if self._schedule is None else self._schedule.order
-        self._outer = [aval.shape for aval in lowered.results]
+        self.order = one if schedule is None else schedule.order
+        self._outer = outer
         self._new_collected = functools.partial(
             CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
         )
         self._keep, self._structured = _copying(check), None
-        if not takes_flat_operands(callback, len(lowered.operands)):
+        if not takes_flat_operands(callback, len(lowered.operands) - callback.masked):
             self._structured = to_arguments(callback)
         self._collect = self._numbers = None
         if shapes == [()] and kinds[0].kind in "biufc":

@@ -45,6 +45,7 @@ def bind_host_call(
     leading: int = 0,
     compiler: str | None = None,
     queued: str | None = None,
+    mask: Any = None,
     **params: Any,
 ) -> Any:
     """Bind `primitive` to the flat arrays of one call.
@@ -65,6 +66,7 @@ def bind_host_call(
         leading: the number of parameters of the host function before the arguments of a call.
         compiler: what compiles the host function; None to call it in Python.
         queued: what to do if the queue is full; None if the calls are not queued.
+        mask: whether to call the host function, a boolean scalar; None: it is always called.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -85,7 +87,7 @@ def bind_host_call(
         primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
         static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
         exact=exact, any_structure=any_structure, spread=spread, leading=leading,
-        compile=compiler, queued=queued,
+        compile=compiler, queued=queued, mask=mask,
     )  # fmt: skip
     return tree_unflatten(out_tree, results)
 
@@ -99,6 +101,7 @@ def bind_silent_call(
     *,
     kind: str = "numpy",
     queued: str | None = None,
+    mask: Any = None,
     **params: Any,
 ) -> None:
     """Bind a flavor that returns nothing; arguments that are not arrays stay static."""
@@ -109,7 +112,7 @@ def bind_silent_call(
     arrays, static = _split(flat)
     _bind(
         primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
-        static=Static(static) if static else NO_STATIC, arrays=kind, queued=queued,
+        static=Static(static) if static else NO_STATIC, arrays=kind, queued=queued, mask=mask,
     )  # fmt: skip
 
 
@@ -146,6 +149,7 @@ def _bind(
     operands: list[Any],
     avals: tuple[Any, ...],
     params: Mapping[str, Any],
+    mask: Any = None,
     **of_callback: Any,
 ) -> list[Any]:
     """Bind `primitive`, with the line of user code that made the call as its call site.
@@ -157,13 +161,15 @@ def _bind(
         operands: the arrays of the call.
         avals: avals of the results.
         params: further static parameters of the primitive.
+        mask: whether to call the host function, as the last operand; None: there is no mask.
         **of_callback: further fields of the `HostCallback`.
     """
     __tracebackhide__ = True
     found = find_site(flavor, host.name)
     bind = Bind(found.site, found.around)
     elision.bound(bind, found)
-    callback = HostCallback(host, bind=bind, **of_callback)
+    callback = HostCallback(host, bind=bind, masked=mask is not None, **of_callback)
+    operands = operands if mask is None else [*operands, mask]
     return primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
 
 

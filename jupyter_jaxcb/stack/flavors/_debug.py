@@ -10,8 +10,9 @@ import jax
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
-from ..dispatch import Build, build_crossing
+from ..dispatch import Build
 from ..lowering import lower_host_call, lower_once
+from ..masked import build_crossing
 from ..queued import build_queued_crossing
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
@@ -126,8 +127,10 @@ def bind_debug(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: DebugOptions,
+    *,
+    mask: Any = None,
 ) -> None:
-    """Bind one call of a debug callback."""
+    """Bind one call of a debug callback, made where the mask, a boolean scalar, is true."""
     __tracebackhide__ = True
     if options.ordered:
         jax_compat.hold_finished_elements(debug_callback_p)
@@ -139,6 +142,7 @@ def bind_debug(
         kwargs,
         kind=options.arrays,
         queued=options.on_full if options.queued else None,
+        mask=mask,
         ordered=options.ordered,
         partitioned=options.partitioned,
     )

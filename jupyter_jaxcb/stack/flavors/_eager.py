@@ -63,8 +63,10 @@ def eager(
     recorder = active()
     # Without a recorder the fact is short-lived, and nothing would read the names.
     names = None if recorder is None else ArrayNames.of(callback)
-    queued = callback.queued is not None
-    fact = eager_fact(callback.bind, avals, results, levels, names=names, queued=queued)
+    fact = eager_fact(
+        callback.bind, avals, results, levels,
+        names=names, queued=callback.queued is not None, masked=callback.masked,
+    )  # fmt: skip
     if recorder is not None and fact.elements == 0:  # there is no host call to record
         recorder.lowered(fact)
     cross = build(
@@ -116,7 +118,9 @@ def without_call(
         avals = tuple(to_aval(jax.typeof(x)) for x in args)
         results = tuple(map(to_aval, result_avals))
         names = ArrayNames.of(callback)
-        recorder.lowered(eager_fact(callback.bind, avals, results, levels, names=names))
+        masked = callback.masked
+        fact = eager_fact(callback.bind, avals, results, levels, names=names, masked=masked)
+        recorder.lowered(fact)
     return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
 
 

@@ -142,8 +142,12 @@ def bind_io(
     options: IoOptions,
     *,
     any_structure: bool = False,
+    mask: Any = None,
 ) -> Any:
-    """Bind one call of an io callback; return a pytree of the declared structure."""
+    """Bind one call of an io callback; return a pytree of the declared structure.
+
+    With a mask, a boolean scalar, the results are zero where it is false.
+    """
     __tracebackhide__ = True
     queued = options.on_full if options.queued else None
     out = declared(result, host.current, args, kwargs)
@@ -160,6 +164,7 @@ def bind_io(
         any_structure=any_structure,
         spread=options.spread,
         compiler=options.compile,
+        mask=mask,
         queued=queued,
         ordered=options.ordered,
         sharding=options.sharding,

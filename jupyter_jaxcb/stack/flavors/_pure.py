@@ -80,8 +80,12 @@ def bind_pure(
     options: PureOptions,
     *,
     any_structure: bool = False,
+    mask: Any = None,
 ) -> Any:
-    """Bind one call of a pure callback; return a pytree of the declared structure."""
+    """Bind one call of a pure callback; return a pytree of the declared structure.
+
+    With a mask, a boolean scalar, the results are zero where it is false.
+    """
     __tracebackhide__ = True
     return bind_host_call(
         pure_callback_p,
@@ -95,6 +99,7 @@ def bind_pure(
         any_structure=any_structure,
         spread=options.spread,
         compiler=options.compile,
+        mask=mask,
         vmap_method=options.vmap_method,
         sharding=options.sharding,
     )

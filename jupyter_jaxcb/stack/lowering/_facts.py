@@ -26,6 +26,7 @@ def note_lowered(
     version: int = 1,
     names: ArrayNames | None = None,
     queued: bool = False,
+    masked: bool = False,
 ) -> LoweredSite:
     """Record that a call site is lowered into a program.
 
@@ -39,6 +40,7 @@ def note_lowered(
         version: the version of the host function's body.
         names: names its operands and results; None if they have no names.
         queued: whether the program does not wait for the host calls.
+        masked: whether the last operand says where to call the host function.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
@@ -63,6 +65,7 @@ def note_lowered(
         operand_names=names.operands() if names else (),
         result_names=names.results() if names else (),
         queued=queued,
+        masked=masked,
     )
     recorder = listener()
     if recorder is not None:
@@ -90,6 +93,7 @@ def note_call(
         ctx, bind, levels,
         times=times, gathered=gathered, note=note, version=host.version,
         names=ArrayNames.of(callback), queued=callback.queued is not None,
+        masked=callback.masked,
     )  # fmt: skip
 
 
@@ -105,6 +109,7 @@ def eager_fact(
     batched: bool = False,
     names: ArrayNames | None = None,
     queued: bool = False,
+    masked: bool = False,
 ) -> LoweredSite:
     """Return one `LoweredSite` for all equal eager calls, so that a loop of them is one row.
 
@@ -116,16 +121,17 @@ def eager_fact(
         batched: whether a vmap whose elements JAX loops over itself batched an argument.
         names: names its operands and results; None if they have no names.
         queued: whether the call is queued.
+        masked: whether the last operand says where to call the host function.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
     serves = 1 if levels or batched else math.prod(around)
-    key = (bind.site, operands, results, levels, serves, names and names[1:], queued)
+    key = (bind.site, operands, results, levels, serves, names and names[1:], queued, masked)
     fact = _facts.get(key)
     if fact is None:
         fact = LoweredSite(
             bind.site, None, -1, operands, results, levels, serves=serves,
             operand_names=names.operands() if names else (),
-            result_names=names.results() if names else (), queued=queued,
+            result_names=names.results() if names else (), queued=queued, masked=masked,
         )  # fmt: skip
         _facts[key] = fact
     return fact

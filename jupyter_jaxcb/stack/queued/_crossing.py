@@ -13,13 +13,14 @@ from ...recording import Aval, LoweredSite, QueuedRecorder, Recorder, active
 from ..core import HostCallback, HostFunction, expect_host_calls
 from ..dispatch import (
     Crossing,
-    build_crossing,
     is_interrupted,
     refuse_call,
     report_failure,
+    reporting_interrupts,
     starts_unchecked,
 )
 from ..errors import HostCallError, failing_while, running_now
+from ..masked import build_crossing
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue, was_ended
 
@@ -39,7 +40,7 @@ def build_queued_crossing(
     operand_dtypes: Sequence[Any],
     result_dtypes: Sequence[Any],
 ) -> Crossing:
-    """As `dispatch.build_crossing`, but the host calls are queued."""
+    """As `masked.build_crossing`, but the host calls are queued."""
     wait_in_barriers()
     expect_host_calls()
     make_calls = build_crossing(
@@ -59,14 +60,31 @@ def build_queued_crossing(
                 make_calls(*operands)
         except HostCallError as error:
             if recorder is not None:
-                _count_missing(recorder, source, error, host.calls - before)
+                missing = source.calls(operands) - (host.calls - before)
+                _count_missing(recorder, lowered, error, missing)
             raise
         finally:
             _delivery.recorder = None
 
     nbytes = sum(map(_bytes, lowered.operands, operand_dtypes))
     source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0)
-    return _adding(source, host, drops=drops)
+    cross = _adding(source, host, drops=drops)
+    return _if_needed(cross, lowered, host) if callback.masked else cross
+
+
+def _if_needed(cross: Crossing, lowered: LoweredSite, host: HostFunction) -> Crossing:
+    """Return a crossing that adds nothing to the queue if its mask is false for all elements."""
+    elements = lowered.elements or 1
+
+    def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        if operands[-1].any():
+            return cross(*operands)
+        recorder = active()
+        if recorder is not None:
+            recorder.masks.add(lowered, (elements, 0))
+        return ()
+
+    return reporting_interrupts(cross_if_needed, lowered, host)
 
 
 @starts_unchecked("cross")
@@ -82,7 +100,7 @@ def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
             if is_interrupted():
                 refuse_call(lowered, host)
             recorder = active()
-            if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, drops)):
+            if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, operands, drops)):
                 return ()
             for operand in operands:
                 if operand.base is not None:
@@ -99,13 +117,20 @@ def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
     return cross
 
 
-def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, drops: bool) -> bool:
+def _makes_room(
+    source: Source,
+    host: HostFunction,
+    recorder: Recorder | None,
+    operands: Sequence[np.ndarray],
+    drops: bool,
+) -> bool:
     """Wait until the queue has room, unless crossings are dropped; return whether it has."""
     if drops:
+        calls = source.calls(operands)
         if recorder is None:
-            queue.note_dropped(source)
+            queue.note_dropped(source.name, calls)
         else:
-            recorder.queue.full(source.lowered, source.calls)
+            recorder.queue.full(source.lowered, calls)
         return False
     start = 0 if recorder is None else recorder.clock()
     queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
@@ -114,12 +139,13 @@ def _makes_room(source: Source, host: HostFunction, recorder: Recorder | None, d
     return True
 
 
-def _count_missing(recorder: Recorder, source: Source, error: HostCallError, made: int) -> None:
+def _count_missing(
+    recorder: Recorder, lowered: LoweredSite, error: HostCallError, missing: int
+) -> None:
     """Count the batch elements after the one that failed, or in which the call was ended."""
-    missing = source.calls - made
     if missing > 0:
         count = recorder.queue.ended if was_ended(error) else recorder.queue.skipped
-        count(source.lowered, missing)
+        count(lowered, missing)
 
 
 def _bytes(aval: Aval, dtype: Any) -> int:

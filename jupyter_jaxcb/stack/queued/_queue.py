@@ -11,7 +11,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...recording import QUEUE_THREAD, LoweredSite, Recorder
 from ..core import EAGER
 from ..dispatch import end_call_in
 from ..errors import EndedError, HostCallError, KeptError, error_by_number, forget_error
+from ..masked import count_needed
 
 LIMIT_BYTES = 256 << 20
 OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays
@@ -45,11 +46,11 @@ class Source(NamedTuple):
     lowered: LoweredSite
     nbytes: int
 
-    @property
-    def calls(self) -> int:
-        """The number of host calls of a crossing."""
+    def calls(self, operands: Sequence[np.ndarray]) -> int:
+        """Return the number of host calls of a crossing with these operands."""
         elements = self.lowered.elements
-        return 1 if elements is None else elements
+        count = 1 if elements is None else elements
+        return count_needed(operands[-1], count) if self.lowered.masked else count
 
     @property
     def name(self) -> str:
@@ -200,9 +201,9 @@ class Queue:
         thread = self._thread
         if thread is not None and thread.ident is not None and not self.is_own_thread():
             end_call_in(thread.ident)
-        for source, recorder, *_ in dropped:
+        for source, recorder, *_, operands in dropped:
             if recorder is not None:
-                recorder.queue.ended(source.lowered, source.calls)
+                recorder.queue.ended(source.lowered, source.calls(operands))
         return _by_name(dropped)
 
     def waiting_calls(self) -> Counter[str]:
@@ -217,9 +218,9 @@ class Queue:
             since_ns: count only what was queued from then on, on the recorder's clock.
         """
         found: Counter[LoweredSite] = Counter()
-        for source, reports_to, crossed_ns, *_ in list(self._items):
+        for source, reports_to, crossed_ns, _, operands in list(self._items):
             if reports_to is recorder and crossed_ns >= since_ns:
-                found[source.lowered] += source.calls
+                found[source.lowered] += source.calls(operands)
         return dict(found)
 
     def is_busy(self) -> bool:
@@ -232,10 +233,10 @@ class Queue:
             failures, self._failures = self._failures, None
         return failures
 
-    def note_dropped(self, source: Source) -> None:
+    def note_dropped(self, name: str, calls: int) -> None:
         """Count the calls of a crossing that was dropped unrecorded, because the queue was full."""
         with self._changed:
-            self._dropped[source.name] += source.calls
+            self._dropped[name] += calls
 
     def take_dropped(self) -> Counter[str]:
         """Return the calls counted by `note_dropped` since the last time, by name."""
@@ -316,8 +317,8 @@ def was_ended(error: HostCallError) -> bool:
 
 def _by_name(crossings: Iterable[Crossed]) -> Counter[str]:
     found: Counter[str] = Counter()
-    for source, *_ in crossings:
-        found[source.name] += source.calls
+    for source, *_, operands in crossings:
+        found[source.name] += source.calls(operands)
     return found
 
 

@@ -10,12 +10,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
 from ..core import HostFunction, Options, without_leading
 from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
-from ..results import result_avals
+from ..masked import checked_mask, mask_of_rule, otherwise_of, pass_where, select
+from ..results import MISSING, result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
@@ -35,7 +38,7 @@ class Callback:
         flavor: the name of its flavor.
         function: the host function.
         host: the result of `register`.
-        bind: ``bind(args, kwargs)`` binds one call.
+        bind: ``bind(args, kwargs)`` binds one call, ``bind(args, kwargs, mask=mask)`` a masked one.
         options: its options.
         declared: its declared result; None if it returns nothing.
     """
@@ -45,7 +48,7 @@ class Callback:
         flavor: str,
         function: Callable[..., Any],
         host: HostFunction,
-        bind: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+        bind: Callable[..., Any],
         options: Options | None = None,
         *,
         declared: Any = None,
@@ -66,17 +69,107 @@ class Callback:
         self.rule: str | None = None  # "jvp", "vjp" or "finite"
         self.not_differentiated: Sequence[int] = ()  # nondiff_argnums of its rule
         self._bind = bind
-        self._call = self._plain  # replaced by a derivative rule
+        self._call = self._plain  # these two are replaced by a derivative rule
+        self._call_where = self._plain_where
         look_at_new_body(host)
         _warn_of_callback_inside(flavor, host.name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        mask = mask_of_rule()
+        if mask is not None and self._why_not_masked() is None:
+            return self._masked(mask, args, kwargs)
         return self._call(*args, **kwargs)
+
+    def where(self, mask: Any, /, *args: Any, otherwise: Any = MISSING, **kwargs: Any) -> Any:
+        """Call the host function only where `mask` is true; the result is `otherwise` elsewhere.
+
+        Under vmap there is one mask for each batch element, and the host function runs for the
+        elements that need it: ``mask.sum()`` host calls if vmap makes one call for each element. If
+        it makes one call for all (``vmap_method="expand_dims"``, ``"broadcast_all"``,
+        ``"legacy_vectorized"``), that call gets the needed elements alone, on one batch axis, whose
+        length is different each time; nested vmaps share it. There is no call if no element needs
+        one.
+
+        A `jax.lax.cond` cannot do this: vmap makes it run both branches for every element.
+
+        The derivative where `mask` is false is that of `otherwise`. The callbacks in a derivative
+        rule run for the needed elements only, too.
+
+        Args:
+            mask: a boolean scalar.
+            *args: the arguments of the host function.
+            otherwise: the result where `mask` is false: arrays of the declared dtypes that
+                broadcast to the declared shapes. One scalar will do for all results. Not for
+                callbacks without results.
+            **kwargs: the keyword arguments of the host function.
+
+        Returns:
+            Arrays as declared.
+
+        Raises:
+            TypeError: if `mask` is not boolean, `otherwise` is missing or has another dtype, or the
+                calls of this callback cannot be masked: those of taps, of buffer callbacks and of
+                compiled callbacks.
+            ValueError: if `mask` is not a scalar, or `otherwise` has another shape.
+
+        >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+        >>> from scipy.special import zeta
+        >>> hurwitz = jaxcb.pure(lambda q: np.float32(zeta(3, q)), result="q")
+        >>> safe = lambda q: hurwitz.where(q > 0, q, otherwise=np.nan)
+        >>> jax.vmap(safe)(np.float32([1.0, -1.0, 2.0]))
+        Array([1.2020569, nan, 0.2020569], dtype=float32)
+        """
+        __tracebackhide__ = True
+        problem = self._why_not_masked()
+        if problem is not None:
+            raise TypeError(f"cannot mask the calls of {self.host.name}: {problem}")
+        mask = checked_mask(self.host.name, mask)
+        if self.declared is None:
+            self._check_no_otherwise(otherwise)
+            return self._masked(mask, args, kwargs)
+        declared = result_avals(self.declared, self.host.current, args, kwargs)
+        others = otherwise_of(self.host.name, otherwise, declared)
+        results, tree = tree_flatten(self._masked(mask, args, kwargs))
+        return tree_unflatten(tree, select(mask, results, others))
+
+    def _masked(self, mask: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call where `mask` is true; the results are zero elsewhere."""
+        __tracebackhide__ = True
+        if self.rule is None:
+            return self._call_where(mask, *args, **kwargs)
+        args, kwargs = tree_map(functools.partial(pass_where, mask), (args, kwargs))
+        results, tree = tree_flatten(self._call_where(mask, *args, **kwargs))
+        return tree_unflatten(tree, select(mask, results, [jnp.zeros_like(y) for y in results]))
+
+    def _why_not_masked(self) -> str | None:
+        """Return why its calls cannot be masked, and what to do; None if they can."""
+        if self.flavor == "tap":
+            return "a tap passes its value on. Register it as debug."
+        if self.flavor == "buffer":
+            return "a buffer callback writes all results. Register it as pure."
+        if self.settings.get("compile"):
+            return (
+                "compiled code does not look at masks. Pass the mask as an argument and test it in "
+                "the function, or register it without compile=."
+            )
+        return None
+
+    def _check_no_otherwise(self, otherwise: Any) -> None:
+        __tracebackhide__ = True
+        if otherwise is not MISSING:
+            raise TypeError(
+                f"cannot call {self.host.name}.where with otherwise=: it returns nothing. Drop "
+                "otherwise=."
+            )
 
     def _plain(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         return self._bind(args, kwargs)
+
+    def _plain_where(self, mask: Any, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return self._bind(args, kwargs, mask=mask)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         """Bind as a method; the instance is an array, a pytree or a static argument."""
@@ -120,7 +213,9 @@ class RuledCallback(Callback):
         1.0
         """
         self.rule, self.not_differentiated = "jvp", tuple(nondiff_argnums)
-        self._call = with_jvp(self._primal(), self._rule(rule), nondiff_argnums, symbolic_zeros)
+        given = self._rule(rule), nondiff_argnums, symbolic_zeros
+        self._call = with_jvp(self._primal(), *given)
+        self._call_where = with_jvp(self._primal_where(), *given, masked=True)
         return rule
 
     def defvjp(
@@ -151,13 +246,10 @@ class RuledCallback(Callback):
                 "backward)."
             )
         self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
-        self._call = with_vjp(
-            self._primal(),
-            self._rule(forward),
-            self._rule(backward),
-            nondiff_argnums,
-            symbolic_zeros,
-        )
+        rules = self._rule(forward), self._rule(backward)
+        given = *rules, nondiff_argnums, symbolic_zeros
+        self._call = with_vjp(self._primal(), *given)
+        self._call_where = with_vjp(self._primal_where(), *given, masked=True)
 
     def _rule(self, function: Callable[..., Any]) -> Rule:
         def declared(*args: Any) -> Any:
@@ -180,6 +272,23 @@ class RuledCallback(Callback):
             primal.__signature__ = inspect.signature(self)  # type: ignore[attr-defined]
         return primal
 
+    def _primal_where(self) -> Callable[..., Any]:
+        """Return a function of the mask and the arguments."""
+        bind = self._bind
+
+        def primal(mask: Any, /, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            return bind(args, kwargs, mask=mask)
+
+        if not isinstance(self.__wrapped__, np.ufunc):
+            functools.update_wrapper(primal, self.__wrapped__)
+            own = inspect.signature(self)
+            first = inspect.Parameter("__mask__", inspect.Parameter.POSITIONAL_ONLY)
+            primal.__signature__ = own.replace(  # type: ignore[attr-defined]
+                parameters=[first, *own.parameters.values()]
+            )
+        return primal
+
 
 class PureCallback(RuledCallback):
     """A registered pure host function."""
@@ -188,6 +297,7 @@ class PureCallback(RuledCallback):
         """Differentiate by central differences, see ``pure(derivative="finite")``."""
         self.rule = "finite"
         self._call = with_differences(self._primal(), self.host, bind)
+        self._call_where = with_differences(self._primal_where(), self.host, bind, masked=True)
 
 
 class BufferCallback(RuledCallback):

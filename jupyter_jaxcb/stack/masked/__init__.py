@@ -1,0 +1,20 @@
+"""Masked calls: the host function is called only where a mask is true, see `Callback.where`.
+
+The mask is the last operand of the bind, so `vmap` batches it like any other. `_crossing` makes the
+calls, for the batch elements that `_elements` (looped vmaps) or `_gather` (other vmaps) select.
+`_mask` is the side of JAX: it checks masks, and masks the callbacks inside a derivative rule.
+"""
+
+from ._crossing import MakeCalls as MakeCalls
+from ._crossing import build_crossing as build_crossing
+from ._crossing import gathered_checker as gathered_checker
+from ._crossing import masked_crossing as masked_crossing
+from ._elements import NeededElements as NeededElements
+from ._elements import count_needed as count_needed
+from ._gather import Gathering as Gathering
+from ._mask import checked_mask as checked_mask
+from ._mask import mask_of_rule as mask_of_rule
+from ._mask import masking as masking
+from ._mask import otherwise_of as otherwise_of
+from ._mask import pass_where as pass_where
+from ._mask import select as select
