@@ -41,20 +41,23 @@ FOLDERS = {
         "results": "jax_compat core",
         "elision": "jax_compat core",
         "lint": "jax_compat core",
-        "derivatives": "core results",
         "dispatch": "jax_compat core results errors",
-        "executors": "core results errors dispatch",
+        "masked": "core results dispatch",
+        "derivatives": "core results masked",
+        "executors": "core results errors dispatch masked",
         "compiled": "core results dispatch",
-        "queued": "jax_compat core errors dispatch",
+        "queued": "jax_compat core errors dispatch masked",
         "lowering": "jax_compat core errors elision lint dispatch compiled",
         "flavors": (
-            "jax_compat core results errors elision dispatch executors compiled queued lowering"
+            "jax_compat core results errors elision dispatch masked executors compiled queued "
+            "lowering"
         ),
         "flavors/taps": (
             "jax_compat core results errors elision dispatch executors lowering flavors"
         ),
         "register": (
-            "core results derivatives lint dispatch executors compiled queued flavors flavors/taps"
+            "core results derivatives lint dispatch masked executors compiled queued flavors "
+            "flavors/taps"
         ),
     },
     "recording": {

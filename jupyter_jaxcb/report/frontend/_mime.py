@@ -148,6 +148,7 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
 
 def variant_facts(shapes: Shapes) -> dict[str, Any]:
     """Return one variant of a call site, as the front end reads it."""
+    mask = shapes.mask
     return {
         "operands": [list(aval) for aval in shapes.operands],
         "results": [list(aval) for aval in shapes.results],
@@ -158,7 +159,7 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
         "shards": shapes.shards,
         "devices": list(shapes.devices),
         "gathered_bytes": shapes.gathered_bytes,
-    }
+    } | ({} if mask is None else {"mask": [list(mask.batched), mask.needed, mask.elements]})
 
 
 def _measured(

@@ -13,6 +13,7 @@ from ._reasons import note_words as note_words
 from ._reasons import reason_words as reason_words
 from ._rows import Rows as Rows
 from ._rows import path as path
+from ._summary import Mask as Mask
 from ._summary import Shapes as Shapes
 from ._summary import SiteSummary as SiteSummary
 from ._summary import summarize as summarize

@@ -44,6 +44,8 @@ class Counts:
         self._running = Counter(one.lowered for one in recording.running)
         for use in recording.queue:  # the program reached them
             self._running[use.lowered] += use.full + use.ended + use.left + use.skipped
+        for mask in recording.masks:  # also those for which it made no call
+            self._running[mask.lowered] += mask.elements - mask.needed
         self._crossings, self._errors = self._by_site(calls)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
@@ -52,6 +54,8 @@ class Counts:
         reached = self.calls.copy()
         for use in recording.queue:
             reached[use.lowered] += use.full + use.ended + use.left + use.skipped
+        for mask in recording.masks:
+            reached[mask.lowered] += mask.elements - mask.needed
         self._programs = _Programs(recording, reached, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
@@ -84,6 +88,12 @@ class Counts:
         """Count the host calls of a site."""
         return sum(int(self.calls[number]) for number in self.numbers.get(site, ()))
 
+    def masks(self, numbers: Iterable[int]) -> tuple[int, int]:
+        """Count the batch elements of some entries whose mask was true, and all of them."""
+        own, wanted = self.recording.masks, set(numbers)
+        found = [mask for mask in own if mask.lowered in wanted]
+        return sum(mask.needed for mask in found), sum(mask.elements for mask in found)
+
     def eager_calls(self, site: Site) -> int:
         """Count the host calls that eager code made."""
         lowered = self.recording.lowered
@@ -98,7 +108,7 @@ class Counts:
         )
 
     def begun(self, numbers: Iterable[int]) -> int:
-        """Count the host calls of some entries, including those still running or queued."""
+        """Count the host calls of some entries, also those that were reached but not made."""
         return sum(int(self.calls[number]) + self._running[number] for number in numbers)
 
     def crossings(self, site: Site) -> int:

@@ -45,11 +45,12 @@ def site_notes(
     notes = [note for outcome in outcomes for note in outcome.notes]
     served = (recording.lowered[number].serves for number in numbers)
     notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in served if elements > 1]
-    found = [note_words(note) for note in notes]
+    found = [note_words(note, site) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_queued(use) for use in recording.queue if use.lowered in numbers]
+    found += _masked(recording, numbers)
     found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
@@ -101,6 +102,21 @@ def _queued(use: QueueUse) -> str:
         (use.skipped, "not made, because an earlier batch element failed"),
     )
     return "; ".join(f"{call_words(count)} {why}" for count, why in whys if count)
+
+
+def _masked(recording: Recording, numbers: Sequence[int]) -> list[str]:
+    """Say how often the mask of masked calls was true."""
+    counts = {"batch element": (0, 0), "call": (0, 0)}
+    for mask in recording.masks:
+        if mask.lowered in numbers:
+            of = "batch element" if recording.lowered[mask.lowered].levels else "call"
+            needed, elements = counts[of]
+            counts[of] = (needed + mask.needed, elements + mask.elements)
+    return [
+        f"its mask was true for {needed:,} of {elements:,} {of}{'' if elements == 1 else 's'}"
+        for of, (needed, elements) in counts.items()
+        if elements
+    ]
 
 
 def _not_finite(fact: NotFinite) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ...recording import Note, NoteKind, Outcome, Reason
+from ...recording import Note, NoteKind, Outcome, Reason, Site
 from ._numbers import call_words, counted
 
 
@@ -164,7 +164,7 @@ REASONS: Mapping[Reason, Words] = {
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
         "the predicate is batched, so every branch runs for every batch element, and results of "
-        "branches not taken are discarded"
+        "branches not taken are discarded{instead}"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
         "batch elements that have finished the loop are called again until the last one finishes"
@@ -205,10 +205,19 @@ def advice_words(causes: Iterable[Cause]) -> str:
     return "; ".join(REASONS[cause.reason].advice.format_map(_facts(cause)) for cause in causes)
 
 
-def note_words(note: Note) -> str:
-    """Return the text of a note."""
+def note_words(note: Note, site: Site) -> str:
+    """Return the text of a note on a call site."""
     batch = " × ".join(map(str, note.batch))
-    return NOTES[note.kind].format(batch=batch, use=note.use)
+    return NOTES[note.kind].format(batch=batch, use=note.use, instead=_instead_of_cond(site))
+
+
+def _instead_of_cond(site: Site) -> str:
+    """Say how to call it only where a predicate is true; nothing if its calls cannot be masked."""
+    if site.flavor not in ("pure", "io", "debug"):
+        return ""
+    if not site.function.isidentifier():
+        return "; register it and call its method where in place of cond"
+    return f"; {site.function}.where(predicate, ...) in place of cond calls it only where it must"
 
 
 def _facts(cause: Cause) -> dict[str, object]:

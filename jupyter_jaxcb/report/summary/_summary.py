@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-
-import numpy as np
+from typing import NamedTuple
 
 from ...recording import (
     ELIDED,
@@ -27,6 +26,14 @@ from ._reasons import Cause, Runs, advice_words, causes_of, reason_words
 from ._rows import Rows, path
 
 
+class Mask(NamedTuple):
+    """The mask of one variant of a call site."""
+
+    batched: tuple[bool, ...]  # per vmap, innermost first: did it map over the mask?
+    needed: int  # batch elements for which it was true; a crossing without vmap counts as one
+    elements: int  # all batch elements; 0 if nothing ran
+
+
 @dataclasses.dataclass(frozen=True)
 class Shapes:
     """One variant of a call site: a combination of shapes and vmap levels."""
@@ -41,6 +48,7 @@ class Shapes:
     lowered: tuple[int, ...]  # indices into `Recording.lowered`
     operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
     result_names: tuple[str, ...] = ()
+    mask: Mask | None = None  # None: its calls are not masked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +161,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         expected=_expected(counts, outcomes, "compiled"),
         written=_expected(counts, outcomes, "written"),
         elided=sum(outcome.status in ELIDED for outcome in outcomes),
-        shapes=_shapes(lowered, numbers, counts.calls),
+        shapes=_shapes(lowered, numbers, counts),
         causes=causes,
         errors=counts.errors(site),
         host_ns=counts.host_ns(site),
@@ -269,27 +277,36 @@ def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None
 
 
 def _shapes(
-    lowered: Iterable[LoweredSite], numbers: Iterable[int], counts: np.ndarray
+    lowered: Iterable[LoweredSite], numbers: Iterable[int], counts: Counts
 ) -> tuple[Shapes, ...]:
     variants: dict[tuple, list[tuple[LoweredSite, int]]] = {}
     for fact, number in zip(lowered, numbers, strict=True):
-        variants.setdefault((*fact.host_avals(), fact.levels), []).append((fact, number))
+        variants.setdefault((*fact.host_avals(), *_levels(fact)), []).append((fact, number))
     found = []
-    for variant, own in variants.items():
+    for (*variant, batched), own in variants.items():
         shards = sorted({(fact.shard, fact.device) for fact, _ in own if fact.shard is not None})
         found.append(
             Shapes(
                 *variant,
-                calls=sum(int(counts[number]) for _, number in own),
+                calls=sum(int(counts.calls[number]) for _, number in own),
                 shards=len({shard for shard, _ in shards}),
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),
                 gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
                 lowered=tuple(number for _, number in own),
                 operand_names=_common(fact.operand_names for fact, _ in own),
                 result_names=_common(fact.result_names for fact, _ in own),
+                mask=None if batched is None else Mask(batched, *counts.masks(n for _, n in own)),
             )
         )
     return tuple(found)
+
+
+def _levels(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | None]:
+    """Return the vmap levels for the arguments, and which of them map over the mask, if any."""
+    if not fact.masked:
+        return fact.levels, None
+    arguments = tuple(level._replace(batched=level.batched[:-1]) for level in fact.levels)
+    return arguments, tuple(level.batched[-1] for level in fact.levels)
 
 
 def _common(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

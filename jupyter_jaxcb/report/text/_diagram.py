@@ -14,8 +14,9 @@ from html import escape
 from typing import NamedTuple
 
 from ...recording import Aval, VmapLevel
-from ..summary import Shapes, SiteSummary, call_words
+from ..summary import Mask, Shapes, SiteSummary, call_words
 from . import _phrases
+from ._words import call_shapes
 
 MAX_DIAGRAMS = 6  # that one report shows
 _MAX_ROWS = 16  # operands and results of one diagram
@@ -48,7 +49,7 @@ class _Row(NamedTuple):
     name: str
     axes: tuple[_Axis, ...]  # outermost vmap first
     own: tuple[int, ...]  # the shape without any vmap
-    host: tuple[int, ...]  # the shape in one host call
+    host: str  # the shape in one host call
 
 
 def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
@@ -82,6 +83,8 @@ def element_words(shapes: Shapes) -> str:
 
     As `elementWords` of the front end, whose tests list the cases.
     """
+    if shapes.mask is not None:
+        return _masked_words(shapes.calls, shapes.mask)
     outermost_first = shapes.levels[::-1]
     looped = [level.size for level in outermost_first if level.looped]
     together = [level.size for level in outermost_first if not level.looped]
@@ -97,6 +100,16 @@ def element_words(shapes: Shapes) -> str:
     if together or at_once == 1:
         return _phrases.EACH_FOR.format(calls=made, elements=elements)
     return _phrases.ONE_FOR_EACH.format(calls=made)
+
+
+def _masked_words(calls: int, mask: Mask) -> str:
+    if not mask.elements:
+        return _phrases.MASKED_AHEAD
+    return _phrases.MASKED.format(
+        calls=call_words(calls),
+        needed=f"{mask.needed:,}",
+        elements=f"{mask.elements:,} element{'' if mask.elements == 1 else 's'}",
+    )
 
 
 def _calls_made(calls: int, at_once: int, factors: str) -> str:
@@ -121,7 +134,7 @@ def _table(shapes: Shapes) -> str:
     receives = _phrases.ONE_RECEIVES if one else _phrases.EACH_RECEIVES
     heads = ("", *_level_heads(levels), _phrases.OWN_AXES, receives)
     header = "".join(f"<th {_CENTER}>{head}</th>" for head in heads)
-    split = len(shapes.operands)
+    split = len(shapes.operands) + (shapes.mask is not None)
     body = [_row_html(row) for row in rows]
     if rows[split:]:
         # An empty cell for each column, because some viewers drop colspan.
@@ -157,17 +170,21 @@ def _rows(shapes: Shapes, levels: Sequence[VmapLevel]) -> list[_Row] | None:
     operands, results = shapes.operands, shapes.results
     if any(len(level.batched) != len(operands) for level in levels):
         return None
+    given, returned = call_shapes(shapes)
     named = zip(_named(_phrases.ARGUMENT, operands, shapes.operand_names), operands, strict=True)
     rows = [
-        _row(name, aval, levels, [v.batched[place] for v in levels])
+        _row(name, aval, given[place], levels, [v.batched[place] for v in levels])
         for place, (name, aval) in enumerate(named)
     ]
     rows += [
-        _row(name, aval, levels, [True] * len(levels))
-        for name, aval in zip(
-            _named(_phrases.RESULT, results, shapes.result_names), results, strict=True
+        _row(name, aval, words, levels, [True] * len(levels))
+        for name, aval, words in zip(
+            _named(_phrases.RESULT, results, shapes.result_names), results, returned, strict=True
         )
     ]
+    if shapes.mask is not None:
+        axes = tuple(filter(None, map(_axis, levels, shapes.mask.batched[::-1])))
+        rows.insert(len(operands), _Row(_phrases.MASK, axes, (), _phrases.NOT_PASSED))
     found = [row for row in rows if row is not None]
     return found if len(found) == len(rows) else None
 
@@ -180,7 +197,7 @@ def _named(word: str, avals: Sequence[Aval], names: Sequence[str]) -> Sequence[s
 
 
 def _row(
-    name: str, aval: Aval, levels: Sequence[VmapLevel], batched: Sequence[bool]
+    name: str, aval: Aval, host_words: str, levels: Sequence[VmapLevel], batched: Sequence[bool]
 ) -> _Row | None:
     host = tuple(aval.shape)
     axes, seen = [], 0  # axes of the host's array so far
@@ -193,7 +210,7 @@ def _row(
             if host[seen : seen + 1] != (axis.size,):
                 return None
             seen += 1
-    return _Row(name, tuple(axes), host[seen:], host)
+    return _Row(name, tuple(axes), host[seen:], host_words)
 
 
 def _axis(level: VmapLevel, is_batched: bool) -> _Axis | None:

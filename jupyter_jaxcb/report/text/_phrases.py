@@ -57,6 +57,9 @@ ONE_CALL = "1 call for {elements}"
 ONE_FOR_EACH = "{calls}, one for each element"
 EACH_FOR = "{calls}, each for {elements}"
 EMPTY_BATCH = "no calls, because the batch is empty"
+# For a masked callback, which is called for some elements.
+MASKED = "{calls} for {needed} of {elements}"
+MASKED_AHEAD = "calls for the elements whose mask is true"
 # For a callback that the program reaches several times, or has not reached.
 SOME_EACH_TIME = "{calls}, {some} each time"
 EACH_TIME = "{words} each time"
@@ -75,6 +78,9 @@ AXES_MEAN = {
     "looped": "one call for each element, without this axis",
     "unbatched": "the same values for all elements",
 }
+MASK = "mask"
+NOT_PASSED = "not passed"
+AT_MOST = "≤ {size}"
 ARGUMENT = "argument"
 RESULT = "result"
 OUTERMOST = "outermost"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from ...recording import Aval, Recording, SampleValues, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
@@ -18,12 +19,41 @@ def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
 
     With dtypes, ``float32[4] → float32[4]``, if another variant in `among` differs only in these.
     """
-    words = _arrow(shapes, lambda aval: str(aval.shape))
+    words = _arrow(*call_shapes(shapes))
     own = shapes.operands, shapes.results
     others = (other for other in among if (other.operands, other.results) != own)
-    if any(_arrow(other, lambda aval: str(aval.shape)) == words for other in others):
-        return _arrow(shapes, str)
+    if any(_arrow(*call_shapes(other)) == words for other in others):
+        return _arrow(map(str, shapes.operands), map(str, shapes.results))
     return words
+
+
+def call_shapes(shapes: Shapes) -> tuple[list[str], list[str]]:
+    """Return the shapes of the operands and of the results of one host call.
+
+    If a mask selects elements that share one call, these are on one axis: ``(≤ 12, 5)``.
+    """
+    levels = shapes.levels
+    if shapes.mask is None or not levels or any(level.looped for level in levels):
+        return [str(aval.shape) for aval in shapes.operands], [str(a.shape) for a in shapes.results]
+    size = math.prod(level.size for level in levels)
+    everywhere = [True] * len(levels)
+    return (
+        [
+            _gathered(aval, [level.batched[place] for level in levels], levels[0].method, size)
+            for place, aval in enumerate(shapes.operands)
+        ],
+        [_gathered(aval, everywhere, levels[0].method, size) for aval in shapes.results],
+    )
+
+
+def _gathered(aval: Aval, batched: Sequence[bool], method: str, size: int) -> str:
+    """Return the shape of a call for at most `size` batch elements of a batch."""
+    axes = sum(batched) if method == "legacy_vectorized" else len(batched)
+    if not axes:
+        return str(aval.shape)
+    one = method == "expand_dims" and not any(batched)
+    sizes = ["1" if one else _phrases.AT_MOST.format(size=size), *map(str, aval.shape[axes:])]
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def status_words(summary: SiteSummary) -> str:
@@ -42,9 +72,8 @@ def one_shape(words: Iterable[str]) -> str:
     return f"{len(shapes):,} shapes" if shapes[1:] else "".join(shapes)
 
 
-def _arrow(shapes: Shapes, say: Callable[[Aval], str]) -> str:
-    operands, results = (", ".join(map(say, a)) for a in (shapes.operands, shapes.results))
-    return f"{operands or _phrases.NOTHING} → {results or _phrases.NOTHING}"
+def _arrow(operands: Iterable[str], results: Iterable[str]) -> str:
+    return f"{', '.join(operands) or _phrases.NOTHING} → {', '.join(results) or _phrases.NOTHING}"
 
 
 def level_words(levels: Iterable[VmapLevel]) -> str:

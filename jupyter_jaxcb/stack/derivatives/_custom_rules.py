@@ -25,7 +25,7 @@ def with_jvp(
 ) -> Callable[..., Any]:
     """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``.
 
-    If `masked`, the first argument of `primal` is a mask, and the rule's callbacks are masked by it.
+    If `masked`, the first argument of `primal` is a mask, which masks the rule's callbacks too.
     """
     __tracebackhide__ = True
     _check_callable("defjvp", rule)
@@ -52,7 +52,7 @@ def with_vjp(
 ) -> Callable[..., Any]:
     """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``.
 
-    If `masked`, the first argument of `primal` is a mask, and the rule's callbacks are masked by it.
+    If `masked`, the first argument of `primal` is a mask, which masks the rule's callbacks too.
     """
     __tracebackhide__ = True
     _check_callable("defvjp", forward)

@@ -13,7 +13,8 @@ from ...recording import LoweredSite
 class Gathering:
     """Gathers the needed elements of operands, and puts their results where they belong.
 
-    They are on one batch axis, also under nested vmaps, as if a single vmap had mapped over them. An operand that no vmap maps over stays as its vmap method passes it.
+    They are on one batch axis, also under nested vmaps, as if a single vmap had mapped over them.
+    An operand that no vmap maps over stays as its vmap method passes it.
 
     Attributes:
         size: the number of batch elements; 1 without vmap.

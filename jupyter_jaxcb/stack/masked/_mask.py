@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
 
 from ..core import is_array
@@ -34,7 +35,7 @@ def mask_of_rule() -> Any:
 @contextlib.contextmanager
 def masking(mask: Any) -> Iterator[None]:
     """Mask the callbacks that are called in the block: a derivative rule of a masked call."""
-    if not isinstance(mask, jax.core.Tracer) and mask:  # eager code that needs the call
+    if not isinstance(mask, Tracer) and mask:  # eager code that needs the call
         yield
         return
     before, _masked.mask = _masked.mask, mask

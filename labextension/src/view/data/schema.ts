@@ -45,7 +45,15 @@ export interface Variant {
   readonly shards: number; // 0: one call for all devices
   readonly devices: readonly string[];
   readonly gathered_bytes: number;
+  readonly mask?: Mask | undefined; // only of masked calls
 }
+
+/** The mask of masked calls; `elements` is 0 if nothing ran. */
+export type Mask = readonly [
+  batched: readonly boolean[], // per vmap, innermost first
+  needed: number, // batch elements for which it was true
+  elements: number
+];
 
 /** Abbreviated argument and result values of one host call. */
 export type SampleValues = readonly [

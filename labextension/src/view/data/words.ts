@@ -1,7 +1,8 @@
 /** Formats shapes, counts and times with the phrases of `jupyter_jaxcb/report`. */
 
 import phrases from './phrases.json';
-import type { Aval, Consequence, Level, Tone, Variant } from './schema.js';
+import { LOOPED_METHODS, type Aval, type Consequence, type Level } from './schema.js';
+import type { Tone, Variant } from './schema.js';
 
 /** Fills in the names in braces of a phrase. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
@@ -51,11 +52,50 @@ export function shapeWords(shape: readonly number[]): string {
 
 /** `(4,), (1,) → (4,)`: the operands and results of one host call. */
 export function variantShapes(variant: Variant): string {
-  return `${avalWords(variant.operands)} → ${avalWords(variant.results)}`;
+  const [operands, results] = callShapes(variant).map(words => words.join(', '));
+  return `${operands || phrases.nothing} → ${results || phrases.nothing}`;
 }
 
-function avalWords(avals: readonly Aval[]): string {
-  return avals.map(([shape]) => shapeWords(shape)).join(', ') || phrases.nothing;
+/**
+ * The shapes of the operands and of the results of one host call. If a mask selects elements that
+ * share one call, these are on one axis: `(≤ 12, 5)`.
+ */
+export function callShapes(variant: Variant): [operands: string[], results: string[]] {
+  const { operands, results, levels, mask } = variant;
+  const method = levels[0]?.[1];
+  if (!mask || method === undefined || levels.some(isLooped)) {
+    return [operands.map(([shape]) => shapeWords(shape)), results.map(([shape]) => shapeWords(shape))];
+  }
+  const size = product(levels);
+  return [
+    operands.map((aval, place) =>
+      gathered(aval, levels.map(([, , flags]) => flags[place] ?? false), method, size)
+    ),
+    results.map(aval => gathered(aval, levels.map(() => true), method, size))
+  ];
+}
+
+/** The shape of a call for at most `size` batch elements of a batch. */
+function gathered([shape]: Aval, batched: readonly boolean[], method: string, size: number): string {
+  const maps = batched.filter(Boolean).length;
+  const axes = method === 'legacy_vectorized' ? maps : batched.length;
+  if (!axes) {
+    return shapeWords(shape);
+  }
+  const one = method === 'expand_dims' && !maps;
+  const first = one ? '1' : say(phrases.at_most, { size });
+  const sizes = [first, ...shape.slice(axes).map(String)];
+  return `(${sizes.join(', ')}${sizes.length === 1 ? ',' : ''})`;
+}
+
+/** Whether the host loops over the batch elements of a vmap. */
+export function isLooped([, method]: Level): boolean {
+  return LOOPED_METHODS.includes(method);
+}
+
+/** The number of batch elements of nested vmaps. */
+export function product(levels: readonly Level[]): number {
+  return levels.reduce((count, [size]) => count * size, 1);
 }
 
 const UNBATCHED_AXES: Readonly<Record<string, string>> = phrases.unbatched_axes;

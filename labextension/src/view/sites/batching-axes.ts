@@ -1,8 +1,8 @@
 /** Derives what each vmap did to each axis from the shapes that the host sees. */
 
 import phrases from '../data/phrases.json';
-import { LOOPED_METHODS, type Aval, type Level, type Variant } from '../data/schema.js';
-import { callWords, counted, say, shapeWords } from '../data/words.js';
+import type { Aval, Level, Mask, Variant } from '../data/schema.js';
+import { callShapes, callWords, counted, isLooped, product, say } from '../data/words.js';
 
 /**
  * How one vmap treats an operand: `batched`, `tiled` and `size1` are axes of the host operand,
@@ -21,7 +21,7 @@ export interface Batched {
   readonly dtype: string;
   readonly own: readonly number[]; // without any vmap
   readonly axes: readonly BatchAxis[];
-  readonly host: readonly number[];
+  readonly host: string; // the shape in one host call
 }
 
 /** The operands and results; null if the data is inconsistent. */
@@ -30,13 +30,17 @@ export function batchedOf(variant: Variant): readonly Batched[] | null {
   if (levels.some(([, , flags]) => flags.length !== operands.length)) {
     return null;
   }
+  const [given, returned] = callShapes(variant);
   const operandNames = named(phrases.argument, operands, operand_names);
   const resultNames = named(phrases.result, results, result_names);
   const found = [
     ...operands.map((aval, place) =>
-      batch(operandNames[place]!, aval, levels, flags => flags[place] ?? false)
+      batch(operandNames[place]!, aval, given[place]!, levels, flags => flags[place] ?? false)
     ),
-    ...results.map((aval, place) => batch(resultNames[place]!, aval, levels, () => true))
+    ...(variant.mask ? [maskRow(levels, variant.mask)] : []),
+    ...results.map((aval, place) =>
+      batch(resultNames[place]!, aval, returned[place]!, levels, () => true)
+    )
   ];
   const fitting = found.filter(one => one !== null);
   return fitting.length === found.length ? fitting : null;
@@ -54,9 +58,23 @@ export function named(
   return avals.map((_, place) => (avals.length === 1 ? word : `${word} ${place + 1}`));
 }
 
+/** The row of the mask, which the host function does not get. */
+function maskRow(levels: readonly Level[], [flags]: Mask): Batched | null {
+  const kinds = levels.map(([, method], place) => kindOf(method, flags[place] ?? false));
+  const axes = kinds.flatMap((kind, place) => (kind ? [axisOf(kind, levels[place]![0])] : []));
+  return axes.length === levels.length
+    ? { name: phrases.mask, dtype: 'bool', own: [], axes: axes.reverse(), host: phrases.not_passed }
+    : null;
+}
+
+function axisOf(kind: AxisKind, size: number): BatchAxis {
+  return { kind, size: kind === 'size1' ? 1 : size };
+}
+
 function batch(
   name: string,
-  [host, dtype]: Aval,
+  [shape, dtype]: Aval,
+  host: string,
   levels: readonly Level[],
   isBatched: (flags: readonly boolean[]) => boolean
 ): Batched | null {
@@ -67,19 +85,19 @@ function batch(
     if (kind === null) {
       return null;
     }
-    axes.push({ kind, size: kind === 'size1' ? 1 : size });
+    axes.push(axisOf(kind, size));
     if (isOfHost(kind)) {
-      if (host[seen] !== axes.at(-1)?.size) {
+      if (shape[seen] !== axes.at(-1)?.size) {
         return null;
       }
       seen += 1;
     }
   }
-  return { name, dtype, own: host.slice(seen), axes, host };
+  return { name, dtype, own: shape.slice(seen), axes, host };
 }
 
 function kindOf(method: string, isBatched: boolean): AxisKind | null {
-  if (LOOPED_METHODS.includes(method)) {
+  if (isLooped([0, method, []])) {
     return isBatched ? 'looped' : 'unbatched';
   }
   switch (method) {
@@ -100,7 +118,10 @@ export function isOfHost(kind: AxisKind): boolean {
 }
 
 /** `1 call for 12 elements (4 × 3)`, `24 calls, 12 (4 × 3) each time, one for each element`. */
-export function elementWords({ levels, calls }: Variant): string {
+export function elementWords({ levels, calls, mask }: Variant): string {
+  if (mask) {
+    return maskedWords(calls, mask);
+  }
   const outermostFirst = [...levels].reverse();
   const looped = outermostFirst.filter(isLooped);
   const together = outermostFirst.filter(level => !isLooped(level));
@@ -119,6 +140,17 @@ export function elementWords({ levels, calls }: Variant): string {
     : say(phrases.one_for_each, { calls: made });
 }
 
+/** `4 calls for 4 of 12 elements`. */
+function maskedWords(calls: number, [, needed, elements]: Mask): string {
+  return elements
+    ? say(phrases.masked, {
+        calls: callWords(calls),
+        needed: needed.toLocaleString('en-US'),
+        elements: counted(elements, 'element')
+      })
+    : phrases.masked_ahead;
+}
+
 function callsMade(calls: number, atOnce: number, factors: string): string {
   if (calls === 0) {
     return say(phrases.each_time, { words: `${callWords(atOnce)}${factors}` });
@@ -128,14 +160,6 @@ function callsMade(calls: number, atOnce: number, factors: string): string {
   }
   const some = `${atOnce.toLocaleString('en-US')}${factors}`;
   return say(phrases.some_each_time, { calls: callWords(calls), some });
-}
-
-function isLooped([, method]: Level): boolean {
-  return LOOPED_METHODS.includes(method);
-}
-
-function product(levels: readonly Level[]): number {
-  return levels.reduce((count, [size]) => count * size, 1);
 }
 
 function factors(levels: readonly Level[]): string {
@@ -155,9 +179,10 @@ export function receives(levels: readonly Level[]): string {
 
 /** The whole diagram as text, for screen readers. */
 export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
-  const { operands, levels } = variant;
-  const given = rows.slice(0, operands.length).map(row => rowWords(row, receives(levels)));
-  const returned = rows.slice(operands.length).map(row => rowWords(row, phrases.must_return));
+  const { operands, levels, mask } = variant;
+  const split = operands.length + (mask ? 1 : 0);
+  const given = rows.slice(0, split).map(row => rowWords(row, receives(levels)));
+  const returned = rows.slice(split).map(row => rowWords(row, phrases.must_return));
   return [elementWords(variant), ...given, ...returned].join('. ');
 }
 
@@ -166,5 +191,5 @@ function rowWords({ name, axes, host }: Batched, verb: string): string {
     const sized = kind !== 'size1' && kind !== 'unbatched';
     return `${sized ? `${size.toLocaleString('en-US')} ` : ''}${phrases.axes[kind]}`;
   });
-  return `${name}: ${kinds.join(', ')}; ${verb} ${shapeWords(host)}`;
+  return `${name}: ${kinds.join(', ')}; ${verb} ${host}`;
 }

@@ -45,7 +45,7 @@ function drawing(variant: Variant, rows: readonly Batched[]): HTMLElement {
 }
 
 function gridOf(variant: Variant, rows: readonly Batched[]): HTMLElement {
-  const split = variant.operands.length;
+  const split = variant.operands.length + (variant.mask ? 1 : 0);
   const grid = h('div', { class: 'jaxcb-batching-grid' }, ...header(variant));
   grid.style.setProperty('--jaxcb-columns', String(variant.levels.length + 4));
   rows.slice(0, split).forEach(row => grid.append(...cellsOf(row, '→')));
@@ -97,9 +97,12 @@ function ownBoxes(shape: readonly number[]): Child[] {
 
 /** `(4, 1, 5)`, in which the sizes of batch axes look like their boxes. */
 function hostShape({ axes, own, host }: Batched): Child[] {
-  const kinds = axes.map(({ kind }) => kind).filter(isOfHost);
+  const seen = axes.filter(({ kind }) => isOfHost(kind));
+  if (host !== shapeWords([...seen.map(({ size }) => size), ...own])) {
+    return [host]; // of a masked call
+  }
   const sizes = [
-    ...kinds.map((kind, place) => h('span', { class: `jaxcb-size-${kind}` }, String(host[place]))),
+    ...seen.map(({ kind, size }) => h('span', { class: `jaxcb-size-${kind}` }, String(size))),
     ...own.map(String)
   ];
   const separated = sizes.flatMap((size, place) => (place ? [', ', size] : [size]));

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { batchedOf, elementWords } from '../../../src/view/sites/batching-axes.js';
 import { batchingDiagram } from '../../../src/view/sites/batching.js';
-import type { Level } from '../../../src/view/data/schema.js';
+import type { Level, Variant } from '../../../src/view/data/schema.js';
+import { variantShapes } from '../../../src/view/data/words.js';
 import { aVariant } from '../recordings.js';
 
 /** For each row the kinds of axes, outermost first, and the unbatched shape: `batched 4 | 5`. */
@@ -98,6 +99,60 @@ describe('elementWords', () => {
     [[[12_000, 'expand_dims', []]] as Level[], 1, '1 call for 12,000 elements']
   ])('says how batch elements are distributed over calls (%#)', (levels, calls, words) => {
     expect(elementWords(aVariant([], [], levels, { calls }))).toBe(words);
+  });
+});
+
+describe('a masked call', () => {
+  const levels: Level[] = [
+    [3, 'expand_dims', [true, false]],
+    [4, 'expand_dims', [true, false]]
+  ];
+  const masked = (more: Partial<Variant> = {}): Variant =>
+    aVariant([[4, 3, 5], [1, 1]], [[4, 3]], levels, {
+      operand_names: ['x', 'w'],
+      mask: [[true, true], 5, 12],
+      ...more
+    });
+
+  it.each([
+    [{ calls: 1 }, '1 call for 5 of 12 elements'],
+    [{ calls: 0, mask: [[true], 0, 1] }, '0 calls for 0 of 1 element'],
+    [{ calls: 0, mask: [[true], 0, 0] }, 'calls for the elements whose mask is true']
+  ] as [Partial<Variant>, string][])('counts the elements that needed it (%#)', (more, words) => {
+    expect(elementWords(masked(more))).toBe(words);
+  });
+
+  it('gets the needed elements on one axis, and not the mask', () => {
+    const rows = batchedOf(masked());
+    expect(rows?.map(({ name, host }) => `${name}: ${host}`)).toEqual([
+      'x: (≤ 12, 5)',
+      'w: (1,)',
+      'mask: not passed',
+      'result: (≤ 12,)'
+    ]);
+    expect(variantShapes(masked())).toBe('(≤ 12, 5), (1,) → (≤ 12,)');
+  });
+
+  it('gets an argument that no vmap maps over unchanged if it is vectorized by itself', () => {
+    const flags: Level[] = [[4, 'legacy_vectorized', [true, false]]];
+    const variant = masked({ operands: [[[4, 5], 'f'], [[2], 'f']], results: [[[4], 'f']], levels: flags });
+    expect(variantShapes(variant)).toBe('(≤ 4, 5), (2,) → (≤ 4,)');
+  });
+
+  it('gets one element at a time where the host loops', () => {
+    const looped: Level[] = [[4, 'sequential', [true]]];
+    const variant = masked({ operands: [[[5], 'f']], results: [[[], 'f']], levels: looped });
+    expect(variantShapes(variant)).toBe('(5,) → ()');
+  });
+
+  it('shows the row of the mask among the arguments', () => {
+    const names = [...batchingDiagram(masked()).querySelectorAll('.jaxcb-batching-name')];
+    expect(names.map(name => name.textContent)).toEqual(['x', 'w', 'mask', 'result']);
+  });
+
+  it('has no diagram if the mask does not fit the vmaps', () => {
+    const odd: Level[] = [[4, 'magic', []]];
+    expect(batchedOf(masked({ operands: [], results: [], levels: odd }))).toBeNull();
   });
 });
 

@@ -18,6 +18,7 @@ import {
   OUT_OF_RANGE,
   STATUSES,
   type Aval,
+  type Mask,
   type Level,
   type SampleValues,
   type Site,
@@ -74,8 +75,18 @@ export function readVariant(value: unknown, path: string): Variant {
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),
     devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
-    gathered_bytes: variant.get('gathered_bytes', amount)
+    gathered_bytes: variant.get('gathered_bytes', amount),
+    mask: variant.getOr('mask', undefined, readMask)
   };
+}
+
+function readMask(value: unknown, path: string): Mask {
+  const [batched, needed, elements] = tuple(3)(value, path);
+  return [
+    listOf(flag, MOST_LEVELS)(batched, `${path}[0]`),
+    whole()(needed, `${path}[1]`),
+    whole()(elements, `${path}[2]`)
+  ];
 }
 
 function readAval(value: unknown, path: string): Aval {
