@@ -71,19 +71,26 @@ def _facts(x: Any) -> tuple:
     return array.shape, array.dtype.name, bool(jax.typeof(x).weak_type), array.tobytes()
 
 
-def expected(program: Program) -> Outcome:
+class Reference(NamedTuple):
+    """JAX's callbacks, and the io callback that a debug callback of JAX's stands for."""
+
+    table: Table
+    io_by_debug: Any  # takes the program before the arguments of an io callback
+
+
+def expected(program: Program, reference: Reference) -> Outcome:
     """Run the program with JAX's callbacks and return what ours should do.
 
     JAX drops io callbacks from differentiated loops, but ours run as often as without the gradient.
     In such programs a debug callback, which JAX keeps, replaces every io callback of JAX's, and JAX
     computes its result.
     """
-    interpreter = Interpreter(program, JAX)
+    interpreter = Interpreter(program, reference.table)
     outcome = observe(interpreter, interpreter.function(), interpreter.start())
     if outcome.error is not None or not may_drop_io(program):
         return outcome
-    interpreter = Interpreter(program, JAX)
-    interpreter.table = JAX._replace(io=functools.partial(_io_by_debug, program))
+    io = functools.partial(reference.io_by_debug, program)
+    interpreter = Interpreter(program, reference.table._replace(io=io))
     return observe(interpreter, interpreter.function(), interpreter.start())
 
 
@@ -96,16 +103,21 @@ def _io_by_debug(
     return returned(callback, result_leaves(jnp, program, callback, leaves))
 
 
-def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | None]:
+WITH_JAX = Reference(JAX, _io_by_debug)
+
+
+def disagreement(
+    program: Program, table: Table = OURS, reference: Reference = WITH_JAX
+) -> tuple[Outcome, str | None]:
     """Return the outcome with JAX's callbacks, and how ours differs from it, or None."""
     compare = functools.partial(difference, program, queued=table is QUEUED)
     with precision(program.x64):
-        theirs = expected(program)
+        theirs = expected(program, reference)
         interpreter = Interpreter(program, table)
         function, state = interpreter.function(), interpreter.start()
         first = observe(interpreter, function, state)
         if theirs.error is None and first.error is not None and may_drop_io(program):
-            theirs = _refused(program, first.error) or theirs
+            theirs = _refused(program, first.error, reference.table) or theirs
             return theirs, None if theirs.error else compare(theirs, first)
         found = compare(theirs, first)
         if found or theirs.error is not None:
@@ -120,12 +132,12 @@ def disagreement(program: Program, table: Table = OURS) -> tuple[Outcome, str | 
     return theirs, None
 
 
-def _refused(program: Program, error: type[BaseException]) -> Outcome | None:
+def _refused(program: Program, error: type[BaseException], table: Table) -> Outcome | None:
     """Return JAX's outcome for the program without the derivatives that drop io callbacks.
 
     Returns None unless that outcome is `error`.
     """
-    interpreter = Interpreter(dataclasses.replace(program, block=forward(program.block)), JAX)
+    interpreter = Interpreter(dataclasses.replace(program, block=forward(program.block)), table)
     outcome = observe(interpreter, interpreter.function(), interpreter.start())
     return outcome if outcome.error is error else None
 

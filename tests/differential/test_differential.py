@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from . import _coverage
 from ._compare import QUEUED, disagreement
+from ._masked import JAX_MASKED, OURS_MASKED
 from ._programs import METHODS, sites
 from ._shrink import shrunk
 from ._strategy import DTYPES, drawn, programs
@@ -79,6 +80,16 @@ def test_queued_debug_callbacks_are_called_as_those_of_jax():
         found.append((outcome.error is None, len(outcome.calls)))
         assert difference is None, f"{difference}\n{program}"
     assert sum(calls for completed, calls in found if completed) > EXAMPLES
+
+
+def test_masked_calls_are_made_where_the_host_function_of_jax_would_test_the_mask():
+    found, calls = [], 0
+    for program in itertools.islice(map(drawn, map(random.Random, itertools.count())), EXAMPLES):
+        outcome, difference = disagreement(program, OURS_MASKED, JAX_MASKED)
+        found += [f"{difference}\n{program}"] if difference else []
+        calls += len(outcome.calls)
+    assert not found, found
+    assert calls > EXAMPLES
 
 
 def test_every_flavor_was_called_under_every_transformation(found):

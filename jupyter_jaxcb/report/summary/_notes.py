@@ -45,7 +45,8 @@ def site_notes(
     notes = [note for outcome in outcomes for note in outcome.notes]
     served = (recording.lowered[number].serves for number in numbers)
     notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in served if elements > 1]
-    found = [note_words(note, site) for note in notes]
+    can_be_masked = all(note.kind is not NoteKind.COMPILED for note in notes)
+    found = [note_words(note, site if can_be_masked else None) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]

@@ -164,7 +164,7 @@ REASONS: Mapping[Reason, Words] = {
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
         "the predicate is batched, so every branch runs for every batch element, and results of "
-        "branches not taken are discarded{instead}"
+        "branches not taken are discarded{where}"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
         "batch elements that have finished the loop are called again until the last one finishes"
@@ -205,15 +205,15 @@ def advice_words(causes: Iterable[Cause]) -> str:
     return "; ".join(REASONS[cause.reason].advice.format_map(_facts(cause)) for cause in causes)
 
 
-def note_words(note: Note, site: Site) -> str:
-    """Return the text of a note on a call site."""
+def note_words(note: Note, site: Site | None = None) -> str:
+    """Return the text of a note, with advice for a call site whose calls can be masked."""
     batch = " × ".join(map(str, note.batch))
-    return NOTES[note.kind].format(batch=batch, use=note.use, instead=_instead_of_cond(site))
+    return NOTES[note.kind].format(batch=batch, use=note.use, where=_instead_of_cond(site))
 
 
-def _instead_of_cond(site: Site) -> str:
+def _instead_of_cond(site: Site | None) -> str:
     """Say how to call it only where a predicate is true; nothing if its calls cannot be masked."""
-    if site.flavor not in ("pure", "io", "debug"):
+    if site is None or site.flavor not in ("pure", "io", "debug"):
         return ""
     if not site.function.isidentifier():
         return "; register it and call its method where in place of cond"
