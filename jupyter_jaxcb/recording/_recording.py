@@ -38,6 +38,7 @@ class Recording(RecordedFacts):
         processes: the processes of a gathered recording; otherwise empty.
         workers: the workers of executors; each is one of `threads`.
         queue: what happened in the queue to the crossings of queued callbacks, by site.
+        masks: for how many batch elements the masks of masked calls were true, by site.
     """
 
     def __repr__(self) -> str:

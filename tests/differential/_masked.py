@@ -16,7 +16,8 @@ from ._hosts import result_leaves, returned
 from ._interpret import Table
 from ._programs import Program, sites
 
-LOOPED = ("sequential", "sequential_unrolled", None)  # JAX's other methods call with the whole batch
+# With JAX's other methods, the host function gets the whole batch.
+LOOPED = ("sequential", "sequential_unrolled", None)
 _OTHERWISE = 3
 
 

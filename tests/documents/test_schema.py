@@ -15,6 +15,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Frame,
     LoweredSite,
+    MaskUse,
     NotKept,
     Process,
     QueueUse,
@@ -49,6 +50,7 @@ def full():
         overflow=3,
         not_kept=(NotKept(0, 0, 3, 1, 500),),
         queue=(QueueUse(0, 1, 10**9, 2, 3, 4),),
+        masks=(MaskUse(0, 12, 5),),
         stale=frozenset([0]),
         cells=("<cell>",),
         processes=(Process(0, "here", 4711),),

@@ -129,8 +129,8 @@ def _gathered(lowered: LoweredSite) -> _Select:
         def call(
             calls: MakeCalls, operands: Sequence[np.ndarray], recorder: Recorder | None
         ) -> Any:
-            count = needed.size if gathering.has_batch else None
-            results = calls(count, gathering.gather(operands, needed), recorder)
+            gathered = gathering.gather(operands, needed)
+            results = calls(gathering.count(needed), gathered, recorder)
             return gathering.scatter(results, needed)
 
         return needed.size, call

@@ -1,0 +1,284 @@
+"""A masked call returns what NumPy selects, and calls the host function where the mask is true."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+
+LOOPED = ("sequential", "sequential_unrolled")
+TOGETHER = ("expand_dims", "broadcast_all", "legacy_vectorized")
+OTHER = 7
+DTYPES = ("float32", "int32", "complex64", "bfloat16", "uint8")
+
+
+@st.composite
+def nests(draw):
+    """Draw nested vmaps over a mask and two arguments, and the arrays; outermost vmap first."""
+    sizes = draw(st.lists(st.integers(0, 4) | st.integers(1, 4), min_size=0, max_size=3))
+    maps = [draw(st.sampled_from([f"{n:03b}" for n in range(1, 8)])) for _ in sizes]
+    inner = [(), draw(st.sampled_from([(), (2,), (3, 1), (0,)])), draw(st.sampled_from([(), (2,)]))]
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    dtype = jnp.dtype(draw(st.sampled_from(DTYPES)))
+    arrays = []
+    for place, own in enumerate(inner):
+        batch = [n for n, on in zip(sizes, maps, strict=True) if on[place] == "1"]
+        numbers = random.integers(0, 2 if place == 0 else 5, (*batch, *own))
+        arrays.append(numbers.astype(bool if place == 0 else dtype))
+    return sizes, maps, arrays
+
+
+def mapped(function, maps):
+    for on in reversed(maps):
+        function = jax.vmap(function, in_axes=tuple(0 if one == "1" else None for one in on))
+    return function
+
+
+def expected(sizes, maps, arrays, f):
+    """Return the result by NumPy, and the arguments of each needed element in row-major order."""
+    ranks = [x.ndim - sum(on[place] == "1" for on in maps) for place, x in enumerate(arrays)]
+    whole = []
+    for place, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
+        own = [n if on[place] == "1" else 1 for n, on in zip(sizes, maps, strict=True)]
+        inner = x.shape[x.ndim - rank :]
+        whole.append(np.broadcast_to(x.reshape((*own, *inner)), (*sizes, *inner)))
+    mask, *given = whole
+    out = np.full(given[0].shape, OTHER, given[0].dtype)
+    calls = []
+    for index in np.ndindex(*sizes):
+        if mask[index]:
+            calls.append(tuple(x[index] for x in given))
+            out[index] = f(*calls[-1])
+    return out, calls
+
+
+def weigh(x, y):
+    return (x + y.sum(dtype=x.dtype)).astype(x.dtype)
+
+
+def facts(x):
+    return x.shape, x.dtype.name, np.asarray(x).tobytes()
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@settings(max_examples=60)
+@given(nests(), st.sampled_from(LOOPED))
+def test_looped_vmaps_call_exactly_the_needed_elements(jitted, nest, method):
+    sizes, maps, arrays = nest
+    made = []
+
+    def host(x, y):
+        made.append((facts(x), facts(y)))
+        return weigh(x, y)
+
+    f = jaxcb.io(host, result="x") if method == LOOPED[0] else pure(host, method)
+    call = mapped(lambda mask, x, y: f.where(mask, x, y, otherwise=OTHER), maps)
+    wanted, calls = expected(sizes, maps, arrays, weigh)
+    with jaxcb.record() as r:
+        found = (jax.jit(call) if jitted else call)(*arrays)
+        jax.effects_barrier()
+    assert facts(np.asarray(found)) == facts(wanted)
+    if 0 in wanted.shape and method != LOOPED[0]:
+        return  # JAX removes pure calls whose results are empty
+    assert sorted(made) == sorted((facts(x), facts(y)) for x, y in calls)
+    if 0 not in sizes:
+        (mask,) = r.recording.masks
+        assert (mask.elements, mask.needed) == (int(np.prod(sizes)), len(calls))
+
+
+def pure(host, method):
+    return jaxcb.pure(host, result="x", vmap_method=method)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@settings(max_examples=80)
+@given(nests(), st.sampled_from(TOGETHER))
+def test_other_vmap_methods_make_one_call_with_the_needed_elements(jitted, nest, method):
+    sizes, maps, arrays = nest
+    made = []
+    inner = [x.ndim - sum(on[n] == "1" for on in maps) for n, x in enumerate(arrays)]
+
+    def host(x, y):
+        """As `weigh`, for arguments with or without a batch axis."""
+        made.append((x, y))
+        total = y.sum(tuple(range(y.ndim - inner[2], y.ndim)), dtype=x.dtype)
+        return (x + total.reshape((*total.shape, *[1] * inner[1]))).astype(x.dtype)
+
+    f = pure(host, method)
+    call = mapped(lambda mask, x, y: f.where(mask, x, y, otherwise=OTHER), maps)
+    wanted, calls = expected(sizes, maps, arrays, weigh)
+    found = (jax.jit(call) if jitted else call)(*arrays)
+    assert facts(np.asarray(found)) == facts(wanted)
+    if 0 in wanted.shape:
+        return  # JAX removes pure calls whose results are empty
+    assert len(made) == bool(calls)
+    for given_arguments in made if maps else ():
+        for place, (got, own) in enumerate(
+            zip(given_arguments, zip(*calls, strict=True), strict=True)
+        ):
+            if method == "broadcast_all" or any(on[place + 1] == "1" for on in maps):
+                np.testing.assert_array_equal(got, np.stack(own))
+            elif method == "expand_dims":
+                np.testing.assert_array_equal(got, own[0][None])
+            else:
+                np.testing.assert_array_equal(got, own[0])
+
+
+@pytest.mark.parametrize("method", TOGETHER)
+@pytest.mark.parametrize("mask", [[True, False, True], [True, True, True]])
+def test_one_call_serves_all_needed_elements_if_only_the_mask_is_mapped(method, mask):
+    made = []
+    f = pure(lambda x: (made.append(x.shape), 2 * x)[1], method)
+    call = jax.vmap(lambda mask, x: f.where(mask, x, otherwise=0), in_axes=(0, None))
+    found = jax.jit(call)(jnp.array(mask), jnp.arange(2))
+    np.testing.assert_array_equal(found, np.where(np.array(mask)[:, None], [[0, 2]], 0))
+    tiled = {"expand_dims": (1, 2), "broadcast_all": (sum(mask), 2), "legacy_vectorized": (2,)}
+    assert made == [tiled[method]]
+
+
+def test_an_unbatched_call_is_made_once_or_not_at_all():
+    made = []
+    f = jaxcb.io(lambda x: (made.append(float(x)), 2 * x)[1], result="x")
+    call = jax.jit(lambda mask, x: f.where(mask, x, otherwise=0.5))
+    assert [float(call(mask, 3.0)) for mask in (True, False, True)] == [6, 0.5, 6]
+    assert made == [3.0, 3.0]
+
+
+def test_calls_without_arguments_are_counted_by_the_mask_alone():
+    made = []
+    f = jaxcb.io(lambda: made.append(1), result=None)
+    jax.jit(jax.vmap(lambda mask: f.where(mask)))(jnp.array([True, False, True]))
+    jax.effects_barrier()
+    assert len(made) == 2
+
+
+def test_arguments_that_only_the_mask_maps_over_are_passed_for_each_needed_element():
+    made = []
+    f = jaxcb.io(lambda x: (made.append(float(x)), x)[1], result="x")
+    call = jax.vmap(lambda mask, x: f.where(mask, x, otherwise=0), in_axes=(0, None))
+    np.testing.assert_array_equal(jax.jit(call)(jnp.array([True, False, True]), 4.0), [4, 0, 4])
+    assert made == [4.0, 4.0]
+
+
+def test_pytrees_keywords_and_static_arguments_reach_the_host_function():
+    seen = []
+
+    def host(tree, kind, *, scale):
+        seen.append((kind, float(scale), sorted(tree)))
+        return {"a": tree["x"] * scale, "b": tree["n"]}
+
+    f = jaxcb.pure(host, result=lambda tree, kind, scale: {"a": tree["x"], "b": tree["n"]})
+    x, n = jnp.arange(3.0), jnp.arange(3)
+
+    def call(x, n):
+        tree, others = {"x": x, "n": n}, {"a": jnp.nan, "b": -1}
+        return f.where(n != 1, tree, "mean", scale=2.0, otherwise=others)
+
+    found = jax.jit(jax.vmap(call))(x, n)
+    np.testing.assert_array_equal(found["a"], [0, np.nan, 4])
+    np.testing.assert_array_equal(found["b"], [0, -1, 2])
+    assert seen == [("mean", 2.0, ["n", "x"])] * 2
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
+def test_wrong_result_names_the_shape_for_the_needed_elements(method):
+    f = jaxcb.pure(lambda x: np.zeros((*x.shape, 5), x.dtype), result="x", vmap_method=method)
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.jit(jax.vmap(lambda x: f.where(x > 1, x, otherwise=0)))(jnp.arange(4))
+    assert ("(2,)" if method == "expand_dims" else "()") in str(jaxcb.host_error(raised.value))
+
+
+def test_failing_element_is_named_and_later_runs_work():
+    made = []
+
+    def host(x):
+        made.append(int(x))
+        if x == 3:
+            raise ValueError("no luck")
+        return x
+
+    f = jaxcb.io(host, result="x")
+    call = jax.jit(jax.vmap(lambda x, bad: f.where(x != 1, x + bad, otherwise=0)))
+    with jaxcb.record() as r, pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        call(jnp.arange(5), jnp.zeros(5, jnp.int32))
+    assert str(jaxcb.host_error(raised.value)) == "no luck"
+    assert made == [0, 2, 3]
+    assert [(c.element, c.error) for c in r.recording] == [
+        (0, None), (2, None), (3, "ValueError: no luck")
+    ]  # fmt: skip
+    np.testing.assert_array_equal(
+        call(jnp.array([0, 1, 2, 4, 5]), jnp.zeros(5, int)), [0, 0, 2, 4, 5]
+    )
+
+
+def test_a_new_body_is_called_where_the_mask_is_true():
+    host = lambda x: x + 1  # noqa: E731
+    f = jaxcb.pure(host, result="x")
+    call = jax.jit(jax.vmap(lambda x: f.where(x > 0, x, otherwise=0)))
+    np.testing.assert_array_equal(call(jnp.arange(3)), [0, 2, 3])
+    f.host.rebind(lambda x: x + 10)
+    np.testing.assert_array_equal(call(jnp.arange(3)), [0, 11, 12])
+
+
+def test_masks_work_in_loops_and_branches():
+    made = []
+    f = jaxcb.io(lambda i, x: (made.append((int(i), float(x))), x + 1)[1], result="x")
+
+    def step(i, x):
+        even = f.where(i % 2 == 0, i, x, otherwise=x)
+        return jax.lax.cond(
+            i == 2, lambda x: f.where(x > 100, i, x, otherwise=x), lambda x: x, even
+        )
+
+    found = jax.jit(lambda x: jax.lax.fori_loop(0, 4, step, x))(0.0)
+    assert (float(found), made) == (2.0, [(0, 0.0), (2, 1.0)])
+
+
+def test_ordered_and_debug_calls_are_made_where_the_mask_is_true():
+    seen = []
+    log = jaxcb.debug(lambda kind, x: seen.append((kind, int(x))), ordered=True)
+    save = jaxcb.io(lambda x: seen.append(("saved", int(x))), result=None, ordered=True)
+
+    @jax.jit
+    def program(x):
+        def body(i, x):
+            log.where(i % 2 == 0, "even", i)
+            save.where(i == 3, i)
+            return x
+
+        return jax.lax.fori_loop(0, 5, body, x)
+
+    program(0)
+    jax.effects_barrier()
+    assert [n for kind, n in seen if kind == "even"] == [0, 2, 4]
+    assert [n for kind, n in seen if kind == "saved"] == [3]
+
+
+def test_gradient_passes_a_masked_debug_call():
+    seen = []
+    log = jaxcb.debug(lambda x: seen.append(float(x)))
+
+    def loss(x):
+        log.where(x > 1, x)
+        return x**2
+
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.grad(loss)))(jnp.arange(3.0)), [0, 2, 4])
+    jax.effects_barrier()
+    assert seen == [2.0]
+
+
+@pytest.mark.parametrize("method", [*LOOPED[:1], *TOGETHER])
+def test_jax_arrays_are_passed_for_the_needed_elements(method):
+    kinds = set()
+
+    def host(x):
+        kinds.add(isinstance(x, jax.Array))
+        return x**2
+
+    f = jaxcb.pure(host, result="x", arrays="jax", vmap_method=method)
+    found = jax.jit(jax.vmap(lambda x: f.where(x > 1, x, otherwise=-1)))(jnp.arange(1.0, 4.0))
+    np.testing.assert_array_equal(found, [-1, 4, 9])
+    assert kinds == {True}
