@@ -14,6 +14,7 @@ from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
 
 from ..core import is_array
+from ..results import MISSING
 
 # Part of the keys of JAX's caches. A function that JAX traces inside a rule may use the rule's
 # mask, so it must be traced again for the next mask.
@@ -86,19 +87,30 @@ def otherwise_of(
         declared: avals and structure of the results.
 
     Raises:
-        TypeError: if a value does not have the declared dtype.
+        TypeError: if there is none, or a value does not have the declared dtype.
         ValueError: if it does not broadcast to the declared shape, or the pytrees do not match.
     """
     __tracebackhide__ = True
     avals, tree = declared
+    if otherwise is MISSING:
+        raise TypeError(
+            f"cannot call {name}.where without otherwise=, the result where the mask is false. "
+            f"Pass a scalar, such as otherwise=0 or otherwise=jnp.nan, or {_words(declared)}."
+        )
     try:
         values = tree_leaves(jax.tree.broadcast(otherwise, tree_unflatten(tree, avals)))
     except ValueError as error:
         raise ValueError(
             f"cannot call {name}.where: otherwise={otherwise!r} does not have the structure of the "
-            f"declared result. Pass one scalar for all results, or {tree_unflatten(tree, avals)}."
+            f"declared result. Pass one scalar for all results, or {_words(declared)}."
         ) from error
     return [_otherwise(name, value, aval) for value, aval in zip(values, avals, strict=True)]
+
+
+def _words(declared: tuple[Sequence[Any], PyTreeDef]) -> str:
+    """Return ``(float32[2], int32[])``: the declared result."""
+    avals, tree = declared
+    return str(tree_unflatten(tree, avals))
 
 
 def _otherwise(name: str, value: Any, aval: Any) -> jax.Array:

@@ -57,6 +57,28 @@ def test_calls_without_room_are_dropped_and_counted_with_on_full_drop(gate, limi
     assert len(r.recording) == 10
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_masked_calls_are_counted_by_their_masks(gate, limit, full):
+    """Eight crossings of 12 elements, of which three are needed; the queue has room for one."""
+    gate.close()
+    seen = []
+    limit((2 if full else 20) * KILOBYTE)
+    log = jaxcb.debug(lambda x: seen.append(float(x)), queued=True, on_full="drop")
+    program = jax.jit(jax.vmap(lambda x: log.where(x > 8, x)))
+    with jaxcb.record() as r:
+        for _ in range(8):
+            program(jnp.arange(12.0))
+        jax.block_until_ready(program(jnp.zeros(12)))  # needs none
+        kept = queue.waiting_calls().total() // 3
+        assert (kept < 8) is full
+        dropped = jaxcb.drop_queued() if not full else 0
+        assert dropped in (0, 3 * kept)
+        gate.open()
+    (use,) = r.recording.queue
+    assert (use.full, use.ended) == (3 * (8 - kept), dropped)
+    assert seen == [9.0, 10.0, 11.0] * (kept if full else 0)
+
+
 def test_unrecorded_drops_are_a_warning_of_the_barrier(gate, limit):
     limit(3 * KILOBYTE)
     gate.close()

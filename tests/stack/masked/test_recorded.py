@@ -1,0 +1,139 @@
+"""Recordings and reports count what a mask left out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import MaskUse, Recording, load, merged
+from jupyter_jaxcb.report import to_mimebundle
+from jupyter_jaxcb.report.summary import Mask, summarize
+from jupyter_jaxcb.report.text._diagram import diagrams
+
+f = jaxcb.pure(np.sin, result="x")
+together = jaxcb.pure(lambda x, w: x * w, result="x", vmap_method="expand_dims")
+log = jaxcb.debug(lambda x: None)
+X = jnp.linspace(-1, 1, 12).reshape(4, 3)
+
+
+def nested(function):
+    return jax.jit(jax.vmap(jax.vmap(function)))
+
+
+def one(recording):
+    (site,) = summarize(recording)
+    return site
+
+
+def test_rows_have_the_numbers_of_the_needed_elements():
+    with jaxcb.record() as r:
+        nested(lambda x: f.where(x > 0.5, x, otherwise=0))(X).block_until_ready()
+    needed = np.flatnonzero(np.asarray(X).ravel() > 0.5)
+    assert sorted(call.element for call in r.recording) == list(needed)
+    assert r.recording.masks == (MaskUse(0, 12, 3),)
+    site = one(r.recording)
+    assert (str(site.status), site.calls, site.expected, site.written) == ("kept", 3, None, None)
+    assert site.notes == ("its mask was true for 3 of 12 batch elements",)
+    assert [shapes.mask for shapes in site.shapes] == [Mask((True, True), 3, 12)]
+
+
+@pytest.mark.parametrize("program", ["jit", "eager", "vmap", "cond"])
+def test_call_whose_mask_is_false_is_kept_though_it_is_not_made(program):
+    def g(x):
+        return f.where(x > 9, x, otherwise=0)
+
+    run = {
+        "jit": lambda: jax.jit(g)(1.0),
+        "eager": lambda: g(1.0),
+        "vmap": lambda: jax.jit(jax.vmap(g))(X[0]),
+        "cond": lambda: jax.jit(lambda x: jax.lax.cond(x < 2, g, lambda x: x, x))(1.0),
+    }
+    with jaxcb.record() as r:
+        jax.block_until_ready(run[program]())
+    site = one(r.recording)
+    assert (str(site.status), site.calls, site.reason) == ("kept", 0, "")
+    count = "3 batch elements" if program == "vmap" else "1 call"
+    assert site.notes == (f"its mask was true for 0 of {count}",)
+
+
+def test_branch_that_is_not_entered_is_not_reached():
+    with jaxcb.record() as r:
+        g = lambda x: f.where(x > 0, x, otherwise=0)  # noqa: E731
+        jax.jit(lambda x: jax.lax.cond(x > 9, g, lambda x: x, x))(1.0).block_until_ready()
+    site = one(r.recording)
+    assert (str(site.status), site.notes) == ("not_reached", ())
+
+
+def test_diagram_has_a_row_for_the_mask_and_the_gathered_axis():
+    with jaxcb.record() as r:
+        nested(lambda x: together.where(x > 0.5, x, 2.0, otherwise=0))(X).block_until_ready()
+    (drawn,) = diagrams(summarize(r.recording))
+    assert "<strong>1 call for 3 of 12 elements</strong>" in drawn
+    assert "<code>mask</code>" in drawn
+    assert "<code>not passed</code>" in drawn
+    assert "<code>(≤ 12,)</code>" in drawn
+    assert "(≤ 12,), (1,) → (≤ 12,)" in str(r.recording)
+
+
+def test_explained_program_says_that_the_number_of_calls_depends_on_data():
+    g = nested(lambda x: f.where(x > 0.5, x, otherwise=0))
+    explained = jaxcb.explain(g)(X)
+    assert "calls depend on data" in str(explained)
+    (drawn,) = diagrams(summarize(explained))
+    assert "calls for the elements whose mask is true" in drawn
+
+
+def test_window_counts_what_was_masked_in_it():
+    program = nested(lambda x: log.where(x > 0.5, x))
+    with jaxcb.record() as outer:
+        program(X)
+        jax.effects_barrier()
+        with jaxcb.record() as inner:
+            program(-X)
+            program(X)
+            jax.effects_barrier()
+    (mask,) = inner.recording.masks
+    assert (mask.elements, mask.needed) == (24, 6)
+    (mask,) = outer.recording.masks
+    assert (mask.elements, mask.needed) == (36, 9)
+
+
+def test_masks_are_saved_merged_and_sent_to_the_front_end(tmp_path):
+    with jaxcb.record() as r:
+        nested(lambda x: f.where(x > 0.5, x, otherwise=0))(X).block_until_ready()
+        f.where(False, X[0], otherwise=0)
+    for name in ("r.json", "r.jaxcb"):
+        r.recording.save(tmp_path / name)
+        assert load(tmp_path / name).masks == r.recording.masks
+    assert Recording.from_json(r.recording.to_json()).masks == r.recording.masks
+    both = merged([r.recording, r.recording])
+    assert [(m.elements, m.needed) for m in both.masks] == [(12, 3), (1, 0)] * 2
+    assert len({m.lowered for m in both.masks}) == 4
+    data, metadata = to_mimebundle(r.recording)
+    (mime_type,) = metadata
+    first, second = (site["shapes"][0] for site in data[mime_type]["sites"])
+    assert (first["mask"], second["mask"]) == ([[True, True], 3, 12], [[], 0, 1])
+
+
+def test_cond_under_vmap_is_advised_to_be_a_masked_call():
+    g = jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 0, f, lambda x: x, x)))
+    with jaxcb.record() as r:
+        g(X[0]).block_until_ready()
+    (note,) = one(r.recording).notes
+    assert note.endswith("; sin.where(predicate, ...) in place of cond calls it only where it must")
+
+
+@pytest.mark.parametrize(
+    ("callback", "ending"),
+    [
+        (jaxcb.pure(lambda x: x, result="x"), "call its method where in place of cond"),
+        (jaxcb.pure(lambda x: x * 2, result="x", compile="numba"), "not taken are discarded"),
+        (jaxcb.buffer(lambda out, x: None, result="x"), "not taken are discarded"),
+    ],
+)  # fmt: skip
+def test_advice_for_other_callbacks_in_a_cond(callback, ending):
+    g = jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 0, callback, lambda x: x, x)))
+    with jaxcb.record() as r:
+        g(X[0]).block_until_ready()
+    assert any(note.endswith(ending) for note in one(r.recording).notes)
