@@ -119,6 +119,7 @@ bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench_executors.py
 	$(BIN)/python -m tests.performance.bench_compiled
 	$(BIN)/python -m tests.performance.bench_queued
+	$(BIN)/python -m tests.performance.bench_masked
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench

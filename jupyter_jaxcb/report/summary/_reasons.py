@@ -217,7 +217,10 @@ def _instead_of_cond(site: Site | None) -> str:
         return ""
     if not site.function.isidentifier():
         return "; register it and call its method where in place of cond"
-    return f"; {site.function}.where(predicate, ...) in place of cond calls it only where it must"
+    return (
+        f"; {site.function}.where(predicate, ...) in place of cond calls it only for the elements "
+        "that need it"
+    )
 
 
 def _facts(cause: Cause) -> dict[str, object]:

@@ -58,6 +58,10 @@ def build_crossing(
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes, entry
     )
+    if not lowered.levels:
+        finite = finite_checker(shapes, dtypes)
+        call = single_call(callback.host, lowered, adapt, check, finite, recorder_now)
+        return _if_needed(callback.host, lowered, dtypes, call, recorder_now)
     checker = gathered_checker(callback, lowered, dtypes)
 
     def make_calls(
@@ -73,6 +77,27 @@ def build_crossing(
         return single_call(*site, own, finite_checker(own_shapes, dtypes), now)(*operands)
 
     return masked_crossing(callback.host, lowered, dtypes, make_calls, recorder_now)
+
+
+def _if_needed(
+    host: HostFunction,
+    lowered: LoweredSite,
+    dtypes: Sequence[np.dtype],
+    call: Crossing,
+    recorder_now: Callable[[], Recorder | None],
+) -> Crossing:
+    """Build a crossing without vmap: `call`, or nothing."""
+    zeros = _zeros(lowered, dtypes)
+
+    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        *arrays, mask = operands
+        needed = bool(mask)
+        recorder = recorder_now()
+        if recorder is not None:
+            recorder.masks.add(lowered, (1, int(needed)))
+        return call(*arrays) if needed else zeros
+
+    return reporting_interrupts(cross, lowered, host)
 
 
 def masked_crossing(
@@ -101,10 +126,7 @@ def masked_crossing(
         if recorder is not None:
             recorder.masks.add(lowered, (size, count))
         if count == 0:
-            return tuple(
-                np.zeros(aval.shape, dtype)
-                for aval, dtype in zip(lowered.results, dtypes, strict=True)
-            )
+            return _zeros(lowered, dtypes)
         return call(make_calls, arrays, recorder)
 
     return reporting_interrupts(cross, lowered, host)
@@ -136,6 +158,12 @@ def _gathered(lowered: LoweredSite) -> _Select:
         return needed.size, call
 
     return select
+
+
+def _zeros(lowered: LoweredSite, dtypes: Sequence[np.dtype]) -> tuple[np.ndarray, ...]:
+    return tuple(
+        np.zeros(aval.shape, dtype) for aval, dtype in zip(lowered.results, dtypes, strict=True)
+    )
 
 
 def gathered_checker(

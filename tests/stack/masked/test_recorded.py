@@ -121,7 +121,9 @@ def test_cond_under_vmap_is_advised_to_be_a_masked_call():
     with jaxcb.record() as r:
         g(X[0]).block_until_ready()
     (note,) = one(r.recording).notes
-    assert note.endswith("; sin.where(predicate, ...) in place of cond calls it only where it must")
+    assert note.endswith(
+        "; sin.where(predicate, ...) in place of cond calls it only for the elements that need it"
+    )
 
 
 @pytest.mark.parametrize(
