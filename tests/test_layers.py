@@ -42,7 +42,7 @@ FOLDERS = {
         "elision": "jax_compat core",
         "lint": "jax_compat core",
         "dispatch": "jax_compat core results errors",
-        "masked": "core results dispatch",
+        "masked": "jax_compat core results dispatch",
         "derivatives": "core results masked",
         "executors": "core results errors dispatch masked",
         "compiled": "core results dispatch",

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._facts import LoweredSite
 from ._recorder import Recorder
+from ._site_counts import SiteCounts
 
 
 class QueuedRecorder:
@@ -23,7 +24,8 @@ class QueuedRecorder:
 
     def __init__(self, recorder: Recorder, crossed_ns: int) -> None:
         self.whole = recorder
-        self.clock, self.values, self.masks = recorder.clock, recorder.values, recorder.masks
+        self.clock, self.values = recorder.clock, recorder.values
+        self.masks = SiteCounts()  # nobody reads it: the program's crossing has counted
         self.around, self.stale = recorder.around, recorder.stale
         self._crossed_ns = crossed_ns
 

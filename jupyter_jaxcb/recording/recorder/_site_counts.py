@@ -15,7 +15,7 @@ class SiteCounts:
 
     def __init__(self) -> None:
         self._counts: dict[LoweredSite, Counts] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a destructor may run a program meanwhile
 
     def add(self, lowered: LoweredSite, more: Counts) -> None:
         """Add to the counts of a site, which begin with zeros."""

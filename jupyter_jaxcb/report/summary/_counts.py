@@ -41,21 +41,16 @@ class Counts:
         np.add.at(self._host_ns, calls["lowered"], calls["end_ns"] - calls["start_ns"])
         for one in recording.not_kept:
             self._host_ns[one.lowered] += one.host_ns
-        self._running = Counter(one.lowered for one in recording.running)
-        for use in recording.queue:  # the program reached them
-            self._running[use.lowered] += use.full + use.ended + use.left + use.skipped
-        for mask in recording.masks:  # also those for which it made no call
-            self._running[mask.lowered] += mask.elements - mask.needed
+        not_made = _reached_but_not_made(recording)
+        self._not_made = not_made + Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
             fact = recording.lowered[sample.lowered]
             self._sample_values.setdefault(fact.site, []).append((sample, fact.shard))
         reached = self.calls.copy()
-        for use in recording.queue:
-            reached[use.lowered] += use.full + use.ended + use.left + use.skipped
-        for mask in recording.masks:
-            reached[mask.lowered] += mask.elements - mask.needed
+        for number, calls_not_made in not_made.items():
+            reached[number] += calls_not_made
         self._programs = _Programs(recording, reached, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
@@ -109,7 +104,7 @@ class Counts:
 
     def begun(self, numbers: Iterable[int]) -> int:
         """Count the host calls of some entries, also those that were reached but not made."""
-        return sum(int(self.calls[number]) + self._running[number] for number in numbers)
+        return sum(int(self.calls[number]) + self._not_made[number] for number in numbers)
 
     def crossings(self, site: Site) -> int:
         """Count the crossings of a site."""
@@ -160,6 +155,16 @@ def _distinct(pairs: np.ndarray) -> np.ndarray:
     fresh = np.ones(len(ordered), bool)
     fresh[1:] = ordered[1:] != ordered[:-1]
     return ordered[fresh]
+
+
+def _reached_but_not_made(recording: Recording) -> Counter[int]:
+    """Count, by site, the calls that programs reached but that the queue or a mask left out."""
+    found: Counter[int] = Counter()
+    for use in recording.queue:
+        found[use.lowered] += use.full + use.ended + use.left + use.skipped
+    for mask in recording.masks:
+        found[mask.lowered] += mask.elements - mask.needed
+    return found
 
 
 def _failing_crossings(recording: Recording) -> list[int]:

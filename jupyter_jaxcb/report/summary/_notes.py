@@ -45,7 +45,8 @@ def site_notes(
     notes = [note for outcome in outcomes for note in outcome.notes]
     served = (recording.lowered[number].serves for number in numbers)
     notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in served if elements > 1]
-    can_be_masked = all(note.kind is not NoteKind.COMPILED for note in notes)
+    is_masked = any(recording.lowered[number].masked for number in numbers)
+    can_be_masked = not is_masked and all(note.kind is not NoteKind.COMPILED for note in notes)
     found = [note_words(note, site if can_be_masked else None) for note in notes]
     found += _retraces(compilations)
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ...recording import Note, NoteKind, Outcome, Reason, Site
+from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site
 from ._numbers import call_words, counted
 
 
@@ -213,13 +213,11 @@ def note_words(note: Note, site: Site | None = None) -> str:
 
 def _instead_of_cond(site: Site | None) -> str:
     """Say how to call it only where a predicate is true; nothing if its calls cannot be masked."""
-    if site is None or site.flavor not in ("pure", "io", "debug"):
+    if site is None or site.flavor.removeprefix(OBSERVED) not in ("pure", "io", "debug"):
         return ""
-    if not site.function.isidentifier():
-        return "; register it and call its method where in place of cond"
     return (
-        f"; {site.function}.where(predicate, ...) in place of cond calls it only for the elements "
-        "that need it"
+        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
+        "only for the elements that need it"
     )
 
 

@@ -11,7 +11,7 @@ import jax
 from jax.tree_util import tree_leaves
 
 from ..core import is_array
-from ..masked import masking
+from ..masked import masking, zero_elsewhere
 from ._rule_checks import Rule, checked_jvp, checked_vjp, plain
 
 
@@ -75,8 +75,9 @@ def _masked_jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def masked(*args: Any) -> tuple[Any, Any]:
         *fixed, (mask, *primals), (_, *tangents) = args
+        tangents = zero_elsewhere(mask, tuple(tangents))
         with masking(mask):
-            return rule(*fixed, tuple(primals), tuple(tangents))
+            return rule(*fixed, tuple(primals), tangents)
 
     return masked
 
@@ -97,7 +98,8 @@ def _masked_vjp(
     def masked_backward(*args: Any) -> Any:
         *fixed, (mask, residuals), cotangent = args
         with masking(mask):
-            return (None, *backward(*fixed, residuals, cotangent))
+            cotangents = backward(*fixed, residuals, cotangent)
+        return (None, *zero_elsewhere(mask, tuple(cotangents)))
 
     return masked_forward, masked_backward
 

@@ -14,6 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 from ..core import HostFunction, add_note, aligned, is_array
+from ..masked import zero_elsewhere
 from ..results import ResultChecker, result_checker
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
@@ -69,10 +70,15 @@ def with_differences(
         # The mask is the first primal, but no leaf.
         whose = [*([-1] * masked), *places]
         rule = functools.partial(_rule, differentiable, host, in_tree, whose, jacobian)
-        differentiable.defjvp(rule, symbolic_zeros=True)
+        differentiable.defjvp(_gated(rule) if masked else rule, symbolic_zeros=True)
         return differentiable(*mask, *(leaves[n] for n in places))
 
     return call
+
+
+def _gated(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `rule` with tangents that are zero where the first primal, a mask, is false."""
+    return lambda primals, tangents: rule(primals, zero_elsewhere(primals[0], tangents))
 
 
 def _rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import io
 import itertools
 import math
@@ -14,7 +15,7 @@ from ...recording import LoweredSite
 from ..results import ResultChecker
 
 
-class Elements:
+class Elements(abc.ABC):
     """Batch elements in the order of their calls, and where the operands of each are.
 
     Attributes:
@@ -50,9 +51,9 @@ class Elements:
         scalars: Any = np.nditer(flat[rows], flags=["zerosize_ok"], order="C")
         return scalars
 
+    @abc.abstractmethod
     def by_element(self, called: np.ndarray) -> np.ndarray:
         """Reorder rows from call order to batch element order."""
-        raise NotImplementedError
 
 
 class ElementSchedule(Elements):

@@ -60,7 +60,9 @@ def _of_a_batch(lowered: LoweredSite) -> str:
     methods = [level.method for level in lowered.levels if not level.looped]
     if not methods or lowered.site.flavor not in ("pure", "buffer"):  # only these have the option
         return ""
-    return f" for a batch (vmap_method={methods[0]!r}; 'sequential' calls each batch element alone)"
+    needed = ", of which it got the needed elements" * lowered.masked
+    each = "'sequential' calls each batch element alone"
+    return f" for a batch{needed} (vmap_method={methods[0]!r}; {each})"
 
 
 def _kept(error: BaseException, note: str, site: Site, others_may_wait: bool) -> HostCallError:

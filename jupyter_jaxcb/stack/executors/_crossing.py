@@ -92,7 +92,7 @@ def _masked_calls(
 
 
 class _Crossing:
-    """The state that all crossings of one lowered site share; of a masked one, of one crossing.
+    """What the crossings of one site with one schedule share; a masked one has its own schedule.
 
     Args:
         callback: the host function and its trees.

@@ -73,10 +73,12 @@ from ._tokens import unfinished_arrays as unfinished_arrays
 from ._tokens import unfinished_runs as unfinished_runs
 from ._tokens import unfinished_tokens as unfinished_tokens
 from ._tracing import calls_a_rule as calls_a_rule
+from ._tracing import current_trace as current_trace
 from ._tracing import differentiates as differentiates
 from ._tracing import first_operation as first_operation
 from ._tracing import handles_whole_batch as handles_whole_batch
 from ._tracing import is_dispatch as is_dispatch
+from ._tracing import is_within as is_within
 from ._tracing import traced_by as traced_by
 from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from ._frames import JaxFunction, in_module
+from ._optional import optional_module
 
 _ENTRIES = {
     function.name: function
@@ -60,6 +61,31 @@ def _outside(frame: FrameType) -> tuple[str, int]:
             return here.f_code.co_filename, here.f_lineno
         here = here.f_back
     return "", 0
+
+
+_core = optional_module("jax._src.core")
+
+
+def current_trace() -> Any:
+    """Return the trace that this thread's operations go to; None if a JAX does not say.
+
+    Without it, the callbacks in the derivative rule of a masked call are not masked.
+    """
+    return getattr(getattr(_core, "trace_ctx", None), "trace", None)
+
+
+def is_within(trace: Any) -> bool:
+    """Return whether operations reach `trace` without being staged into an inner jaxpr first.
+
+    Such a jaxpr, of a jit or a loop, may be cached, or differentiated on its own. It must not
+    contain tracers of `trace`.
+    """
+    now = current_trace()
+    while now is not None and now is not trace:
+        if type(now).__name__ == "DynamicJaxprTrace":
+            return False
+        now = getattr(now, "parent_trace", None)
+    return now is not None
 
 
 # JAX's functions that trace their argument, by name: the kind of trace, and where its size is.

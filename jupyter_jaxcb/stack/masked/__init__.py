@@ -16,5 +16,5 @@ from ._mask import checked_mask as checked_mask
 from ._mask import mask_of_rule as mask_of_rule
 from ._mask import masking as masking
 from ._mask import otherwise_of as otherwise_of
-from ._mask import pass_where as pass_where
 from ._mask import select as select
+from ._mask import zero_elsewhere as zero_elsewhere

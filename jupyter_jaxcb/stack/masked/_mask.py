@@ -11,26 +11,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
+from .. import jax_compat
 from ..core import is_array
 from ..results import MISSING
 
-# Part of the keys of JAX's caches. A function that JAX traces inside a rule may use the rule's
-# mask, so it must be traced again for the next mask.
-_rule_number: Any = jax.make_user_context()
 
-
-class _Masked(threading.local):
+class _Rule(threading.local):
     mask: Any = None  # of the derivative rule that this thread runs; None: there is none
+    trace: Any = None  # to which its operations go
 
 
-_masked = _Masked()
+_rule = _Rule()
 
 
 def mask_of_rule() -> Any:
-    """Return the mask of the derivative rule that this thread runs; None outside of such rules."""
-    return _masked.mask
+    """Return the mask of the derivative rule in which the caller is; None outside of such rules.
+
+    What JAX traces on its own is not inside: the body of a jit or a loop, or a host function.
+    """
+    if _rule.mask is None or not jax_compat.is_within(_rule.trace):
+        return None
+    return _rule.mask
 
 
 @contextlib.contextmanager
@@ -39,12 +42,12 @@ def masking(mask: Any) -> Iterator[None]:
     if not isinstance(mask, Tracer) and mask:  # eager code that needs the call
         yield
         return
-    before, _masked.mask = _masked.mask, mask
+    before = _rule.mask, _rule.trace
+    _rule.mask, _rule.trace = mask, jax_compat.current_trace()
     try:
-        with _rule_number(object()):
-            yield
+        yield
     finally:
-        _masked.mask = before
+        _rule.mask, _rule.trace = before
 
 
 def checked_mask(name: str, mask: Any) -> Any:
@@ -101,8 +104,8 @@ def otherwise_of(
         values = tree_leaves(jax.tree.broadcast(otherwise, tree_unflatten(tree, avals)))
     except ValueError as error:
         raise ValueError(
-            f"cannot call {name}.where: otherwise={otherwise!r} does not have the structure of the "
-            f"declared result. Pass one scalar for all results, or {_words(declared)}."
+            f"cannot call {name}.where: its otherwise= does not have the structure of the declared "
+            f"result, {_words(declared)}. Pass one scalar for all results, or that structure."
         ) from error
     return [_otherwise(name, value, aval) for value, aval in zip(values, avals, strict=True)]
 
@@ -110,26 +113,40 @@ def otherwise_of(
 def _words(declared: tuple[Sequence[Any], PyTreeDef]) -> str:
     """Return ``(float32[2], int32[])``: the declared result."""
     avals, tree = declared
-    return str(tree_unflatten(tree, avals))
+    return str(tree_unflatten(tree, [_Named(aval) for aval in avals]))
+
+
+class _Named:
+    """Stands for an aval in messages: ``float32[2]``."""
+
+    def __init__(self, aval: Any) -> None:
+        self._words = f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
+
+    def __repr__(self) -> str:
+        return self._words
 
 
 def _otherwise(name: str, value: Any, aval: Any) -> jax.Array:
     __tracebackhide__ = True
-    declared = f"the declared {aval.dtype}{list(aval.shape)}"
-    if not is_array(value) or jnp.result_type(aval.dtype, value) != aval.dtype:
+    declared = f"the declared {_Named(aval)}"
+    is_plain = np.ndim(value) == 0 and not isinstance(value, jax.Array)
+    given = repr(value) if is_plain else repr(_Named(jax.typeof(value)))
+    try:
+        if not is_array(value) or jnp.result_type(aval.dtype, value) != aval.dtype:
+            raise TypeError(given)
+        array = jnp.asarray(value, aval.dtype)
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(
-            f"cannot call {name}.where: otherwise={value!r} would change the dtype of {declared}. "
-            "Pass a value of that dtype."
-        )
-    shape = jnp.shape(value)
-    if len(shape) > len(aval.shape) or any(
-        n not in (1, size) for n, size in zip(shape[::-1], aval.shape[::-1], strict=False)
-    ):
+            f"cannot call {name}.where: otherwise={given} does not fit {declared}. Pass a value of "
+            "that dtype."
+        ) from None
+    sizes = zip(array.shape[::-1], aval.shape[::-1], strict=False)
+    if array.ndim > len(aval.shape) or any(n not in (1, size) for n, size in sizes):
         raise ValueError(
-            f"cannot call {name}.where: otherwise= has the shape {shape}, which does not broadcast "
-            f"to {declared}. Pass a scalar or an array of that shape."
+            f"cannot call {name}.where: otherwise={given} does not broadcast to {declared}. Pass a "
+            "scalar or an array of that shape."
         )
-    return jnp.broadcast_to(jnp.asarray(value, aval.dtype), aval.shape)
+    return jnp.broadcast_to(array, aval.shape)
 
 
 def select(mask: Any, results: Sequence[Any], others: Sequence[Any]) -> list[jax.Array]:
@@ -137,11 +154,15 @@ def select(mask: Any, results: Sequence[Any], others: Sequence[Any]) -> list[jax
     return [jnp.where(mask, y, other) for y, other in zip(results, others, strict=True)]
 
 
-def pass_where(mask: Any, leaf: Any) -> Any:
-    """Return an argument as it is, but without a derivative where `mask` is false.
+def zero_elsewhere(mask: Any, tree: Any) -> Any:
+    """Return tangents or cotangents, zero where `mask` is false.
 
     So the rule may compute NaN for an element without a call; its derivative is zero nevertheless.
     """
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
-        return jnp.where(mask, leaf, jax.lax.stop_gradient(leaf))
-    return leaf
+
+    def leaf(x: Any) -> Any:
+        if is_array(x) and jnp.issubdtype(jnp.result_type(x), jnp.inexact):
+            return jnp.where(mask, x, jnp.zeros_like(x))
+        return x
+
+    return tree_map(leaf, tree, is_leaf=lambda x: x is None)

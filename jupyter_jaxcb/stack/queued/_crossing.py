@@ -20,7 +20,7 @@ from ..dispatch import (
     starts_unchecked,
 )
 from ..errors import HostCallError, failing_while, running_now
-from ..masked import build_crossing
+from ..masked import build_crossing, count_needed
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue, was_ended
 
@@ -73,16 +73,14 @@ def build_queued_crossing(
 
 
 def _if_needed(cross: Crossing, lowered: LoweredSite, host: HostFunction) -> Crossing:
-    """Return a crossing that adds nothing to the queue if its mask is false for all elements."""
-    elements = lowered.elements or 1
+    """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
+    elements = 1 if lowered.elements is None else lowered.elements
 
     def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        if operands[-1].any():
-            return cross(*operands)
-        recorder = active()
+        mask, recorder = operands[-1], active()
         if recorder is not None:
-            recorder.masks.add(lowered, (elements, 0))
-        return ()
+            recorder.masks.add(lowered, (elements, count_needed(mask, elements)))
+        return cross(*operands) if mask.any() else ()
 
     return reporting_interrupts(cross_if_needed, lowered, host)
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import tree_flatten, tree_map, tree_unflatten
+from jax.core import Tracer
+from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from ..core import HostFunction, Options, without_leading
 from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
-from ..masked import checked_mask, mask_of_rule, otherwise_of, pass_where, select
+from ..masked import checked_mask, mask_of_rule, otherwise_of, select
 from ..results import MISSING, result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
@@ -77,7 +78,7 @@ class Callback:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         mask = mask_of_rule()
-        if mask is not None and self._why_not_masked() is None:
+        if mask is not None and self._is_masked_by(mask, args, kwargs):
             return self._masked(mask, args, kwargs)
         return self._call(*args, **kwargs)
 
@@ -88,20 +89,19 @@ class Callback:
         elements that need it: ``mask.sum()`` host calls if vmap makes one call for each element. If
         it makes one call for all (``vmap_method="expand_dims"``, ``"broadcast_all"``,
         ``"legacy_vectorized"``), that call gets the needed elements alone, on one batch axis, whose
-        length is different each time; nested vmaps share it. There is no call if no element needs
-        one.
+        length is the number of needed elements. There is no call if no element needs one.
 
         A `jax.lax.cond` cannot do this: vmap makes it run both branches for every element.
 
-        The derivative where `mask` is false is that of `otherwise`. The callbacks in a derivative
-        rule run for the needed elements only, too.
+        The derivative where `mask` is false is that of `otherwise`. The callbacks that a derivative
+        rule calls run for the needed elements only, too.
 
         Args:
             mask: a boolean scalar.
             *args: the arguments of the host function.
             otherwise: the result where `mask` is false: arrays of the declared dtypes that
-                broadcast to the declared shapes. One scalar will do for all results. Not for
-                callbacks without results.
+                broadcast to the declared shapes, in the same structure; or one number for all
+                arrays. Not for callbacks without results.
             **kwargs: the keyword arguments of the host function.
 
         Returns:
@@ -138,9 +138,22 @@ class Callback:
         __tracebackhide__ = True
         if self.rule is None:
             return self._call_where(mask, *args, **kwargs)
-        args, kwargs = tree_map(functools.partial(pass_where, mask), (args, kwargs))
         results, tree = tree_flatten(self._call_where(mask, *args, **kwargs))
         return tree_unflatten(tree, select(mask, results, [jnp.zeros_like(y) for y in results]))
+
+    def _is_masked_by(self, mask: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether the mask of a derivative rule applies to a call in the rule.
+
+        Not if the call is the same for all batch elements, or must not be batched: then a vmap of
+        the mask alone would make several calls of one, or raise an error.
+        """
+        if self._why_not_masked() is not None:
+            return False
+        if not isinstance(mask, Tracer):
+            return True
+        cannot_vmap = self.settings.get("ordered") or self.settings.get("vmap_method", "") is None
+        leaves = tree_leaves((args, kwargs))
+        return not cannot_vmap and any(isinstance(leaf, Tracer) for leaf in leaves)
 
     def _why_not_masked(self) -> str | None:
         """Return why its calls cannot be masked, and what to do; None if they can."""
@@ -173,10 +186,20 @@ class Callback:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         """Bind as a method; the instance is an array, a pytree or a static argument."""
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else _Method(self, instance)
 
     def __repr__(self) -> str:
         return f"<{self.flavor} callback {self.host.name}>"
+
+
+class _Method(functools.partial):
+    """A callback with its first argument, the instance."""
+
+    def where(self, mask: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """See `Callback.where`."""
+        __tracebackhide__ = True
+        callback: Any = self.func
+        return callback.where(mask, *self.args, *args, **kwargs)
 
 
 class RuledCallback(Callback):

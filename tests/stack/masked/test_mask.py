@@ -48,11 +48,12 @@ def test_python_numpy_and_jax_booleans_are_masks(mask):
 @pytest.mark.parametrize(
     ("callback", "otherwise", "error", "words"),
     [
-        (f, 1j, TypeError, r"otherwise=1j would change the dtype of the declared float32\[2\]"),
-        (f, None, ValueError, "otherwise=None does not have the structure"),
+        (f, 1j, TypeError, r"otherwise=1j does not fit the declared float32\[2\]"),
+        (f, None, ValueError, "does not have the structure"),
+        (f, jax.random.key(0), TypeError, r"otherwise=key<fry>\[\] does not fit"),
         (f, "nan", TypeError, "otherwise='nan'"),
-        (f, np.zeros(3), ValueError, r"has the shape \(3,\), which does not broadcast"),
-        (f, np.zeros((1, 2)), ValueError, r"has the shape \(1, 2\), which does not broadcast"),
+        (f, np.zeros(3), ValueError, r"otherwise=float32\[3\] does not broadcast to the declared"),
+        (f, np.zeros((1, 2)), ValueError, r"otherwise=float32\[1,2\] does not broadcast"),
         (f, (0, 0), ValueError, "does not have the structure"),
         (pair, (0, 0, 0), ValueError, "does not have the structure"),
         (pair, (0, None), ValueError, "does not have the structure"),
@@ -65,8 +66,13 @@ def test_otherwise_must_fit_the_declared_result(callback, otherwise, error, word
 
 
 def test_otherwise_must_fit_an_integer_result():
-    with pytest.raises(TypeError, match=r"would change the dtype of the declared int32\[\]"):
+    with pytest.raises(TypeError, match=r"otherwise=0.5 does not fit the declared int32\[\]"):
         f.where(True, np.int32(1), otherwise=0.5)
+
+
+def test_otherwise_must_fit_a_small_integer():
+    with pytest.raises(TypeError, match=r"otherwise=1000 does not fit the declared int8\[\]"):
+        f.where(True, np.int8(1), otherwise=1000)
 
 
 def test_otherwise_is_required_if_there_is_a_result():
