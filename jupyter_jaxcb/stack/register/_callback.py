@@ -118,7 +118,7 @@ class Callback:
         >>> hurwitz = jaxcb.pure(lambda q: np.float32(zeta(3, q)), result="q")
         >>> safe = lambda q: hurwitz.where(q > 0, q, otherwise=np.nan)
         >>> jax.vmap(safe)(np.float32([1.0, -1.0, 2.0]))
-        Array([1.2020569, nan, 0.2020569], dtype=float32)
+        Array([1.2020569,       nan, 0.2020569], dtype=float32)
         """
         __tracebackhide__ = True
         problem = self._why_not_masked()
