@@ -8,7 +8,13 @@ import numpy as np
 
 from .._facts import LoweredSite
 from ._recorder import Recorder
-from ._site_counts import SiteCounts
+
+
+class _CountedBefore:
+    """Stands for `Recorder.masks`: the program's crossing has counted its mask."""
+
+    def add(self, lowered: LoweredSite, more: Sequence[int]) -> None:
+        """Count nothing."""
 
 
 class QueuedRecorder:
@@ -20,12 +26,12 @@ class QueuedRecorder:
         whole: the recorder that was active when the program made the crossing.
     """
 
-    __slots__ = ("_crossed_ns", "around", "clock", "masks", "stale", "values", "whole")
+    __slots__ = ("_crossed_ns", "around", "clock", "stale", "values", "whole")
+    masks = _CountedBefore()
 
     def __init__(self, recorder: Recorder, crossed_ns: int) -> None:
         self.whole = recorder
         self.clock, self.values = recorder.clock, recorder.values
-        self.masks = SiteCounts()  # nobody reads it: the program's crossing has counted
         self.around, self.stale = recorder.around, recorder.stale
         self._crossed_ns = crossed_ns
 

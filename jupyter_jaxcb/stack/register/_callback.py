@@ -94,7 +94,7 @@ class Callback:
         A `jax.lax.cond` cannot do this: vmap makes it run both branches for every element.
 
         The derivative where `mask` is false is that of `otherwise`. The callbacks that a derivative
-        rule calls run for the needed elements only, too.
+        rule calls itself run for the needed elements only, too.
 
         Args:
             mask: a boolean scalar.
