@@ -76,7 +76,7 @@ def test_otherwise_must_fit_a_small_integer():
 
 
 def test_otherwise_is_required_if_there_is_a_result():
-    with pytest.raises(TypeError, match=r"without otherwise=.* or float32\[2\]."):
+    with pytest.raises(TypeError, match=r"without otherwise=.* as declared: float32\[2\]."):
         f.where(True, x)
 
 
