@@ -98,7 +98,8 @@ def otherwise_of(
     if otherwise is MISSING:
         raise TypeError(
             f"cannot call {name}.where without otherwise=, the result where the mask is false. "
-            f"Pass a scalar, such as otherwise=0 or otherwise=jnp.nan, or arrays as declared: {_words(declared)}."
+            "Pass a scalar, such as otherwise=0 or otherwise=jnp.nan, or arrays as declared: "
+            f"{_words(declared)}."
         )
     try:
         values = tree_leaves(jax.tree.broadcast(otherwise, tree_unflatten(tree, avals)))
