@@ -120,6 +120,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tests.performance.bench_compiled
 	$(BIN)/python -m tests.performance.bench_queued
 	$(BIN)/python -m tests.performance.bench_masked
+	$(BIN)/python -m tests.performance.bench_profile
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench

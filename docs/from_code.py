@@ -28,6 +28,7 @@ from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
 from jupyter_jaxcb.recording._columns import ROW
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
+FACTS = ("recording._facts", "recording._profile")  # modules
 _WORDS = {int: "integer", str: "text", bool: "boolean"}
 # Keys whose type in JSON differs from the annotation of `Recording`.
 _SITES = "every call site; other facts refer to it by its index in this list"
@@ -130,7 +131,7 @@ def reached() -> list[type]:
     def look(hint: Any) -> None:
         for part in typing.get_args(hint):
             look(part)
-        if inspect.isclass(hint) and hint.__module__.endswith("recording._facts"):
+        if inspect.isclass(hint) and hint.__module__.endswith(FACTS):
             if hint not in found:
                 found.append(hint)
                 for name, inner in typing.get_type_hints(hint).items():

@@ -12,6 +12,7 @@ from .diagnostics import explain as explain
 from .diagnostics import explain_matrix as explain_matrix
 from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
+from .diagnostics import profile as profile
 from .diagnostics import record as record
 from .recording import WIDGETS as _WIDGETS
 from .recording import Check as Check

@@ -67,8 +67,9 @@ FOLDERS = {
     "report": {
         "summary": "",
         "text": "summary",
-        "frontend": "summary text",
-        "export": "summary text frontend",
+        "profile": "summary text",
+        "frontend": "summary text profile",
+        "export": "summary text profile frontend",
     },
     "notebook": {
         "errors": "",
@@ -80,6 +81,7 @@ FOLDERS = {
         "record": "stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
         "stack/executors stack/queued",
         "observe": "record stack/jax_compat stack/core stack/elision stack/dispatch stack/lowering",
+        "profile": "record observe stack/jax_compat stack/core stack/elision",
         "explain": "record stack/jax_compat stack/core",
         "check": "record stack/jax_compat stack/core stack/results stack/lint stack/derivatives "
         "stack/dispatch stack/flavors stack/register",
@@ -228,6 +230,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("recording/files", "import jax"),
         ("report/summary", "from ..text import to_text"),
         ("report/text", "from ..frontend import to_mimebundle"),
+        ("report/text", "from ..profile import headline"),
         ("report/frontend", "from ..export import export"),
         ("report/export", "from ..text._html import to_html"),
         ("report/frontend", "from ...stack import pure"),
@@ -241,6 +244,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("diagnostics/record", "from ...stack import pure"),
         ("diagnostics/observe", "from ..explain import explain"),
         ("diagnostics/explain", "from ..check import check"),
+        ("diagnostics/profile", "from ..explain import explain"),
         ("diagnostics/check", "from ..gather import gather"),
         ("diagnostics/gather", "from ...stack.core import describe"),
         ("diagnostics/gather", "from ...report import to_text"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..diagnostics import is_off, observe_jax, record
+from ..diagnostics import is_off, observe_jax, profile, record
 from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._script import run_module, run_script, without_our_frames
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     block = contextlib.ExitStack()
     try:
         _check_output(path)
-        recorded = block.enter_context(observe_jax() if options.jax else record())
+        begin = profile if options.profile else observe_jax if options.jax else record
+        recorded = block.enter_context(begin())
     except (OSError, ValueError, ModuleNotFoundError, RuntimeError) as error:
         parser.error(str(error))
     before = _jax_variables()
@@ -69,6 +70,11 @@ def _parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, ar
         dest="jax",
         action="store_false",
         help="do not record JAX's own callbacks (jax.pure_callback, jax.debug.print, ...)",
+    )
+    run.add_argument(
+        "--profile",
+        action="store_true",
+        help="also find out where the time went (records JAX's own callbacks too)",
     )
     run.add_argument("script", metavar="SCRIPT", help="a Python file")
     run.add_argument(

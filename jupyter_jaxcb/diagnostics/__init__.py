@@ -1,4 +1,4 @@
-"""Record, observe, explain, check and gather host calls.
+"""Record, observe, profile, explain, check and gather host calls.
 
 Host calls do not depend on anything in this package.
 """
@@ -10,6 +10,8 @@ from .gather import gather as gather
 from .observe import observe_jax as observe_jax
 from .observe import start_observing as start_observing
 from .observe import stop_observing as stop_observing
+from .profile import Profiled as Profiled
+from .profile import profile as profile
 from .record import Listening as Listening
 from .record import Record as Record
 from .record import RunningCall as RunningCall

@@ -34,6 +34,10 @@ from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
+from ._profile import Lane as Lane
+from ._profile import Part as Part
+from ._profile import PartKind as PartKind
+from ._profile import Profile as Profile
 from ._recording import Recording as Recording
 from ._recording import load as load
 from ._str import BUNDLES as BUNDLES
@@ -48,6 +52,7 @@ from .files import RecordingFileError as RecordingFileError
 from .files import check_path as check_path
 from .files import read_binary as read_binary
 from .files import write_binary as write_binary
+from .recorder import COMPILED_THREAD as COMPILED_THREAD
 from .recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from .recorder import QUEUE_THREAD as QUEUE_THREAD
 from .recorder import Mark as Mark

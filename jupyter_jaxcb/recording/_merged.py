@@ -18,7 +18,7 @@ def merged(recordings: Sequence[Recording], processes: Sequence[Process] = ()) -
 
     Calls, programs and outcomes keep the number of their process. Equal sites become one site;
     notebook cells of equal text are equal, whatever their kernels name them. Times are shifted by
-    the offset of their process, and calls are sorted by their end.
+    the offset of their process, and calls are sorted by their end. Profiles are left out.
 
     Args:
         recordings: one for each process.

@@ -26,6 +26,7 @@ from ._facts import (
     Site,
     Worker,
 )
+from ._profile import Profile
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +54,7 @@ class RecordedFacts:
     not_kept: tuple[NotKept, ...] = ()
     queue: tuple[QueueUse, ...] = ()
     masks: tuple[MaskUse, ...] = ()
+    profile: Profile | None = None
 
     def __len__(self) -> int:
         """Return the number of host calls in the log."""

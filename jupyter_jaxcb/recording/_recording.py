@@ -39,6 +39,7 @@ class Recording(RecordedFacts):
         workers: the workers of executors; each is one of `threads`.
         queue: what happened in the queue to the crossings of queued callbacks, by site.
         masks: for how many batch elements the masks of masked calls were true, by site.
+        profile: where the wall time went, if `jupyter_jaxcb.profile` made the recording.
     """
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
 """Reports: pure functions of a recording.
 
 `summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
-text and HTML, `frontend` builds what the notebook front end reads, and `export` writes files.
+text and HTML, `profile` those of a profile, `frontend` builds what the notebook front end reads,
+and `export` writes files.
 """
 
 from .export import NOTHING as NOTHING
@@ -15,6 +16,8 @@ from .frontend import call_columns as call_columns
 from .frontend import to_message as to_message
 from .frontend import to_mimebundle as to_mimebundle
 from .frontend import variant_facts as variant_facts
+from .profile import to_html as to_html
+from .profile import to_text as to_text
 from .summary import Rows as Rows
 from .summary import SiteSummary as SiteSummary
 from .summary import advice_words as advice_words
@@ -32,5 +35,3 @@ from .text import shapes_of as shapes_of
 from .text import shorten as shorten
 from .text import status_words as status_words
 from .text import time_words as time_words
-from .text import to_html as to_html
-from .text import to_text as to_text

@@ -163,3 +163,11 @@ def test_variable_of_jax_that_comes_too_late_is_reported(run):
 def test_command_says_that_recording_is_switched_off(run):
     done = run(CALLS, JUPYTER_JAXCB="off")
     assert "Nothing was recorded, because of JUPYTER_JAXCB=off." in done.stderr
+
+
+def test_profile_says_where_the_time_of_the_script_went(run, tmp_path):
+    done = run(CALLS, before=["--profile", "-o", "run.jaxcb"])
+    assert done.stdout == "2.0\n"
+    assert "% compilation" in done.stderr
+    recording = jaxcb.load(tmp_path / "run.jaxcb")
+    assert sum(part.wall_ns for part in recording.profile.parts) == recording.profile.wall_ns

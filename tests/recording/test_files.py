@@ -147,10 +147,10 @@ def test_changed_byte_is_reported_or_gives_a_recording_that_can_be_saved(
 def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
-        content = content.replace(b'"schema": 4', b'"schema": 5')
+        content = content.replace(b'"schema": 5', b'"schema": 6')
     else:
-        content = content[:8] + struct.pack("<I", 5) + content[12:]
-    with pytest.raises(RecordingFileError, match=r"schema 5: .* reads schema 4\. Update"):
+        content = content[:8] + struct.pack("<I", 6) + content[12:]
+    with pytest.raises(RecordingFileError, match=r"schema 6: .* reads schema 5\. Update"):
         reading(content, tmp_path)
 
 

@@ -88,7 +88,7 @@ class RecordBlock(Block):
 
     def __init__(self, capacity: int, sample_values: bool, annotate: bool = False) -> None:
         self._wanted = capacity, sample_values, annotate
-        self._yielded = Record(self)
+        self.yielded = Record(self)
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
 
@@ -99,7 +99,7 @@ class RecordBlock(Block):
         if not is_off():
             self._recorder = start(self, *self._wanted)
             self._mark = self._recorder.mark()
-        return self._yielded
+        return self.yielded
 
     def leave(self, error: BaseException | None) -> None:
         if isinstance(error, KeyboardInterrupt):
@@ -119,7 +119,7 @@ class RecordBlock(Block):
             running, left = still_running(recorder), queue.left(recorder, mark.at_ns)
             recording = functools.partial(recorder.freeze, mark, running=running, left=left)
         stop(self)
-        self._yielded._recording = recording(environment=environment())
+        self.yielded._recording = recording(environment=environment())
 
 
 def _interrupt() -> None:

@@ -31,8 +31,9 @@ class HostTrace:
         self._nothing = "no jupyter_jaxcb callbacks" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
-        """Whether there is anything to show: a call, a compiled site or an elided site."""
-        return bool(to_text(self.recording, times=False))
+        """Whether there is anything to show: a call, a compiled or elided site, or a profile."""
+        recording = self.recording
+        return recording.profile is not None or bool(to_text(recording, times=False))
 
     def __repr__(self) -> str:
         return to_text(self.recording, times=self._times, values=self._values) or self._nothing
@@ -48,6 +49,8 @@ class HostTrace:
         )
         if not self:
             data = {"text/plain": self._nothing}
+        elif not data["text/plain"]:
+            data["text/plain"] = repr(self)
         return data, metadata
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:

@@ -1,19 +1,25 @@
-"""``%%jax_record`` and ``%jax_record auto``: show the host trace of one cell, or of all."""
+"""``%%jax_record``, ``%jax_record auto`` and ``%%jax_profile``: the host trace of a cell."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import keyword
+from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import line_cell_magic, magics_class, output_can_be_silenced
+from IPython.core.magic import (
+    cell_magic,
+    line_cell_magic,
+    magics_class,
+    output_can_be_silenced,
+)
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from ...diagnostics import is_off, observe_jax, record
-from ...recording import check_path
+from ...diagnostics import is_off, observe_jax, profile, record
+from ...recording import Recording, check_path
 from ._base import SessionMagics
-from ._cell import Cell
 from ._options import unquoted
 
 _NOTHING_OF_JAX = (
@@ -29,7 +35,7 @@ _OFF = "nothing was recorded and no file was written, because JUPYTER_JAXCB=off"
 
 @magics_class
 class RecordMagics(SessionMagics):
-    """The magic that records cells."""
+    """The magics that record cells."""
 
     @magic_arguments()
     @argument("name", nargs="?", help="as a cell magic: assign the recording to this name")
@@ -78,39 +84,73 @@ class RecordMagics(SessionMagics):
                 f"%%jax_record does not take {name}. To turn automatic recording "
                 f"{'on' if name == 'auto' else 'off'}, write %jax_record {name} on a separate line."
             )
+        block = observe_jax if options.jax else record
+        return self._run("jax_record", line, cell, block, say=functools.partial(_say, options.jax))
+
+    @magic_arguments()
+    @argument("name", nargs="?", help="assign the recording to this name")
+    @argument(
+        "--values",
+        action="store_true",
+        help="show arguments and results of the first calls; they are saved with the notebook",
+    )
+    @argument("--save", metavar="FILE", help="write the recording to a file, see Recording.save")
+    @output_can_be_silenced
+    @cell_magic
+    def jax_profile(self, line: str, cell: str) -> Any:
+        """Show where the time of a cell went, and its host trace (``%%jax_profile [name]``).
+
+        The cell runs under `jupyter_jaxcb.profile`: JAX's profiler is on, and JAX's own callbacks
+        are recorded too. Its recording is assigned to `name`; ``print(name)`` shows it as text. Run
+        the cell twice, so that the second time nothing is compiled, and end it with
+        `jax.block_until_ready`.
+        """
+        __tracebackhide__ = True
+        return self._run("jax_profile", line, cell, profile)
+
+    def _run(
+        self,
+        magic: str,
+        line: str,
+        cell: str,
+        block: Callable[[], Any],
+        say: Callable[[Recording], None] = lambda _: None,
+    ) -> Any:
+        """Run `cell` in a `block`; keep, name, show and save its recording."""
+        __tracebackhide__ = True
+        options = self._parse(magic, line)
+        name, save = options.name, unquoted(options.save) if options.save else None
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-            raise UsageError(f"{name!r} is not a valid name. Write %%jax_record NAME.")
-        save = unquoted(options.save) if options.save else None
+            raise UsageError(f"{name!r} is not a valid name. Write %%{magic} NAME.")
         try:
             if save:
                 check_path(save)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        body = self._body(f"%%jax_record {line}", cell)
-        return self._record(name, body, options.values, options.jax, save)
-
-    def _record(
-        self, name: str | None, cell: Cell, values: bool, jax: bool, save: str | None
-    ) -> Any:
-        __tracebackhide__ = True
+        body = self._body(f"%%{magic} {line}", cell)
         recorded = None
         try:
-            with (observe_jax if jax else record)() as recorded:
-                return cell.run()
+            with block() as recorded:
+                return body.run()
         finally:
             if recorded is not None:
-                recording = dataclasses.replace(
-                    recorded.recording, cells=tuple(self._session.bodies)
-                )
+                bodies = tuple(self._session.bodies)
+                recording = dataclasses.replace(recorded.recording, cells=bodies)
                 if name:
                     self._namespace[name] = recording
-                self._session.keep(recording, values=values)
-                sites = {*recording.bound, *(fact.site for fact in recording.lowered)}
+                self._session.keep(recording, values=options.values)
                 if is_off():
                     print(_OFF)
-                elif jax and not any(site.flavor.startswith("jax ") for site in sites):
-                    print(_NOTHING_OF_JAX)
-                elif not sites:
-                    print(_NOTHING)
-                if save and not is_off():
-                    recording.save(save)
+                else:
+                    say(recording)
+                    if save:
+                        recording.save(save)
+
+
+def _say(jax: bool, recording: Recording) -> None:
+    """Print why a host trace has no call site, if it has none."""
+    sites = {*recording.bound, *(fact.site for fact in recording.lowered)}
+    if jax and not any(site.flavor.startswith("jax ") for site in sites):
+        print(_NOTHING_OF_JAX)
+    elif not sites:
+        print(_NOTHING)

@@ -112,8 +112,11 @@ class Session:
         self._link.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:
-        """Show `recording` at the end of the cell, unless the whole cell is shown anyway."""
-        if self._recorder is None:
+        """Show `recording` at the end of the cell, unless the whole cell is shown anyway.
+
+        A recording with a profile is shown in place of that of the whole cell.
+        """
+        if self._recorder is None or recording.profile is not None:
             self._kept.append((recording, values))
         else:
             self._values_here |= values
@@ -198,13 +201,16 @@ class Session:
         cells, self.bodies = self.bodies, []
         in_flight = self._settle(result)
         kept, self._kept = self._kept, []
+        recorded = [recording for recording, _ in kept]
         if self._recorder is not None:
             values = self.values or self._values_here
-            kept.append((self._finish(self._recorder, cells), values))
+            recorded = [self._finish(self._recorder, cells)]
+            kept = kept or [(recorded[0], values)]
         self._routing.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
         self._values_here = False
-        for recording, values in kept:
+        for recording in recorded:
             self.sites.add(recording)
+        for recording, values in kept:
             self._show(recording, values, live)
         self._link.push()
 

@@ -28,10 +28,11 @@ from .._facts import (
     Site,
     Worker,
 )
+from .._profile import Profile
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 
-SCHEMA = 4  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 5  # of files; the data saved in notebooks has a schema number of its own
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -89,6 +90,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "not_kept": recording.not_kept,
             "queue": recording.queue,
             "masks": recording.masks,
+            "profile": recording.profile,
         }
     )
 
@@ -203,6 +205,7 @@ _PLAIN: Mapping[str, Any] = {
     "not_kept": tuple[NotKept, ...],
     "queue": tuple[QueueUse, ...],
     "masks": tuple[MaskUse, ...],
+    "profile": Profile | None,
 }
 
 
@@ -223,6 +226,19 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
     for name in ("sample_values", "not_finite", "running", "not_kept", "queue", "masks"):
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
+    if found["profile"] is not None:
+        _check_profile(found["profile"], len(found["lowered"]))
+
+
+def _check_profile(profile: Profile, lowered: int) -> None:
+    for part in profile.parts:
+        if not -1 <= part.lowered < lowered:
+            raise damaged("profile.parts.lowered", f"a number below {lowered}", part.lowered)
+    for lane in profile.lanes:
+        if len(lane.spans) % 3 or min(lane.spans, default=0) < 0:
+            raise damaged("profile.lanes.spans", "triples of numbers from 0", lane.spans)
+        for part in lane.spans[2::3]:
+            Decoder.one_of(profile.parts, part, "profile.lanes.spans")
 
 
 def _pairs(decoder: Decoder, kind: Any, data: Any, place: str) -> Iterator[tuple[Any, int]]:

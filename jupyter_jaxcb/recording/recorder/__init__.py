@@ -9,6 +9,7 @@ from ._active import active as active
 from ._active import add_native_log as add_native_log
 from ._queue_use import QUEUE_THREAD as QUEUE_THREAD
 from ._queued import QueuedRecorder as QueuedRecorder
+from ._recorder import COMPILED_THREAD as COMPILED_THREAD
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from ._recorder import Recorder as Recorder
 from ._window import Mark as Mark

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from ...recording import Recording
 from ..frontend import to_page
-from ..text import to_html, to_text
+from ..profile import to_html, to_text
 
 NOTHING = "no host calls, and no callbacks in the compiled programs"
 _PAGE = """<!doctype html>

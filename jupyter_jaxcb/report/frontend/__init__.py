@@ -1,7 +1,7 @@
 """Build the data that the notebook front end reads.
 
-`_mime` builds the MIME bundle of a finished recording, `_columns` packs its calls, and `_progress`
-builds the messages of a running cell.
+`_mime` builds the MIME bundle of a finished recording, with `_columns` for its calls and `_profile`
+for its profile. `_progress` builds the messages of a running cell.
 """
 
 from ...recording import BUNDLES, Recording

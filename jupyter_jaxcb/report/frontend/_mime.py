@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...recording import Compilation, Recording, SampleValues
+from ..profile import to_text
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
 from ..text import by_queue, by_worker, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
+from ._profile import profile_facts
 
 SCHEMA = 1  # of the bundle that a notebook saves
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
@@ -43,7 +45,11 @@ def to_mimebundle(
     """
     sites = summarize(recording)
     data = {
-        "text/plain": sites_to_text(recording, sites, times=times, values=values),
+        "text/plain": (
+            to_text(recording, values=values)
+            if times
+            else sites_to_text(recording, sites, times=False, values=values)
+        ),
         "text/html": sites_to_html(recording, sites, values=values),
         MIME_TYPE: _facts(recording, sites, values),
     }
@@ -165,6 +171,7 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
 def _measured(
     recording: Recording, sites: list[SiteSummary], place: Place | None, columns: CallColumns
 ) -> dict[str, Any]:
+    profile = profile_facts(recording, columns.base_ns if columns.rows else None)
     places = [place(s.site.file, s.site.line) if place else (None, s.site.line) for s in sites]
     return {
         "environment": dict(recording.environment),
@@ -179,7 +186,7 @@ def _measured(
         # JAX's own names, which change with its version.
         "around": [list(summary.around) for summary in sites],
         "stack": [list(summary.stack) for summary in sites],
-    }
+    } | ({} if profile is None else {"profile": profile})
 
 
 def _compilation(one: Compilation, columns: CallColumns) -> dict[str, Any]:

@@ -197,6 +197,17 @@ def _around(opcode: str, config: bytes, op_name: str, count: int) -> Iterator[Ar
         yield around
 
 
+def host_call_index(target: bytes, config: bytes) -> int | None:
+    """Return the index of a host call among the program's callbacks; None for other instructions.
+
+    Args:
+        target: what a custom call calls; empty for other instructions.
+        config: its configuration.
+    """
+    index = _INDEX.search(config) if _HOST_CALL.fullmatch(target) else None
+    return None if index is None else int(index[1])
+
+
 def instructions_by_index(
     read: Callable[[], bytes],
 ) -> tuple[dict[int, list[HostCallInstruction]], str]:

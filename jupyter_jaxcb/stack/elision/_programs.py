@@ -7,11 +7,13 @@ and the optimized program has the host calls that XLA kept.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import threading
+import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...recording import Aval, Compilation, Note, Outcome, Program, Recorder, active
@@ -53,11 +55,32 @@ class _Lowering(Block):
         return self._when_compiled
 
     def leave(self, error: BaseException | None) -> None:
-        if error is None and (lowered := self._done()) is not None:
+        if error is not None:
+            return
+        if _compilation_listeners:
+            self._when_compiled.append(self._reporter())
+        if (lowered := self._done()) is not None:
             self._when_compiled.append(lowered.report)
 
     def end(self) -> None:
         _lowerings.under_way = [one for one in _lowerings.under_way if one is not self]
+
+    def _reporter(self) -> jax_compat.Compiled:
+        """Return a function that reports the compilation to those who watch all programs."""
+        function = jax_compat.dispatched()
+        program = self.program or Program(f"jit_{self.name}", "", self.number)
+        numbers, arguments = (number(function), code_number(function)), self._arguments()
+
+        def report(_: Callable[[], bytes], lower_ns: int, compile_ns: int) -> None:
+            done = Compilation(program, numbers[0], arguments, lower_ns, compile_ns, False)
+            done = done._replace(code=numbers[1], end_ns=time.perf_counter_ns())
+            for tell in tuple(_compilation_listeners):
+                tell(done)
+
+        return report
+
+    def _arguments(self) -> tuple[Aval, ...]:
+        return tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype"))
 
     def _done(self) -> _Lowered | None:
         """Collect what to report once it is compiled; None if it has none of our binds."""
@@ -78,7 +101,7 @@ class _Lowering(Block):
             loops,
             number(function),
             code_number(function),
-            tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")),
+            self._arguments(),
         )
 
     def _kept(self, traced: list[Path]) -> list[Path]:
@@ -178,6 +201,17 @@ _pending = PendingBinds()
 _uncounted: set[Program] = set()  # programs whose runs are not counted
 _observing: weakref.ref[Recorder] | None = None  # the recorder that has JAX's own callbacks
 _changes = Changes()
+_compilation_listeners: list[Callable[[Compilation], None]] = []
+
+
+@contextlib.contextmanager
+def compilations(report: Callable[[Compilation], None]) -> Iterator[None]:
+    """Report the compilation of each program, with and without callbacks, while `watch` is on."""
+    _compilation_listeners.append(report)
+    try:
+        yield
+    finally:
+        _compilation_listeners.remove(report)
 
 
 def bound(bind: Bind, found: Found) -> None:

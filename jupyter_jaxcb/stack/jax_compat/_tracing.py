@@ -84,7 +84,7 @@ def is_within(trace: Any) -> bool:
     while now is not None and now is not trace:
         if type(now).__name__ == "DynamicJaxprTrace":
             return False
-        now = getattr(now, "parent_trace", None)
+        now = getattr(now, "parent_trace", None)  # since JAX 0.9
     return now is not None
 
 

@@ -1,4 +1,6 @@
-/** The colors of sites and durations, defined in style/timeline.css. */
+/** The colors of sites, durations and kinds, defined in style/timeline.css and style/profile.css. */
+
+import type { KindId } from './data/schema.js';
 
 export const COLOURS = 8;
 
@@ -45,6 +47,11 @@ export function durationColour(place: number): string {
 /** The CSS custom property of a color. */
 export function siteColour(colour: number): string {
   return `--jaxcb-site-${colour}`;
+}
+
+/** The CSS custom property of a color for what takes wall time. */
+export function kindColour(kind: KindId): string {
+  return `--jaxcb-kind-${kind}`;
 }
 
 function hash(text: string): number {

@@ -5,11 +5,13 @@ import { EVERYTHING, type Filter, type Layout } from './data/store.js';
 
 export const SITES = 'Sites'; // tabs
 export const CALLS = 'Calls';
+export const TIME = 'Time';
 
 /** What the user chose in a view. */
 export interface Look {
   readonly expanded: boolean;
   readonly tab: string;
+  readonly profiled: boolean; // the run; otherwise `expanded` and `tab` are not for a profile
   readonly calls: CallsLook;
   readonly pinned: Run | null; // with which this and later runs are compared
 }
@@ -32,6 +34,7 @@ export const NO_CALLS_LOOK: CallsLook = {
 export const NO_LOOK: Look = {
   expanded: false,
   tab: SITES,
+  profiled: false,
   calls: NO_CALLS_LOOK,
   pinned: null
 };

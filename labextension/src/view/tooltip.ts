@@ -9,6 +9,17 @@ export function tooltip(): HTMLElement {
   return h('div', { class: 'jaxcb-tooltip', role: 'tooltip', hidden: true });
 }
 
+/** Names and values in a box; without the empty values. */
+export function factList(lines: readonly (readonly [string, string])[]): HTMLElement {
+  const list = h('dl', {});
+  for (const [name, value] of lines) {
+    if (value) {
+      list.append(h('dt', {}, name), h('dd', {}, value));
+    }
+  }
+  return list;
+}
+
 /** Shows a box that is in the document. */
 export function placeTooltip(box: HTMLElement, x: number, y: number): void {
   box.hidden = false;

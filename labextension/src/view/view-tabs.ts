@@ -15,6 +15,7 @@ export class Tabs {
   readonly node = h('div', { class: 'jaxcb-tabs' });
   private readonly bar = h('div', { class: 'jaxcb-tablist', role: 'tablist' });
   private readonly entries: readonly Entry[];
+  private offered: readonly Entry[];
   private current: Entry;
 
   /**
@@ -31,6 +32,7 @@ export class Tabs {
   ) {
     this.bar.setAttribute('aria-label', label);
     this.entries = tabs.map((tab, place) => ({ ...tab, button: tabButton(`${id}-${place}`, tab) }));
+    this.offered = this.entries;
     this.current = this.entries[0]!;
     for (const entry of this.entries) {
       entry.button.addEventListener('click', () => this.select(entry.name));
@@ -45,9 +47,9 @@ export class Tabs {
     return this.current.name;
   }
 
-  /** Shows a panel. */
+  /** Shows a panel, if it is offered. */
   select(name: string): void {
-    this.current = this.entries.find(entry => entry.name === name) ?? this.current;
+    this.current = this.offered.find(entry => entry.name === name) ?? this.current;
     this.mark();
     this.opened(this.current.name);
   }
@@ -61,15 +63,20 @@ export class Tabs {
     this.current.button.focus();
   }
 
-  /** Shows or hides the tab list; without it only the first panel is shown. */
-  showBar(shown: boolean): void {
+  /** Offers some of the panels, at least one; a single panel is shown without the tab list. */
+  offer(names: readonly string[]): void {
+    this.offered = this.entries.filter(entry => names.includes(entry.name));
+    const shown = this.offered.length > 1;
     this.bar.hidden = !shown;
     for (const { button, panel } of this.entries) {
       attribute(panel, 'role', shown && 'tabpanel');
       attribute(panel, 'aria-labelledby', shown && button.id);
     }
-    if (!shown && this.current !== this.entries[0]) {
-      this.select(this.entries[0]!.name);
+    if (this.offered.includes(this.current)) {
+      this.mark();
+    } else {
+      this.current = this.offered[0]!;
+      this.select(this.current.name);
     }
   }
 
@@ -82,6 +89,7 @@ export class Tabs {
   private mark(): void {
     for (const entry of this.entries) {
       const on = entry === this.current;
+      entry.button.hidden = !this.offered.includes(entry);
       entry.button.setAttribute('aria-selected', String(on));
       entry.button.tabIndex = on ? 0 : -1;
       entry.panel.hidden = !on;
@@ -89,15 +97,15 @@ export class Tabs {
   }
 
   private readonly pressed = (event: KeyboardEvent): void => {
-    const place = this.entries.indexOf(this.current);
-    const last = this.entries.length - 1;
+    const place = this.offered.indexOf(this.current);
+    const last = this.offered.length - 1;
     const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
     if (next === undefined) {
       return;
     }
     event.preventDefault();
     event.stopPropagation();
-    this.select(this.entries.at(next > last ? 0 : next)!.name);
+    this.select(this.offered.at(next > last ? 0 : next)!.name);
     this.focus();
   };
 }

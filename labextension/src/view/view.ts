@@ -5,11 +5,13 @@ import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/pa
 import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
 import type { Measured } from './data/schema.js';
+import { timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
 import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
 import type { Target } from './sites/row.js';
-import { CALLS, NO_CALLS_LOOK, SITES, type Look } from './remembered.js';
+import { CALLS, NO_CALLS_LOOK, SITES, TIME, type Look } from './remembered.js';
+import { ProfilePanel } from './profile/panel.js';
 import { summaryLine } from './sites/summary.js';
 import { CallsPanel } from './view-calls.js';
 import { viewFooter } from './view-footer.js';
@@ -58,22 +60,26 @@ export class TraceView {
   private readonly body = h('div', { class: 'jaxcb-body', id: `${this.id}-body`, hidden: true });
   private readonly sitesPanel = h('div');
   private readonly callsPanel = h('div');
+  private readonly timePanel = h('div');
   private readonly footer = h('div');
   private readonly tabs = new Tabs(
     this.id,
     'host trace',
     [
       { name: SITES, panel: this.sitesPanel },
-      { name: CALLS, panel: this.callsPanel }
+      { name: CALLS, panel: this.callsPanel },
+      { name: TIME, panel: this.timePanel }
     ],
     name => this.openTab(name)
   );
   private shown: Shown | null = null;
   private sites: SiteList | null = null;
   private calls: CallsPanel | null = null;
+  private profile: ProfilePanel | null = null;
   private readonly comparison = new Comparison();
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private stale = true; // the body does not match `shown`
+  private arranged = false; // by the user, or for a profile: keep tab and expansion
   private requested = false;
   private generation = 0;
 
@@ -100,14 +106,19 @@ export class TraceView {
   get look(): Look {
     const calls = this.calls?.look ?? this.wanted;
     const { pinned } = this.comparison;
-    return { expanded: this.expanded, tab: this.tabs.selected, calls, pinned };
+    const profiled = this.shown?.measured.profile !== undefined;
+    return { expanded: this.expanded, tab: this.tabs.selected, profiled, calls, pinned };
   }
 
   /** Shows the recording as the user left an earlier one. */
-  restore({ expanded, tab, calls, pinned }: Look): void {
+  restore({ expanded, tab, profiled, calls, pinned }: Look): void {
     this.comparison.pinned = pinned;
     this.wanted = calls;
     this.calls?.restore(calls);
+    if (this.shown?.measured.profile && !profiled) {
+      return; // the user has not seen a profile of this cell, and wants to
+    }
+    this.arranged = true;
     if (expanded !== this.expanded) {
       this.toggle();
     }
@@ -134,10 +145,10 @@ export class TraceView {
   }
 
   private readonly toggle = (): void => {
+    this.arranged = true;
     this.body.hidden = this.expanded;
     this.button.setAttribute('aria-expanded', String(this.expanded));
     this.fill();
-    this.requestEverything();
   };
 
   private replace(shown: Shown): void {
@@ -153,8 +164,12 @@ export class TraceView {
     if (!this.node.contains(this.button)) {
       this.node.replaceChildren(this.button, this.body);
     }
+    this.tabs.offer(tabsOf(shown));
+    if (measured.profile && !this.arranged) {
+      this.tabs.select(TIME);
+      this.expand();
+    }
     this.fill();
-    this.requestEverything();
     if (hadFocus && (onTab || !this.body.contains(document.activeElement))) {
       (this.tabs.hasBar ? this.tabs : this.button).focus();
     }
@@ -164,7 +179,8 @@ export class TraceView {
     this.sites?.dispose();
     this.wanted = this.calls?.look ?? this.wanted;
     this.calls?.dispose();
-    this.sites = this.calls = this.shown = null;
+    this.profile?.dispose();
+    this.sites = this.calls = this.profile = this.shown = null;
     this.stale = true;
   }
 
@@ -186,18 +202,25 @@ export class TraceView {
       this.calls = new CallsPanel(facts, measured, raw, this.wanted);
       this.callsPanel.replaceChildren(this.calls.node);
     }
+    if (measured.profile) {
+      this.profile = new ProfilePanel(measured.profile);
+      this.timePanel.replaceChildren(this.profile.node);
+      this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
+    }
     const pin = this.around.remembers ? this.comparison.button : null;
     this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, pin));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));
-    this.tabs.showBar(hasCalls);
     this.openTab(this.tabs.selected);
   }
 
   private openTab(name: string): void {
     if (name === CALLS) {
       void this.calls?.open();
+    }
+    if (name !== TIME) {
+      this.requestEverything();
     }
   }
 
@@ -207,7 +230,7 @@ export class TraceView {
     this.tabs.focus();
   }
 
-  /** When first expanded: the kernel may have sample values, and more calls than are saved. */
+  /** When sites or calls are first shown: the kernel may have sample values, and more calls than are saved. */
   private requestEverything(): void {
     const { shown, generation } = this;
     if (!shown || !this.expanded || this.requested || !this.around.everything) {
@@ -224,6 +247,17 @@ export class TraceView {
       }
     });
   }
+}
+
+/** The tabs with something to show. */
+function tabsOf({ facts, measured, raw }: Shown): string[] {
+  const { profile } = measured;
+  const tabs: readonly (readonly [string, boolean])[] = [
+    [SITES, facts.sites.length > 0 || !profile],
+    [CALLS, CallsPanel.has(measured, raw)],
+    [TIME, profile !== undefined]
+  ];
+  return tabs.filter(([, shown]) => shown).map(([name]) => name);
 }
 
 function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {

@@ -3,10 +3,10 @@ import type { Widget as LuminoWidget } from '@lumino/widgets';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Around } from '../../src/view/view.js';
 import { h } from '../../src/view/dom.js';
-import { NO_CALLS_LOOK, type Look } from '../../src/view/remembered.js';
+import { NO_LOOK, type Look } from '../../src/view/remembered.js';
 import { MIME_TYPE } from '../../src/view/data/schema.js';
 
-const LOOK: Look = { expanded: true, tab: 'Calls', calls: NO_CALLS_LOOK, pinned: null };
+const LOOK: Look = { ...NO_LOOK, expanded: true, tab: 'Calls' };
 const views: {
   around: Around;
   show: ReturnType<typeof vi.fn>;

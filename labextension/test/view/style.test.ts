@@ -2,6 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
+import { kindColour } from '../../src/view/colours.js';
+import { PROFILE_KINDS } from '../../src/view/data/schema.js';
+
 const LAB = ['badges.css', 'panel.css'];
 const SHARED = ['jaxcb-status', 'jaxcb-tone']; // prefixes for both
 
@@ -32,5 +35,38 @@ describe('style sheets', () => {
     const sources = files.filter(file => file.endsWith('.ts'));
     const made = sources.flatMap(file => named(readFileSync(`src/view/${file}`, 'utf8'), "(?<=[' ])"));
     expect(labClasses().filter(name => made.includes(name))).toEqual([]);
+  });
+});
+
+/** The relative luminance of a color, as WCAG defines it. */
+function luminance(colour: string): number {
+  const parts = [1, 3, 5].map(from => parseInt(colour.slice(from, from + 2), 16) / 255);
+  const [red, green, blue] = parts.map(each =>
+    each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4
+  );
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
+
+describe('the colors of kinds', () => {
+  const blocks = readFileSync('style/profile.css', 'utf8').split('--jaxcb-kind-ink').slice(0, 3);
+
+  it.each([
+    ['light', blocks[0]!, '#ffffff'],
+    ['dark', blocks[1]!, '#111418'],
+    ["the system's dark", blocks[2]!, '#111418']
+  ])('are visible on the background, and readable with text in its color: %s', (_, block, back) => {
+    for (const kind of PROFILE_KINDS) {
+      const name = kindColour(kind).slice(2);
+      const found = new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(block);
+      expect(found, name).not.toBeNull();
+      const [dark, light] = [luminance(found![1]!), luminance(back)].sort((one, two) => one - two);
+      expect((light! + 0.05) / (dark! + 0.05), name).toBeGreaterThan(4.5);
+    }
+  });
+
+  it('are the same in both dark themes', () => {
+    const [one, other] = blocks.slice(1).map(block => block.match(/--jaxcb-kind-\w+: #\w+/g));
+    expect(one).toHaveLength(PROFILE_KINDS.length);
+    expect(one!.map(each => each.trim())).toEqual(other!.filter(each => !each.includes('ink')));
   });
 });

@@ -20,7 +20,7 @@ beforeEach(() => {
   const two = { name: 'Two', panel: document.createElement('div') };
   const three = { name: 'Three', panel: document.createElement('div') };
   tabs = new Tabs('t', 'things', [one, two, three], opened);
-  tabs.showBar(true);
+  tabs.offer(['One', 'Two', 'Three']);
   document.body.append(tabs.node);
 });
 
@@ -74,9 +74,34 @@ describe('Tabs', () => {
 
   it('returns to the first panel when the tab list is hidden', () => {
     tabs.select('Two');
-    tabs.showBar(false);
+    tabs.offer(['One']);
     expect([tabs.selected, tabs.hasBar]).toEqual(['One', false]);
     expect(tabs.node.querySelector('[role=tabpanel]')).toBeNull();
+  });
+
+  it('shows a single panel without the tab list, also if it is not the first', () => {
+    tabs.offer(['Three']);
+    const shown = [...tabs.node.children].map(child => !(child as HTMLElement).hidden);
+    expect(shown).toEqual([false, false, false, true]);
+    expect(opened).toHaveBeenCalledWith('Three');
+  });
+
+  it('hides a tab that is not offered, and keeps the selection of another', () => {
+    tabs.select('Three');
+    tabs.offer(['One', 'Three']);
+    expect(buttons().map(button => button.hidden)).toEqual([false, true, false]);
+    expect(tabs.selected).toBe('Three');
+    tabs.select('Two');
+    expect(tabs.selected).toBe('Three');
+  });
+
+  it('skips a hidden tab with the keyboard', () => {
+    tabs.offer(['One', 'Three']);
+    buttons()[0]!.focus();
+    press('ArrowRight');
+    expect(tabs.selected).toBe('Three');
+    press('ArrowRight');
+    expect(tabs.selected).toBe('One');
   });
 
   it('shows a count after the name of a tab', () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/view/data/store.js';
 import { TraceView, type Around, type Everything } from '../../src/view/view.js';
 import { withoutSuppression } from './keys.js';
+import { aProfile } from './profile/profiles.js';
 import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
 
 const stores: Store[] = [];
@@ -86,7 +87,7 @@ describe('TraceView', () => {
   it('suppresses JupyterLab shortcuts on every focusable element', () => {
     createView().show(FACTS, CUT);
     toggleBody();
-    expect(view.node.querySelectorAll('.jaxcb-disclosure, .jaxcb-tab')).toHaveLength(3);
+    expect(view.node.querySelectorAll('.jaxcb-disclosure, .jaxcb-tab:not([hidden])')).toHaveLength(3);
     expect(withoutSuppression(view.node)).toEqual([]);
   });
 
@@ -448,5 +449,138 @@ describe('TraceView with a kernel that has the full recording', () => {
     reply(all);
     await flushPromises();
     expect(find('.jaxcb-summary').textContent).toBe('no callbacks');
+  });
+});
+
+describe('TraceView of a profiled cell', () => {
+  const NO_SITES = someFacts([], { headline: [] });
+  const PROFILED = someMeasured({ profile: aProfile() });
+
+  function tabNames(): string[] {
+    const shown = [...view.node.querySelectorAll<HTMLElement>('[role=tab]')].filter(tab => !tab.hidden);
+    return shown.map(tab => tab.textContent);
+  }
+
+  function selected(): string {
+    return find('[role=tab][aria-selected=true]').textContent;
+  }
+
+  it('starts expanded, with the tab Time', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('true');
+    expect(tabNames()).toEqual(['Sites 2', 'Calls 3', 'Time 1 s']);
+    expect(selected()).toBe('Time 1 s');
+    expect(find('.jaxcb-profile').closest('[role=tabpanel]')!.hasAttribute('hidden')).toBe(false);
+  });
+
+  it('has no tab Time without a profile', () => {
+    createView().show(FACTS, null, someCalls(5));
+    toggleBody();
+    expect(tabNames()).toEqual(['Sites 2', 'Calls 3']);
+    expect(find('.jaxcb-profile')).toBeNull();
+  });
+
+  it('has tabs for its sites and its time if no calls are saved', () => {
+    createView().show(FACTS, PROFILED);
+    expect(tabNames()).toEqual(['Sites 2', 'Time 1 s']);
+    expect(find('[role=tablist]').hidden).toBe(false);
+  });
+
+  it('shows only its time if the program has no callbacks', () => {
+    createView().show(NO_SITES, PROFILED);
+    expect(find('.jaxcb-summary').textContent).toBe(aProfile().headline);
+    expect(find('[role=tablist]').hidden).toBe(true);
+    const panels = [...find('.jaxcb-tabs').children].filter(child => !(child as HTMLElement).hidden);
+    expect(panels).toHaveLength(1);
+    expect(panels[0]!.querySelector('.jaxcb-profile')).not.toBeNull();
+  });
+
+  it('shows the facts without a tab Time if the profile is malformed', () => {
+    createView().show(FACTS, someMeasured({ profile: { ...aProfile(), kinds: [] } }));
+    toggleBody();
+    expect(tabNames()).toEqual(['Sites 2']);
+    expect(find('.jaxcb-warning').textContent).toContain('measured.profile.parts[0].kind is 0');
+  });
+
+  it('keeps the tab and the expansion that the user chose', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    find('[role=tab]').click();
+    view.show(FACTS, PROFILED, someCalls(7));
+    expect(selected()).toBe('Sites 2');
+    toggleBody();
+    view.show(FACTS, PROFILED, someCalls(7));
+    expect(find('.jaxcb-body').hidden).toBe(true);
+  });
+
+  it('is restored as the user left the profile of an earlier run', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    find('[role=tab]').click();
+    toggleBody();
+    const { look } = view;
+    createView().show(FACTS, PROFILED, someCalls(7));
+    view.restore(look);
+    expect(find('.jaxcb-body').hidden).toBe(true);
+    toggleBody();
+    expect(selected()).toBe('Sites 2');
+  });
+
+  it('is restored before it is shown', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    toggleBody();
+    const { look } = view;
+    createView().restore(look);
+    view.show(FACTS, PROFILED, someCalls(7));
+    expect(find('.jaxcb-body').hidden).toBe(true);
+  });
+
+  it('shows its time after a run of the cell without a profile, however that was left', () => {
+    createView().show(FACTS, null, someCalls(5));
+    const { look } = view;
+    createView().show(FACTS, PROFILED, someCalls(7));
+    view.restore(look);
+    expect(find('.jaxcb-body').hidden).toBe(false);
+    expect(selected()).toBe('Time 1 s');
+  });
+
+  it('shows its sites if the next run has no profile', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    const { look } = view;
+    createView().show(FACTS, null, someCalls(7));
+    view.restore(look);
+    expect(selected()).toBe('Sites 2');
+    view.show(NO_SITES, PROFILED);
+    expect(find('[role=tablist]').hidden).toBe(true);
+    view.show(FACTS, null, someCalls(7));
+    expect(tabNames()).toEqual(['Sites 2', 'Calls 3']);
+    expect(find('.jaxcb-profile')).toBeNull();
+  });
+
+  it('requests the full recording when sites or calls are shown', async () => {
+    const everything = vi.fn(() => Promise.resolve(null));
+    createView({ everything }).show(FACTS, { ...CUT, profile: aProfile() });
+    await flushPromises();
+    expect(everything).not.toHaveBeenCalled();
+    callsTab().click();
+    find('[role=tab]').click();
+    expect(everything.mock.calls).toEqual([['r1']]);
+  });
+
+  it('compares with a pinned run', async () => {
+    createView({ remembers: true }).show(FACTS, PROFILED, someCalls(5));
+    [...view.node.querySelectorAll('button')].find(each => each.textContent === 'Pin to compare')!.click();
+    await flushPromises();
+    const { look } = view;
+    createView({ remembers: true }).show(FACTS, PROFILED, someCalls(5));
+    view.restore(look);
+    await flushPromises();
+    expect(find('.jaxcb-summary').textContent).toContain(' · vs pinned run: ');
+    expect(selected()).toBe('Time 1 s');
+  });
+
+  it('moves the focus to the tab if the focused element is replaced', () => {
+    createView().show(FACTS, PROFILED, someCalls(5));
+    find('.jaxcb-profile button').focus();
+    view.show(FACTS, PROFILED, someCalls(7));
+    expect(document.activeElement!.textContent).toBe('Time 1 s');
   });
 });

@@ -49,6 +49,11 @@ export function startWords(ns: number, whole: number): string {
   return `${(ns / scale).toFixed(digits)} ${unit}`;
 }
 
+/** As `startWords`; what came before the first call is `3 ms before the first call`. */
+export function sinceFirstCall(ns: number, whole: number): string {
+  return ns < 0 ? `${timeWords(-ns)} before the first call` : startWords(ns, whole);
+}
+
 /** One call on one line: `bessel, line 3 · element 2 · 41 µs at 1.2500 ms · MainThread`. */
 export function callLine(store: Store, row: number, whole: number): string {
   const element = elementOf(store, row);

@@ -130,6 +130,56 @@ export interface Measured {
   readonly sample_rows: readonly (readonly number[])[]; // by site and sample: its call, or -1
   readonly calls: SavedCalls | null; // null: sent separately, or there are none
   readonly calls_not_saved: number;
+  readonly profile?: Profile | undefined; // only of a profiled block
+}
+
+/** What takes wall time, as the parts of a profile are grouped. */
+export const PROFILE_KINDS = [
+  'host',
+  'crossing',
+  'queued',
+  'waiting',
+  'xla',
+  'copy',
+  'compilation',
+  'dispatch',
+  'python',
+  'idle',
+  'unknown'
+] as const;
+export type KindId = (typeof PROFILE_KINDS)[number];
+
+/** Where the wall time of a profiled block went, as `report/frontend/_profile.py` writes it. */
+export interface Profile {
+  readonly wall_ns: number;
+  readonly start_ns: number | null; // of the block, since the first call; null: no calls
+  readonly headline: string; // "1.30 s: 82 % host functions, 12 % XLA, 3 % crossings, 3 % other"
+  readonly advice: readonly string[]; // sentences, each with its figure
+  readonly notes: readonly string[]; // the cost of profiling, what was left out
+  readonly kinds: readonly ProfileKind[]; // in the order of the bar, without empty ones
+  readonly parts: readonly ProfilePart[]; // by kind, longest first
+  readonly lanes: readonly ProfileLane[]; // the block as the bar divides it, threads, devices
+}
+
+export interface ProfileKind {
+  readonly id: KindId;
+  readonly name: string; // "host functions"
+  readonly wall_ns: number;
+}
+
+export interface ProfilePart {
+  readonly kind: number; // index into `kinds`
+  readonly name: string; // "simulate", "dot_general", "jit_step", or "other"
+  readonly where: string; // "line 3", "model.py:12", or empty
+  readonly wall_ns: number; // its share of the wall time; all shares add up to it
+  readonly busy_ns: number; // summed over threads and devices
+  readonly count: number; // of calls, operations or compilations; 0: not counted
+}
+
+export interface ProfileLane {
+  readonly name: string;
+  /** Flat triples, sorted, not overlapping: start since the block began, duration, part. */
+  readonly spans: readonly number[];
 }
 
 export interface Compilation {

@@ -29,6 +29,11 @@ export function timeWords(ns: number): string {
   return inUnits(ns, phrases.times as Unit[]);
 }
 
+/** `82 %`, `<1 %`: a share of 1. */
+export function shareWords(share: number): string {
+  return share > 0 && share < 0.01 ? '<1 %' : `${Math.round(100 * share)} %`;
+}
+
 /** `400 B`, `4.1 kB`. */
 export function byteWords(count: number): string {
   return inUnits(count, phrases.bytes as Unit[]);

@@ -91,7 +91,8 @@ export class LiveView {
   /** Lets the host trace that replaces this view show what it shows. */
   private leave(timeline: boolean): void {
     const look = remembered(this.node) ?? NO_LOOK;
-    remember(this.node, { ...look, expanded: true, tab: timeline ? CALLS : SITES });
+    const tab = timeline ? CALLS : look.tab === CALLS ? SITES : look.tab;
+    remember(this.node, { ...look, expanded: true, tab });
   }
 
   private guarded(action: () => void): void {

@@ -4,7 +4,7 @@ import { h, type Child } from '../dom.js';
 import { siteColour } from '../colours.js';
 import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { statusWords, timeWords, toneOf } from '../data/words.js';
+import { shareWords, statusWords, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
@@ -92,10 +92,10 @@ function timeOf(site: Site, measured: Measured, place: number): Child[] {
     return [];
   }
   const ns = measured.host_ns[place] ?? 0;
-  const percent = (100 * ns) / total;
+  const share = ns / total;
   const bar = h('span', { class: 'jaxcb-share', 'aria-hidden': 'true' }, h('span'));
-  (bar.firstChild as HTMLElement).style.width = `${percent.toFixed(1)}%`;
-  const words = percent > 0 && percent < 1 ? '<1 %' : `${Math.round(percent)} %`;
+  (bar.firstChild as HTMLElement).style.width = `${(100 * share).toFixed(1)}%`;
+  const words = shareWords(share);
   const title = `${words} of the time in host functions`;
   return [bar, h('span', { title }, timeWords(ns), h('small', {}, ` ${words}`))];
 }

@@ -1,6 +1,7 @@
 /** The one-line summary, and the time in host functions, which the facts do not have. */
 
 import { h } from '../dom.js';
+import { wallClause } from '../profile/words.js';
 import { timesKnown } from './words.js';
 import type { Facts, Measured, Part } from '../data/schema.js';
 import { callWords, counted, timeWords } from '../data/words.js';
@@ -8,23 +9,31 @@ import { callWords, counted, timeWords } from '../data/words.js';
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   const line = h('span', { class: 'jaxcb-summary' });
-  const parts = facts.headline.length ? facts.headline : [totals(facts)];
+  const parts = facts.headline.length ? facts.headline : totals(facts, measured);
   for (const [tone, text] of parts) {
     const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
     line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
-  const time = timeWord(facts, measured);
-  if (time) {
-    line.append(' · ', h('span', { class: 'jaxcb-summary-part' }, time));
+  for (const time of [timeWord(facts, measured), wallTime(facts, measured)].filter(Boolean)) {
+    const part = h('span', { class: 'jaxcb-summary-part' }, time);
+    line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
   return line;
 }
 
-/** The summary of a recording that was saved without one. */
-function totals({ sites }: Facts): Part {
+/** The summary of a recording that was saved without one; none of a profile without sites. */
+function totals({ sites }: Facts, { profile }: Measured): Part[] {
+  if (!sites.length && profile) {
+    return [];
+  }
   const calls = sites.reduce((sum, site) => sum + site.calls, 0);
   const words = `${callWords(calls)} of ${counted(sites.length, 'call site')}`;
-  return ['kept', sites.length ? words : 'no callbacks'];
+  return [['kept', sites.length ? words : 'no callbacks']];
+}
+
+/** Where the wall time went: in full if there are no sites, otherwise the longest kind. */
+function wallTime({ sites }: Facts, { profile }: Measured): string {
+  return profile ? (sites.length ? wallClause(profile) : profile.headline) : '';
 }
 
 /** `36 µs`, `403 ms summed over 2 threads`; empty if it is unknown or nothing was called. */

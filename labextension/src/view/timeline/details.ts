@@ -1,8 +1,9 @@
 /** The details of the call or the compilation below the pointer. */
 
-import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../data/call.js';
+import { errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../data/call.js';
 import { h } from '../dom.js';
 import type { Store, TimedCompilation } from '../data/store.js';
+import { factList } from '../tooltip.js';
 import type { Hit } from './tracks/hit.js';
 import { callWords, timeWords } from '../data/words.js';
 
@@ -26,7 +27,7 @@ export function fillDetails(
   const parts = [
     h('strong', {}, siteOf(store, row)),
     h('span', { class: 'jaxcb-timeline-number' }, ` call ${number}`),
-    listOf(lines),
+    factList(lines),
     error && h('p', { class: 'jaxcb-timeline-error' }, `✕ ${error}`),
     crowd > 1 && h('p', { class: 'jaxcb-timeline-crowd' }, `${callWords(crowd)} in this pixel`)
   ];
@@ -35,22 +36,10 @@ export function fillDetails(
 
 /** The details of a compilation; `whole`: the length of the recording. */
 export function fillCompilation(box: HTMLElement, one: TimedCompilation, whole: number): void {
-  const { start_ns } = one;
-  const before = `${timeWords(-start_ns)} before the first call`;
   const lines = [
-    ['start', start_ns < 0 ? before : startWords(start_ns, whole)],
+    ['start', sinceFirstCall(one.start_ns, whole)],
     ['lowered', timeWords(one.lower_ns)],
     ['compiled', timeWords(one.compile_ns)]
   ] as const;
-  box.replaceChildren(h('strong', {}, one.program), listOf(lines));
-}
-
-function listOf(lines: readonly (readonly [string, string])[]): HTMLElement {
-  const list = h('dl', {});
-  for (const [name, value] of lines) {
-    if (value) {
-      list.append(h('dt', {}, name), h('dd', {}, value));
-    }
-  }
-  return list;
+  box.replaceChildren(h('strong', {}, one.program), factList(lines));
 }

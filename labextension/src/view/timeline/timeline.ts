@@ -10,6 +10,7 @@ import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
 import { type Actions, listen } from './input.js';
 import { bySite, byDuration } from './picture/colouring.js';
 import { compilationAt, endOf } from './picture/compilations.js';
+import { penOf } from './picture/pen.js';
 import { paintMarks, paintPicture } from './picture/picture.js';
 import { themeOf } from './picture/theme.js';
 import { LitTracks, Tracks } from './tracks/tracks.js';
@@ -287,17 +288,10 @@ export class Timeline implements Actions {
     this.store.layout.zoom = zoomed ? [from, to] : null;
     const at = this.geometry();
     const { canvas } = this.frame;
-    const pen = at.width > 0 ? canvas.getContext('2d') : null;
+    const pen = penOf(canvas, at);
     if (!pen) {
       return;
     }
-    const ratio = window.devicePixelRatio || 1;
-    const [wide, high] = [Math.round(at.width * ratio), Math.round(at.height * ratio)];
-    if (canvas.width !== wide || canvas.height !== high) {
-      canvas.width = wide;
-      canvas.height = high;
-    }
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const theme = themeOf(canvas, pen);
     const { store, tracks } = this;
     const colouring =

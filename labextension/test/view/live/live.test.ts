@@ -141,6 +141,18 @@ describe('LiveView', () => {
     expect((find('details') as HTMLDetailsElement).open).toBe(true);
   });
 
+  it('lets the host trace open its tab Time again, if that was shown', () => {
+    document.body.append(h('div', { class: 'jp-Cell' }, view.node));
+    remember(view.node, { ...NO_LOOK, expanded: true, tab: 'Time', profiled: true });
+    const details = find('details') as HTMLDetailsElement;
+    details.dispatchEvent(new Event('toggle'));
+    expect(remembered(view.node)).toMatchObject({ tab: 'Time', profiled: true });
+    openTimeline();
+    details.open = false;
+    details.dispatchEvent(new Event('toggle'));
+    expect(remembered(view.node)).toMatchObject({ tab: 'Sites' });
+  });
+
   it('leaves a host trace collapsed that the user collapsed', () => {
     document.body.append(h('div', { class: 'jp-Cell' }, view.node));
     remember(view.node, { ...NO_LOOK, tab: 'Calls' });

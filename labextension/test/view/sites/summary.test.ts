@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Facts, Measured } from '../../../src/view/data/schema.js';
 import { summaryLine } from '../../../src/view/sites/summary.js';
+import { aProfile } from '../profile/profiles.js';
 import { aSite, someFacts, someMeasured, unusedSite } from '../recordings.js';
 
 function words(facts: Facts, measured: Measured = someMeasured()): string {
@@ -35,5 +36,17 @@ describe('summaryLine', () => {
     const sites = [aSite({ calls: 2 }), aSite({ calls: 3 })];
     expect(words(someFacts(sites, { headline: [] }))).toBe('5 calls of 2 call sites');
     expect(words(someFacts([], { headline: [] }))).toBe('no callbacks');
+  });
+
+  it('ends with the wall time of a profile, and what took most of it', () => {
+    const measured = someMeasured({ host_ns: [41_000], profile: aProfile() });
+    expect(words(someFacts(), measured)).toBe('bessel · 41 µs · 1 s wall time, 80 % host functions');
+    const empty = aProfile({ kinds: [], parts: [], lanes: [] });
+    expect(words(someFacts(), someMeasured({ profile: empty }))).toBe('bessel · 1 s wall time');
+  });
+
+  it('is the headline of the profile of a program without callbacks', () => {
+    const facts = someFacts([], { headline: [] });
+    expect(words(facts, someMeasured({ profile: aProfile() }))).toBe(aProfile().headline);
   });
 });

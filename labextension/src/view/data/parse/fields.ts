@@ -5,6 +5,7 @@ export class BadRecording extends Error {}
 
 type Reader<T> = (value: unknown, path: string) => T;
 
+const LONGEST_NS = 1e18; // thirty years
 const SHOWN = 40; // characters of a wrong value that a message repeats
 
 /** An object in the data, read field by field; inherited keys are ignored. */
@@ -81,6 +82,14 @@ export function whole(least = 0, most = Number.MAX_SAFE_INTEGER): Reader<number>
 export function amount(value: unknown, path: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
     throw bad(path, value, 'a finite number of at least 0');
+  }
+  return value;
+}
+
+/** A time that may be negative. */
+export function time(value: unknown, path: string): number {
+  if (typeof value !== 'number' || !(Math.abs(value) <= LONGEST_NS)) {
+    throw bad(path, value, 'a time');
   }
   return value;
 }

@@ -9,8 +9,10 @@ import {
   listOf,
   orNull,
   text,
+  time,
   whole
 } from './fields.js';
+import { readProfile } from './profile.js';
 import { LONG, NAME, SENTENCE } from './site.js';
 import {
   OUT_OF_RANGE,
@@ -24,7 +26,6 @@ const MOST_COMPILATIONS = 1_000;
 const MOST_LINES = 100;
 const MOST_ENVIRONMENT = 20;
 const MOST_COMPRESSED = 64_000_000; // characters
-const LONGEST_NS = 1e18; // thirty years
 
 /** Used if the metadata was cleared: no times, no calls. */
 export const NOT_MEASURED: Measured = {
@@ -75,7 +76,8 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
     around: bySite('around', listOf(text(NAME), MOST_LINES)),
     sample_rows: bySite('sample_rows', listOf(whole(-1), MOST_LINES)),
     calls: measured.getOr('calls', null, orNull(readSaved)),
-    calls_not_saved: measured.getOr('calls_not_saved', 0, whole())
+    calls_not_saved: measured.getOr('calls_not_saved', 0, whole()),
+    profile: measured.getOr('profile', undefined, readProfile)
   };
 }
 
@@ -105,16 +107,8 @@ function readCompilation(value: unknown, path: string): Compilation {
     program: compilation.get('program', text(NAME)),
     lower_ns: compilation.get('lower_ns', amount),
     compile_ns: compilation.get('compile_ns', amount),
-    start_ns: compilation.getOr('start_ns', null, orNull(readTime))
+    start_ns: compilation.getOr('start_ns', null, orNull(time))
   };
-}
-
-/** A time that may be negative. */
-function readTime(value: unknown, path: string): number {
-  if (typeof value !== 'number' || !(Math.abs(value) <= LONGEST_NS)) {
-    throw bad(path, value, 'a time');
-  }
-  return value;
 }
 
 function readSaved(value: unknown, path: string): SavedCalls {

@@ -9,7 +9,7 @@ import { type Spans, walk } from '../tracks/spans.js';
 import type { Theme } from './theme.js';
 import type { Track } from '../tracks/tracks.js';
 
-const LEAST_LABELLED = 26;
+export const LEAST_LABELLED = 26; // width
 const SHADES = 12;
 const FAINTEST = 0.28; // keeps very short calls visible
 const MARKS_APART = 9;
@@ -36,6 +36,11 @@ export function paintTrack(
   walk(track, at.scale, painter);
   painter.flush();
   pen.globalAlpha = 1;
+}
+
+/** The opacity of a pixel that is busy for a share of its time. */
+export function shadeOf(share: number): number {
+  return FAINTEST + ((1 - FAINTEST) * Math.ceil(Math.min(share, 1) * SHADES)) / SHADES;
 }
 
 class Painter implements Spans {
@@ -89,8 +94,7 @@ class Painter implements Spans {
 
   shade(place: number, next: number, x: number): void {
     const { at, theme, colouring } = this.drawing;
-    const share = Math.min(this.track.busyBetween(place, next) / at.pixel, 1);
-    const alpha = FAINTEST + ((1 - FAINTEST) * Math.ceil(share * SHADES)) / SHADES;
+    const alpha = shadeOf(this.track.busyBetween(place, next) / at.pixel);
     const colour = this.dimmed ? theme.dimmed : colouring.calls(this.track, place, next);
     const left = at.gutter + Math.max(x, 0);
     if (left !== this.right || alpha !== this.shadeAlpha || colour !== this.shadeColour) {

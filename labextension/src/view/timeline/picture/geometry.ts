@@ -1,7 +1,6 @@
 /** The geometry of the timeline's canvas, in CSS pixels. */
 
 import type { Scale } from '../tracks/spans.js';
-import type { TimeWindow } from '../window.js';
 
 export const AXIS = 22;
 export const BAND = 22;
@@ -17,6 +16,13 @@ const BAR = 16;
 const BAR_STEP = 3; // how much lower the bar of an inner call is
 const EDGE = 8; // margin at the right for the last call
 
+/** The range of time that is drawn. */
+export interface TimeRange {
+  readonly from: number;
+  readonly to: number;
+  readonly span: number;
+}
+
 /** The measures of one drawing. */
 export class Geometry {
   readonly gutter: number; // for the names of threads
@@ -29,7 +35,7 @@ export class Geometry {
     readonly bands: number,
     readonly firstThread: number, // its band; the band above it, if any, is of compilations
     letters: number, // of the longest name
-    private readonly window: TimeWindow
+    private readonly window: TimeRange
   ) {
     const wanted = Math.max(GUTTER, LETTER * letters + AROUND_NAME);
     this.gutter = Math.min(wanted, Math.round(GUTTER_SHARE * width));

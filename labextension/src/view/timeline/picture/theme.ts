@@ -25,7 +25,7 @@ export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
   const read = (name: string) => style.getPropertyValue(name).trim() || '#808080';
   const sites = Array.from({ length: COLOURS }, (_, colour) => read(siteColour(colour)));
   const durations = Array.from({ length: RAMP }, (_, place) => read(durationColour(place)));
-  const readable = (colour: string) => (isDark(colour, pen) ? '#ffffff' : '#000000');
+  const readable = (colour: string) => inkOn(colour, pen);
   return {
     sites,
     onSites: sites.map(readable),
@@ -42,6 +42,11 @@ export function themeOf(node: Element, pen: CanvasRenderingContext2D): Theme {
     mark: read('--jaxcb-timeline-mark'),
     font: style.fontFamily || 'sans-serif'
   };
+}
+
+/** The color of text that is readable on a color. */
+export function inkOn(colour: string, pen: CanvasRenderingContext2D): string {
+  return isDark(colour, pen) ? '#ffffff' : '#000000';
 }
 
 /** Whether white is easier to read on `colour` than black. */

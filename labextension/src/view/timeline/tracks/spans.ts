@@ -9,6 +9,17 @@ export interface Scale {
   readonly width: number;
 }
 
+/** Calls or other spans of time, in the order in which they start; they do not overlap. */
+export interface Sequence {
+  readonly length: number;
+  start(place: number): number;
+  end(place: number): number;
+  /** The first place, from `low` on, that starts at `ns` or later. */
+  firstFrom(ns: number, low?: number): number;
+  /** The first place that has not ended at `ns`. */
+  firstOpen(ns: number): number;
+}
+
 export interface Spans {
   /** One call, from pixel `left` to `right`. */
   bar(place: number, left: number, right: number): void;
@@ -17,7 +28,7 @@ export interface Spans {
 }
 
 /** Takes a few searches per pixel, independent of the number of calls. */
-export function walk(track: Track, { from, to, width }: Scale, spans: Spans): void {
+export function walk(track: Sequence, { from, to, width }: Scale, spans: Spans): void {
   const pixel = (to - from) / width;
   let place = track.firstOpen(from);
   while (place < track.length && track.start(place) < to) {

@@ -1,0 +1,264 @@
+"""Build a `Profile` from what was collected in a block."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...recording import Compilation, Frame, Lane, Part, PartKind, Profile, Recording
+from ._compilations import Stage
+from ._division import NOBODY, Division, Intervals, divide, spans
+from ._events import Events
+from ._lanes import ThreadLane, add_calls, lanes_of
+from ._outside import Outside, Samples, by_place, interval_of, outside
+from ._parts import Parts
+
+MAX_PARTS = 10  # of a kind; the others are added up
+MAX_LANES = 15
+_PIECES = 1000  # of the block, each with one span in a lane
+# The kinds of intervals; a later one takes precedence.
+_LAYERS = (
+    PartKind.UNKNOWN,
+    PartKind.QUEUED,
+    PartKind.DISPATCH,
+    PartKind.COMPILATION,
+    PartKind.XLA,
+    PartKind.COPY,
+    PartKind.CROSSING,
+    PartKind.HOST,
+)
+_EMPTY = Intervals(*np.empty((3, 0), np.int64))
+
+
+@dataclasses.dataclass(frozen=True)
+class Collected:
+    """What was collected in a block; times are on the recorder's clock."""
+
+    start_ns: int
+    end_ns: int
+    thread: str  # the name of the lane of the block's thread
+    ident: int  # and its number
+    recording: Recording
+    events: Sequence[Events]
+    event_ns: int
+    reading_ns: int
+    gaps: Sequence[tuple[int, int]]
+    samples: Samples
+    stages: Sequence[Stage]
+    programs: Sequence[Compilation]
+
+
+class _Block(NamedTuple):
+    """The block as a whole, divided."""
+
+    division: Division
+    is_free: np.ndarray
+    found: Outside
+
+
+def build(collected: Collected) -> Profile:
+    """Divide the wall time of the block, and that of its threads and devices."""
+    parts = Parts(collected.recording)
+    lanes, layers = _intervals(collected, parts)
+    kinds = [kind for kind, _, _ in parts.keys]
+    samples = collected.samples
+    edges = samples.times.tolist()
+    start, end = collected.start_ns, collected.end_ns
+    divided = [
+        divide(start, end, _of_lane(lane, kinds, collected, layers), edges * lane.is_own)
+        for lane in lanes
+    ]
+    division = divide(start, end, [layers[kind] for kind in _LAYERS], edges)
+    is_queued = np.array([kind == PartKind.QUEUED for kind in kinds] + [True])
+    is_free = is_queued[division.owners]  # the last one stands for `NOBODY`
+    own = [one for lane, one in zip(lanes, divided, strict=True) if lane.is_own]
+    found = outside(division, is_free, own[0] if own else divide(start, end, [], edges), samples)
+    block = _Block(division, is_free, found)
+    wall = _wall(block, collected, parts)
+    drawn = [("wall time", _drawn(block, samples, parts))]
+    busy = np.zeros(len(parts.keys), np.int64)
+    for lane, one in zip(lanes, divided, strict=True):
+        busy += one.totals(len(busy))
+        drawn.append((lane.name, one))
+    numbers, final = _merged(parts, wall, busy)
+    return Profile(
+        start_ns=start,
+        wall_ns=end - start,
+        parts=final,
+        lanes=_drawn_lanes(drawn, numbers),
+        compilations=tuple(collected.programs),
+        events=sum(events.total for events in collected.events),
+        event_ns=collected.event_ns,
+        reading_ns=collected.reading_ns,
+    )
+
+
+def _intervals(
+    collected: Collected, parts: Parts
+) -> tuple[list[ThreadLane], dict[PartKind, Intervals]]:
+    """Return the lanes, and all intervals by their kind; number and count the parts."""
+    numbered = [(events, parts.of_events(events.keys)) for events in collected.events]
+    host, queued = parts.host_calls()
+    compiled = parts.compilations(collected.stages)
+    lanes = lanes_of(numbered, collected.thread)
+    for lane in lanes:
+        lane.events = parts.name_crossings(lane.events, host)
+    kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
+    events = _concatenated([lane.events for lane in lanes])
+    for intervals in (events, host, queued):
+        parts.count(intervals.within(collected.start_ns, collected.end_ns).owners)
+    layers = {
+        kind: _chosen(events, kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
+    }
+    layers |= {PartKind.HOST: host, PartKind.QUEUED: queued, PartKind.COMPILATION: compiled}
+    layers[PartKind.UNKNOWN] = parts.gaps(collected.gaps, collected.end_ns)
+    calls, recording = collected.recording.calls, collected.recording
+    is_queued = np.array([fact.queued for fact in recording.lowered], bool)[calls["lowered"]]
+    crossings = {
+        parts.lowered[number]: number
+        for number, (kind, _, _) in enumerate(parts.keys)
+        if kind == PartKind.CROSSING and parts.lowered[number] >= 0
+    }
+    crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
+    for intervals, which in ((host, ~is_queued), (queued, is_queued)):
+        add_calls(lanes, intervals, calls["thread"][which], recording, crossing_of)
+    return lanes, layers
+
+
+def _of_lane(
+    lane: ThreadLane,
+    kinds: Sequence[PartKind],
+    collected: Collected,
+    layers: dict[PartKind, Intervals],
+) -> list[Intervals]:
+    """Return the layers of one thread or device."""
+    order = np.array([_LAYERS.index(kind) for kind in kinds], np.int64)[lane.events.owners]
+    found = []
+    for number, kind in enumerate(_LAYERS):
+        own = [_chosen(lane.events, order == number)]
+        if kind == PartKind.COMPILATION and lane.is_own:
+            threads = np.array([stage.thread for stage in collected.stages], np.int64)
+            own.append(_chosen(layers[kind], threads == collected.ident))
+        if kind == PartKind.HOST:
+            own += lane.calls
+        found.append(_concatenated(own))
+    return found
+
+
+def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
+    """Return the share of each part in the wall time; parts of free time are added."""
+    division, _, found = block
+    samples = collected.samples
+    weights = division.lengths.astype(float)
+    at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
+    is_queued = block.is_free & (division.owners != NOBODY)
+    weights[is_queued] *= found.queued[at][is_queued]
+    owned = division.owners != NOBODY
+    wall = np.bincount(division.owners[owned], weights[owned], minlength=len(parts.keys))
+    places = by_place(division, block.is_free, found, samples)
+    more = {}
+    for kind, own in zip((PartKind.PYTHON, PartKind.IDLE), places, strict=True):
+        for place, total in own.items():
+            more[parts.number(kind, _function(place), place)] = total
+    wall = np.concatenate([wall, np.zeros(len(parts.keys) - len(wall))])
+    for number, total in more.items():
+        wall[number] += total
+    return _without_full_queues(wall, collected.recording, parts)
+
+
+def _without_full_queues(wall: np.ndarray, recording: Recording, parts: Parts) -> np.ndarray:
+    """Move the time for which a crossing waited for a full queue to a part of its own."""
+    crossings = {
+        parts.lowered[number]: number
+        for number, (kind, _, _) in enumerate(list(parts.keys))
+        if kind == PartKind.CROSSING
+    }
+    for use in recording.queue:
+        crossing = crossings.get(parts.site_of(use.lowered))
+        if crossing is not None and use.waited_ns:
+            number = parts.of_callback(PartKind.WAITING, use.lowered)
+            wall = np.append(wall, np.zeros(max(number + 1 - len(wall), 0)))
+            moved = min(use.waited_ns, wall[crossing])
+            wall[crossing] -= moved
+            wall[number] += moved
+    return wall
+
+
+def _function(place: Frame | None) -> str:
+    return "" if place is None or place.function.startswith("<") else place.function
+
+
+def _drawn(block: _Block, samples: Samples, parts: Parts) -> Division:
+    """Return the block for its picture: free time is Python's or idle, by interval."""
+    division, is_free, found = block
+    first = {kind: number for (kind, _, _), number in reversed(parts.keys.items())}
+    at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
+    owners = division.owners.copy()
+    nobody = owners == NOBODY
+    owners[nobody] = first.get(PartKind.IDLE, NOBODY)
+    runs = is_free & found.runs(at)
+    owners[runs] = first.get(PartKind.PYTHON, NOBODY)
+    return Division(division.edges, owners)
+
+
+def _merged(
+    parts: Parts, wall: np.ndarray, busy: np.ndarray
+) -> tuple[np.ndarray, tuple[Part, ...]]:
+    """Return the final number of each part, and the parts: the longest of each kind, then others.
+
+    The shares of the wall time are rounded so that their sum stays what it was.
+    """
+    exact = np.round(np.cumsum(wall)).astype(np.int64)
+    shares = np.diff(exact, prepend=0)
+    busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
+    keys = list(parts.keys)
+    numbers = np.full(len(keys), NOBODY, np.int64)
+    final: list[Part] = []
+    for kind in PartKind:
+        own = [n for n, key in enumerate(keys) if key[0] == kind and (shares[n] or busy[n])]
+        own.sort(key=lambda n: (-shares[n], -busy[n]))
+        for place, n in enumerate(own):
+            part = Part(
+                kind, keys[n][1], keys[n][2], int(shares[n]), int(busy[n]), parts.counts[n],
+                parts.lowered[n],
+            )  # fmt: skip
+            if place > MAX_PARTS:
+                final[-1] = _added(final[-1], part)
+            else:
+                final.append(part if place < MAX_PARTS else _added(None, part))
+            numbers[n] = len(final) - 1
+    return numbers, tuple(final)
+
+
+def _added(other: Part | None, part: Part) -> Part:
+    if other is None:
+        return part._replace(name="other", place=None, lowered=-1)
+    return other._replace(
+        wall_ns=other.wall_ns + part.wall_ns,
+        busy_ns=other.busy_ns + part.busy_ns,
+        times=other.times + part.times,
+    )
+
+
+def _drawn_lanes(drawn: Sequence[tuple[str, Division]], numbers: np.ndarray) -> tuple[Lane, ...]:
+    """Return the lanes as they are drawn: the block, then the busiest threads and devices."""
+    found = []
+    for name, division in drawn:
+        final = np.append(numbers, NOBODY)[division.owners]
+        lane = Lane(name, spans(Division(division.edges, final), _PIECES))
+        busy = int(division.lengths[final != NOBODY].sum())
+        found.append((busy, lane))
+    (_, block), *threads = found
+    kept = sorted(threads, key=lambda one: -one[0])[:MAX_LANES]
+    return block, *(lane for busy, lane in threads if (busy, lane) in kept and busy)
+
+
+def _chosen(intervals: Intervals, which: np.ndarray) -> Intervals:
+    return Intervals(*(column[which] for column in intervals))
+
+
+def _concatenated(intervals: Sequence[Intervals]) -> Intervals:
+    return Intervals(*(np.concatenate(column) for column in zip(_EMPTY, *intervals, strict=True)))

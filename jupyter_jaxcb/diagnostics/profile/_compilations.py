@@ -1,0 +1,62 @@
+"""Collect what JAX traces, lowers and compiles during a block."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...recording import Compilation
+from ...stack import elision, jax_compat
+
+
+class Stage(NamedTuple):
+    """One step of a compilation."""
+
+    kind: str  # "trace", "lower" or "compile"
+    function: str  # the name of the compiled function
+    start_ns: int  # on the recorder's clock
+    end_ns: int
+    thread: int  # as `threading.get_ident` numbers it
+
+
+class Compilations:
+    """What JAX compiles while `watching`.
+
+    Attributes:
+        stages: the steps of all compilations, in the order of their ends.
+        programs: the compiled programs, with the shapes they were compiled for.
+    """
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+        self.programs: list[Compilation] = []
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Collect, in any thread, until the block ends."""
+        with (
+            jax_compat.compilation_times(self._ended),
+            elision.compilations(self.programs.append),
+        ):
+            yield
+
+    def outermost(self) -> list[Stage]:
+        """Return the stages without those inside another one of the same thread.
+
+        To trace a function is to trace the functions it calls.
+        """
+        found: list[Stage] = []
+        ends: dict[int, int] = {}
+        for stage in sorted(self.stages, key=lambda one: (one.start_ns, -one.end_ns)):
+            if stage.end_ns > ends.get(stage.thread, 0):
+                found.append(stage)
+                ends[stage.thread] = stage.end_ns
+        return found
+
+    def _ended(self, kind: str, function: str, seconds: float) -> None:
+        end = time.perf_counter_ns()
+        start = end - round(seconds * 1e9)
+        self.stages.append(Stage(kind, function, start, end, threading.get_ident()))

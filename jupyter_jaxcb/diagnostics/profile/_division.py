@@ -1,0 +1,115 @@
+"""Divide a span of time among intervals that overlap: each instant belongs to one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+NOBODY = -1
+_LONG = 1000  # segments; longer intervals are painted one by one
+
+
+class Intervals(NamedTuple):
+    """Intervals of one kind, which may overlap."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    owners: np.ndarray  # a number for each interval
+
+    def within(self, start: int, end: int) -> Intervals:
+        """Return the part of the intervals between two times."""
+        starts, ends = np.maximum(self.starts, start), np.minimum(self.ends, end)
+        inside = ends > starts
+        return Intervals(starts[inside], ends[inside], self.owners[inside])
+
+
+class Division(NamedTuple):
+    """Consecutive segments of time, and who owns each of them."""
+
+    edges: np.ndarray  # one more than segments
+    owners: np.ndarray  # `NOBODY`, or a number of `Intervals`
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each segment."""
+        return np.diff(self.edges)
+
+    def totals(self, count: int) -> np.ndarray:
+        """Return the time of each owner below `count`."""
+        owned = self.owners != NOBODY
+        return np.bincount(self.owners[owned], weights=self.lengths[owned], minlength=count).astype(
+            np.int64
+        )
+
+
+def divide(
+    start: int, end: int, layers: Sequence[Intervals], edges: Sequence[int] = ()
+) -> Division:
+    """Divide the time from `start` to `end` among the intervals of all layers.
+
+    A later layer takes precedence over earlier ones. Within a layer, the shorter interval does: of
+    nested ones, the innermost.
+
+    Args:
+        start: the beginning, in any unit.
+        end: the end.
+        layers: the intervals.
+        edges: more times at which a segment ends.
+    """
+    layers = [layer.within(start, end) for layer in layers]
+    inner = np.asarray([edge for edge in edges if start < edge < end], np.int64)
+    cuts = [np.array([start, end], np.int64), inner]
+    for layer in layers:
+        cuts += [layer.starts, layer.ends]
+    all_edges = np.unique(np.concatenate(cuts))
+    owners = np.full(len(all_edges) - 1, NOBODY, np.int64)
+    for layer in layers:
+        _paint(owners, all_edges, layer)
+    return Division(all_edges, owners)
+
+
+def _paint(owners: np.ndarray, edges: np.ndarray, layer: Intervals) -> None:
+    longest_first = np.argsort(layer.starts - layer.ends, kind="stable")
+    starts, ends, own = (column[longest_first] for column in layer)
+    first, last = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+    ranks = np.arange(len(own))  # the shortest interval has the highest
+    best = np.full(len(owners), NOBODY, np.int64)
+    is_long = last - first > _LONG
+    counts = (last - first)[~is_long]
+    # The numbers of all segments of all intervals: of equal ones, NumPy stores the last.
+    segments = np.repeat(first[~is_long] - np.cumsum(counts) + counts, counts)
+    best[segments + np.arange(counts.sum())] = np.repeat(ranks[~is_long], counts)
+    for begin, stop, rank in zip(first[is_long], last[is_long], ranks[is_long], strict=True):
+        np.maximum(best[begin:stop], rank, out=best[begin:stop])
+    is_owned = best != NOBODY
+    owners[is_owned] = own[best[is_owned]]
+
+
+def spans(division: Division, buckets: int) -> tuple[int, ...]:
+    """Return start, duration and owner of the longest spans, at most `buckets` of them, flat.
+
+    The time is cut into `buckets` equal pieces, each of which goes to its largest owner. Times are
+    counted from the first edge. Pieces that are mostly free are left out.
+    """
+    start, end = int(division.edges[0]), int(division.edges[-1])
+    if start == end:
+        return ()
+    cuts = np.unique(np.linspace(start, end, buckets + 1).astype(np.int64))
+    edges = np.union1d(division.edges, cuts)
+    owners = division.owners[np.searchsorted(division.edges, edges[:-1], side="right") - 1]
+    piece = np.searchsorted(cuts, edges[:-1], side="right") - 1
+    kinds, numbers = np.unique(owners, return_inverse=True)
+    shape = len(cuts) - 1, len(kinds)
+    cells = piece * len(kinds) + numbers.reshape(-1)
+    shares = np.bincount(cells, weights=np.diff(edges), minlength=shape[0] * shape[1])
+    largest = kinds[shares.reshape(shape).argmax(axis=1)]
+    changes = np.flatnonzero(np.diff(largest, prepend=largest[0] - 1))
+    found: list[int] = []
+    for begin, stop in zip(changes, [*changes[1:], len(largest)], strict=True):
+        if largest[begin] != NOBODY:
+            found += [
+                int(cuts[begin]) - start, int(cuts[stop] - cuts[begin]), int(largest[begin])
+            ]  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""Build the parts of a profile: each with its intervals, from events and host calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...recording import Frame, PartKind, Recording, Site
+from ...stack import elision, jax_compat
+from ._compilations import Stage
+from ._division import Intervals
+from ._events import CALLBACK, Key
+
+_NUMBERED = re.compile(r"(?:\.\d+)+$")
+
+
+class Parts:
+    """Numbers the parts of a profile, in the order in which they are met.
+
+    Attributes:
+        keys: kind, name and place of each part.
+        lowered: for parts of callbacks, an index into `Recording.lowered`, otherwise -1.
+        counts: how often each part happened.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.keys: dict[tuple[PartKind, str, Frame | None], int] = {}
+        self.lowered: list[int] = []
+        self.counts: list[int] = []
+        self._recording = recording
+        self._sites: dict[Site, int] = {}  # the first index in `Recording.lowered`
+        self._callbacks: dict[tuple[str, int], set[int]] = {}
+        for number, fact in enumerate(recording.lowered):
+            self._sites.setdefault(fact.site, number)
+            if fact.program is not None:
+                own = self._callbacks.setdefault((fact.program.name, fact.index), set())
+                own.add(self._sites[fact.site])
+
+    def number(self, kind: PartKind, name: str, place: Frame | None = None) -> int:
+        """Return the number of a part, a new one if there is none."""
+        found = self.keys.setdefault((kind, name, place), len(self.keys))
+        if found == len(self.counts):
+            self.counts.append(0)
+            self.lowered.append(-1)
+        return found
+
+    def site_of(self, lowered: int) -> int:
+        """Return the first index in `Recording.lowered` of a fact of the same site."""
+        return self._sites[self._recording.lowered[lowered].site]
+
+    def of_callback(self, kind: PartKind, lowered: int) -> int:
+        """Return the number of a part of the callback with this index."""
+        site = self._recording.lowered[lowered].site
+        place = Frame("", site.file, site.line, site.column, site.cell)
+        number = self.number(kind, site.function, place)
+        self.lowered[number] = self.site_of(lowered)
+        return number
+
+    def of_events(self, keys: list[Key]) -> np.ndarray:
+        """Return the part of each key of the profiler's events."""
+        operations = _operations(keys)
+        return np.array([self._of_event(key, operations.get(key)) for key in keys], np.int64)
+
+    def _of_event(self, key: Key, operation: elision.Operation | None) -> int:
+        if key.kind != "xla":
+            return self.number(PartKind(key.kind), key.name)
+        if operation is None:  # the program is gone
+            name = _NUMBERED.sub("", key.name)
+            kind = PartKind.CROSSING if CALLBACK.match(name) else PartKind.XLA
+            return self.number(kind, name)
+        if operation.host_call is not None:
+            callbacks = self._callbacks.get((key.module, operation.host_call), set())
+            if len(callbacks) == 1:  # several programs may have the same name
+                return self.of_callback(PartKind.CROSSING, next(iter(callbacks)))
+            return self.number(PartKind.CROSSING, operation.name, operation.place)
+        return self.number(PartKind.XLA, operation.name, operation.place)
+
+    def count(self, numbers: np.ndarray) -> None:
+        """Add one to the count of each of these parts."""
+        for number, more in enumerate(np.bincount(numbers, minlength=len(self.counts))):
+            self.counts[number] += int(more)
+
+    def host_calls(self) -> tuple[Intervals, Intervals]:
+        """Return the intervals of host calls, and of those that were queued, in log order."""
+        calls = self._recording.calls
+        facts = self._recording.lowered
+        kinds = [PartKind.QUEUED if fact.queued else PartKind.HOST for fact in facts]
+        parts = [self.of_callback(kind, number) for number, kind in enumerate(kinds)]
+        owners = np.array(parts, np.int64)[calls["lowered"]]
+        queued = np.array([fact.queued for fact in facts], bool)[calls["lowered"]]
+        return tuple(
+            Intervals(calls["start_ns"][own], calls["end_ns"][own], owners[own])
+            for own in (~queued, queued)
+        )  # type: ignore
+
+    def name_crossings(self, events: Intervals, calls: Intervals) -> Intervals:
+        """Return `events` with the callbacks of crossings whose program does not tell.
+
+        They are found by the first host call in the crossing: JAX's own callbacks in programs that
+        were compiled before, and programs with the same name.
+        """
+        owners = events.owners.copy()
+        order = np.argsort(calls.starts)
+        starts, callbacks = calls.starts[order], calls.owners[order]
+        for (kind, _, _), number in list(self.keys.items()):
+            own = np.flatnonzero(owners == number)
+            if kind != PartKind.CROSSING or self.lowered[number] >= 0 or not len(own):
+                continue
+            first = np.searchsorted(starts, events.starts[own])
+            called = first < np.searchsorted(starts, events.ends[own])
+            inside = callbacks[first[called]]
+            for callback in np.unique(inside):
+                crossing = self.of_callback(PartKind.CROSSING, self.lowered[callback])
+                owners[own[called][inside == callback]] = crossing
+        return events._replace(owners=owners)
+
+    def compilations(self, stages: Iterable[Stage]) -> Intervals:
+        """Return the intervals of compilations; a part counts its runs of XLA's compiler."""
+        rows = []
+        for stage in stages:
+            number = self.number(PartKind.COMPILATION, stage.function)
+            self.counts[number] += stage.kind == "compile"
+            rows.append((stage.start_ns, stage.end_ns, number))
+        return Intervals(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+    def gaps(self, gaps: Iterable[tuple[int, int]], end: int) -> Intervals:
+        """Return the times in which the profiler did not run."""
+        rows = [(begin, stop or end, self.number(PartKind.UNKNOWN, "")) for begin, stop in gaps]
+        return Intervals(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def _operations(keys: list[Key]) -> dict[Key, elision.Operation]:
+    """Find the operations that the keys name in the programs that JAX holds."""
+    wanted: dict[str, set[str]] = {}
+    for key in keys:
+        if key.kind == "xla":
+            wanted.setdefault(key.module, set()).add(key.name)
+    found = {}
+    for name, read in jax_compat.modules_of_programs():
+        if name in wanted:
+            number, operations = _read(read, wanted[name])
+            found.update({(name, number, title): one for title, one in operations.items()})
+    return {
+        key: found[key.module, key.program, key.name]
+        for key in keys
+        if (key.module, key.program, key.name) in found
+    }
+
+
+def _read(read: Any, wanted: set[str]) -> tuple[int, dict[str, elision.Operation]]:
+    try:
+        return elision.operations(read(), wanted)
+    except Exception:  # a later XLA may differ in any way: its own names remain
+        return 0, {}

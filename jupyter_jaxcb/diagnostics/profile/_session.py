@@ -1,0 +1,142 @@
+"""Run JAX's profiler for a block, and stop it before its events take too much memory."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+
+import jax
+import numpy as np
+
+from ...stack import jax_compat
+from ._events import CLOCK, OWN, Events, read_events
+
+_GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while they are collected
+_CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
+_MANY_EVENTS = 300_000  # with fewer, something else has made the process grow
+_MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
+
+
+class Tracing:
+    """JAX's profiler while a block runs.
+
+    Its events take 270 bytes each while they are collected, and four times as much while they are
+    read. When the used memory has grown by `_GROWTH_BYTES`, they are read, and the rest of the
+    block is not profiled, unless there are few of them.
+
+    Attributes:
+        parts: the events; several, if some were read before the end.
+        event_ns: the time that one event took.
+        reading_ns: the time spent on reading.
+        gaps: the times without the profiler, on the recorder's clock; the end may be open, 0.
+    """
+
+    def __init__(self) -> None:
+        self.event_ns = self.reading_ns = 0
+        self.gaps: list[tuple[int, int]] = []
+        self.parts: list[Events] = []
+        self._lock = threading.Lock()
+        self._next_check = 0
+        self._used = _used_bytes()
+        self._session: jax_compat.ProfilerSession | None = _start()
+        self._measure()
+        _mark(OWN)
+
+    def check(self) -> None:
+        """Stop the profiler if there are too many events."""
+        now = time.perf_counter_ns()
+        if now < self._next_check:
+            return
+        self._next_check = now + _CHECK_NS
+        if _used_bytes() < self._used + _GROWTH_BYTES:
+            return
+        with self._lock:
+            if self._session is None:
+                return
+            stopped = time.perf_counter_ns()
+            session, self._session = self._session, None
+            self._read(session)
+            if self.parts[-1].total < _MANY_EVENTS:
+                self._session = _start()
+                _mark()
+                self.gaps.append((stopped, time.perf_counter_ns()))
+            else:
+                self.gaps.append((stopped, 0))
+            self._used = _used_bytes()
+
+    def stop(self) -> None:
+        """Stop the profiler and read its events."""
+        with self._lock:
+            session, self._session = self._session, None
+            if session is not None:
+                _mark(OWN)
+                self._read(session)
+
+    def _read(self, session: jax_compat.ProfilerSession) -> None:
+        began = time.perf_counter_ns()
+        events = read_events(session.stop())
+        _to_recorders_clock(events)
+        self.parts.append(events)
+        self.reading_ns += time.perf_counter_ns() - began
+
+    def _measure(self) -> None:
+        took = []
+        for _ in range(_BATCHES):
+            began = time.perf_counter_ns()
+            for _ in range(_MEASURED):
+                with jax.profiler.TraceAnnotation("jaxcb event"):
+                    pass
+            took.append((time.perf_counter_ns() - began) // _MEASURED)
+        self.event_ns = min(took)
+
+
+def _start() -> jax_compat.ProfilerSession:
+    __tracebackhide__ = True
+    try:
+        return jax_compat.ProfilerSession()
+    except RuntimeError as error:
+        raise RuntimeError(
+            "cannot profile: JAX's profiler is running already. End the other profile() block, or "
+            "call jax.profiler.stop_trace()."
+        ) from error
+
+
+def _mark(whose: str = "") -> None:
+    """Make an event whose name is its time on the recorder's clock; `whose` may be `OWN`."""
+    with jax.profiler.TraceAnnotation(f"{CLOCK}{time.perf_counter_ns()}{whose}"):
+        pass
+
+
+def _to_recorders_clock(events: Events) -> None:
+    """Change the times of `events`: both clocks count nanoseconds, with different zeros."""
+    marks = [mark for lane in events.lanes for mark in lane.marks]
+    offset = float(np.median([ours - theirs for ours, theirs in marks])) if marks else 0.0
+    for lane in events.lanes:
+        lane.starts = (lane.starts + offset).astype(np.int64)
+        lane.ends = (lane.ends + offset).astype(np.int64)
+
+
+class _Memory(ctypes.Structure):
+    """The ``struct mallinfo2`` of the GNU C library."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"),
+            *("fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def _used_bytes() -> int:
+    """Return the memory of small allocations, without large arrays; 0 if the system does not say.
+
+    Not the size of the process, which stays when memory is freed and used again.
+    """
+    find = getattr(ctypes.CDLL(None), "mallinfo2", None) if sys.platform == "linux" else None
+    if find is None:
+        return 0
+    find.restype = _Memory
+    return find().uordblks

@@ -1,0 +1,63 @@
+"""The facts of a profile: where the wall time of a block went."""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple
+
+from ._facts import Compilation, Frame
+
+
+class PartKind(enum.StrEnum):
+    """What a part of the wall time was spent on; an instant belongs to the first that applies."""
+
+    HOST = "host"  # a host function runs
+    CROSSING = "crossing"  # XLA is in a callback, but no host function runs
+    WAITING = "waiting"  # a queued callback waits because its queue is full
+    COPY = "copy"  # data is copied to or from a device
+    XLA = "xla"  # an operation of a compiled program runs
+    COMPILATION = "compilation"  # JAX traces or lowers, or XLA compiles
+    DISPATCH = "dispatch"  # JAX prepares a run: arguments, cached programs, results
+    PYTHON = "python"  # the block's thread runs something else
+    QUEUED = "queued"  # a queued host function runs, and the program does nothing
+    IDLE = "idle"  # nothing runs: the block's thread sleeps or waits
+    UNKNOWN = "unknown"  # JAX's profiler did not run, because it had too many events
+
+
+class Part(NamedTuple):
+    """A part of the wall time of a profiled block."""
+
+    kind: PartKind  # what the time was spent on
+    name: str  # of the host function, operation or program; empty: of the kind as a whole
+    place: Frame | None  # the line of user code; None: unknown
+    wall_ns: int  # its share of the wall time: the shares of all parts add up to it
+    busy_ns: int  # summed over threads and devices
+    times: int  # how often: host calls, operations, compilations, ...; 0: not counted
+    lowered: int = -1  # index into `Recording.lowered`: a site of its callback; -1: none
+
+
+class Lane(NamedTuple):
+    """What one thread or device did during a profiled block."""
+
+    name: str  # "main thread", "XLA thread 2", "GPU:0 Stream #7"
+    spans: tuple[int, ...]  # of each, one after the other: start since the block's, duration, part
+
+
+class Profile(NamedTuple):
+    """Where the wall time of a block went.
+
+    Short spans of `lanes` are left out where a longer one fills most of 1/1000 of the block.
+    """
+
+    start_ns: int  # of the recorder's clock, when the block began
+    wall_ns: int  # how long it took
+    parts: tuple[Part, ...]  # by kind, longest first
+    lanes: tuple[Lane, ...]  # first the block as a whole, then its threads and devices
+    compilations: tuple[Compilation, ...]  # of all programs, with and without callbacks
+    events: int  # number of events of JAX's profiler
+    event_ns: int  # time that the profiler took for each of them, as measured in the block
+    reading_ns: int  # time to read the events and to build the profile from them
+
+    def of_kind(self, kind: str) -> int:
+        """Return the wall time of a kind in nanoseconds, ``profile.of_kind("host")``."""
+        return sum(part.wall_ns for part in self.parts if part.kind == kind)

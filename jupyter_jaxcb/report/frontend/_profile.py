@@ -1,0 +1,43 @@
+"""Build what the front end shows of a profile; `schema.ts` declares the types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...recording import Recording
+from ..profile import KINDS, Figures, advice, headline, notes
+
+
+def profile_facts(recording: Recording, base_ns: int | None) -> dict[str, Any] | None:
+    """Return the profile as the front end reads it; None if there is none.
+
+    Args:
+        recording: the recording.
+        base_ns: the start of its first call; None: there are no calls.
+    """
+    figures = Figures.of(recording)
+    if figures is None:
+        return None
+    profile = figures.profile
+    kinds = figures.kinds
+    place = {kind: number for number, (kind, _) in enumerate(kinds)}
+    return {
+        "wall_ns": profile.wall_ns,
+        "start_ns": None if base_ns is None else profile.start_ns - base_ns,
+        "headline": headline(figures),
+        "advice": advice(figures),
+        "notes": notes(figures),
+        "kinds": [{"id": str(k), "name": KINDS[k], "wall_ns": ns} for k, ns in kinds],
+        "parts": [
+            {
+                "kind": place[part.kind],
+                "name": part.name,
+                "where": figures.where(part),
+                "wall_ns": part.wall_ns,
+                "busy_ns": part.busy_ns,
+                "count": part.times,
+            }
+            for part in profile.parts
+        ],
+        "lanes": [{"name": lane.name, "spans": list(lane.spans)} for lane in profile.lanes],
+    }

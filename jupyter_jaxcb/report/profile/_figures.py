@@ -1,0 +1,122 @@
+"""The figures of a profile, and how they are named."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...recording import Part, PartKind, Profile, Recording
+from ..text import shorten, time_words
+
+KINDS = {  # in the order of the bar
+    PartKind.HOST: "host functions",
+    PartKind.CROSSING: "crossings",
+    PartKind.WAITING: "full queues",
+    PartKind.COPY: "copies",
+    PartKind.XLA: "XLA",
+    PartKind.COMPILATION: "compilation",
+    PartKind.DISPATCH: "dispatch",
+    PartKind.PYTHON: "Python outside of JAX",
+    PartKind.QUEUED: "queued host functions",
+    PartKind.IDLE: "idle",
+    PartKind.UNKNOWN: "not profiled",
+}
+# What the count of a part counts.
+_COUNTED = {
+    PartKind.HOST: "call",
+    PartKind.QUEUED: "call",
+    PartKind.CROSSING: "crossing",
+    PartKind.COPY: "copy",
+    PartKind.XLA: "run",
+    PartKind.COMPILATION: "time",
+    PartKind.DISPATCH: "run",
+}
+_PLURALS = {"copy": "copies"}
+_NAMED = 4  # kinds in the headline
+_LONGEST = 60  # characters of a name
+_SMALL = 0.02  # share of a kind that is not named there
+
+
+class Figures(NamedTuple):
+    """A recording with a profile."""
+
+    recording: Recording
+    profile: Profile
+
+    @staticmethod
+    def of(recording: Recording) -> Figures | None:
+        """Return the figures of a recording; None if it has no profile."""
+        profile = recording.profile
+        return None if profile is None else Figures(recording, profile)
+
+    @property
+    def kinds(self) -> list[tuple[PartKind, int]]:
+        """The kinds that took time, and how much, in the order of the bar."""
+        totals = [(kind, self.profile.of_kind(kind)) for kind in KINDS]
+        present = {part.kind for part in self.profile.parts}
+        return [(kind, total) for kind, total in totals if total or kind in present]
+
+    def parts(self, kind: PartKind) -> list[Part]:
+        """Return the parts of a kind, longest first."""
+        return [part for part in self.profile.parts if part.kind == kind]
+
+    def share(self, ns: int) -> float:
+        """Return a time as a share of the wall time."""
+        return ns / max(self.profile.wall_ns, 1)
+
+    def where(self, part: Part) -> str:
+        """Name the line of a part; empty if unknown."""
+        return "" if part.place is None else self.recording.where(part.place)
+
+    def named(self, part: Part) -> str:
+        """Return ``simulate (line 3)``."""
+        name, where = short_name(part), self.where(part)
+        return f"{name} ({where})" if name and where else name or where
+
+
+def headline(figures: Figures) -> str:
+    """Return ``1.3 s: 82 % host functions, 12 % XLA, 6 % other``."""
+    largest = sorted(figures.kinds, key=lambda one: -one[1])[:_NAMED]
+    named = [(kind, ns) for kind, ns in largest if figures.share(ns) >= _SMALL]
+    words = [f"{share_words(figures.share(ns))} {KINDS[kind]}" for kind, ns in named]
+    rest = 100 - sum(round(100 * figures.share(ns)) for _, ns in named)
+    if rest > 0:
+        words.append(f"{rest} % other")
+    return f"{time_words(figures.profile.wall_ns)}: {', '.join(words)}"
+
+
+def short_name(part: Part) -> str:
+    """Return the name of a part on one line, without control characters."""
+    name = part.name[: _LONGEST + 1]
+    return shorten("".join(c if c.isprintable() else ascii(c)[1:-1] for c in name), _LONGEST)
+
+
+def share_words(share: float) -> str:
+    """Return ``82 %``; ``0.4 %`` for a small share."""
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.1f} %" if 0 < share < 0.0095 else f"{100 * share:.0f} %"
+
+
+def count_words_of(part: Part) -> str:
+    """Return ``900 calls``; empty if the part is not counted."""
+    noun = _COUNTED.get(part.kind, "")
+    if not noun or not part.times:
+        return ""
+    return f"{part.times:,} {noun if part.times == 1 else _PLURALS.get(noun, f'{noun}s')}"
+
+
+def notes(figures: Figures) -> list[str]:
+    """Say what the profile cost, and what it does not have."""
+    profile = figures.profile
+    cost = min(profile.events * profile.event_ns, profile.wall_ns)
+    found = [
+        f"Profiling: {profile.events:,} events took about {time_words(cost)} of this time, and "
+        f"{time_words(profile.reading_ns)} to read."
+    ]
+    unknown = profile.of_kind(PartKind.UNKNOWN)
+    if unknown:
+        found.append(
+            f"JAX's profiler was off for {time_words(unknown)}, while its events were read or "
+            "after there were too many: what XLA did then is not known. Profile fewer steps."
+        )
+    return found

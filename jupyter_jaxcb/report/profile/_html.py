@@ -1,0 +1,73 @@
+"""Render a profile as static HTML, for notebooks and pages without the front end."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ...recording import PartKind, Recording
+from ..text import time_words
+from ._advice import advice
+from ._figures import KINDS, Figures, count_words_of, headline, notes, share_words
+
+# Colors that are told apart with any color vision, on light and on dark backgrounds.
+_COLORS = {
+    PartKind.HOST: "#4477aa",
+    PartKind.CROSSING: "#66ccee",
+    PartKind.WAITING: "#882255",
+    PartKind.COPY: "#aa3377",
+    PartKind.XLA: "#ccbb44",
+    PartKind.COMPILATION: "#228833",
+    PartKind.DISPATCH: "#44aa99",
+    PartKind.PYTHON: "#ee6677",
+    PartKind.QUEUED: "#6699cc",
+    PartKind.IDLE: "#bbbbbb",
+    PartKind.UNKNOWN: "#777777",
+}
+_LEFT, _RIGHT = ' style="text-align:left"', ' style="text-align:right"'
+
+
+def profile_to_html(recording: Recording) -> str:
+    """Return the bar, the sentences and a table of the parts.
+
+    Returns:
+        HTML without scripts; empty if the recording has no profile.
+    """
+    figures = Figures.of(recording)
+    if figures is None:
+        return ""
+    said = "".join(f"<li>{escape(text)}</li>" for text in advice(figures))
+    quiet = "".join(f"<p><small>{escape(text)}</small></p>" for text in notes(figures))
+    rows = "".join(_rows(figures, kind, ns) for kind, ns in figures.kinds)
+    return (
+        f'<div class="jaxcb-profile"><p><strong>{escape(headline(figures))}</strong></p>'
+        f"{_bar(figures)}{f'<ul>{said}</ul>' if said else ''}<table>{rows}</table>{quiet}</div>"
+    )
+
+
+def _bar(figures: Figures) -> str:
+    segments = "".join(
+        f'<span title="{escape(KINDS[kind])} {time_words(ns)}" style="background:{_COLORS[kind]};'
+        f'width:{100 * figures.share(ns):.3f}%"></span>'
+        for kind, ns in figures.kinds
+    )
+    return f'<div style="display:flex;height:1.5em;max-width:60em">{segments}</div>'
+
+
+def _rows(figures: Figures, kind: PartKind, ns: int) -> str:
+    swatch = f'<span style="color:{_COLORS[kind]}">■</span>'
+    rows = [_row(f"{swatch} <strong>{escape(KINDS[kind])}</strong>", "", ns, figures, "")]
+    for part in figures.parts(kind):
+        if part.name or part.place:
+            name = f"&emsp;<code>{escape(part.name)}</code>"
+            rows.append(
+                _row(name, figures.where(part), part.wall_ns, figures, count_words_of(part))
+            )
+    return "".join(rows)
+
+
+def _row(name: str, where: str, ns: int, figures: Figures, count: str) -> str:
+    amounts = f"<td{_RIGHT}>{time_words(ns)}</td><td{_RIGHT}>{share_words(figures.share(ns))}</td>"
+    return (
+        f"<tr><td{_LEFT}>{name}</td><td{_LEFT}>{escape(where)}</td>{amounts}"
+        f"<td{_LEFT}>{count}</td></tr>"
+    )

@@ -1,0 +1,70 @@
+"""Render a profile as plain text."""
+
+from __future__ import annotations
+
+from ...recording import PartKind, Recording
+from ..text import time_words
+from ._advice import advice
+from ._figures import KINDS, Figures, count_words_of, headline, notes, share_words, short_name
+
+_BAR = 72  # characters
+_FILLS = {  # of the bar; rows repeat them
+    PartKind.HOST: "█",
+    PartKind.CROSSING: "▓",
+    PartKind.WAITING: "w",
+    PartKind.COPY: "▚",
+    PartKind.XLA: "▒",
+    PartKind.COMPILATION: "c",
+    PartKind.DISPATCH: "d",
+    PartKind.PYTHON: "░",
+    PartKind.QUEUED: "q",
+    PartKind.IDLE: "·",
+    PartKind.UNKNOWN: "?",
+}
+_LISTED = 5  # parts of a kind
+
+
+def profile_to_text(recording: Recording) -> str:
+    """Return the bar, a table of the parts, and what they mean.
+
+    Returns:
+        Text without a final newline; empty if the recording has no profile.
+    """
+    figures = Figures.of(recording)
+    if figures is None:
+        return ""
+    rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [headline(figures), _bar(figures)]
+    for name, where, time, share, count in rows:
+        cells = (
+            name.ljust(widths[0]), where.ljust(widths[1]), time.rjust(widths[2]),
+            share.rjust(widths[3]), count,
+        )  # fmt: skip
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    return "\n".join([*lines, *advice(figures), *notes(figures)])
+
+
+def _bar(figures: Figures) -> str:
+    bar, passed = "", 0
+    for kind, ns in figures.kinds:
+        passed += ns
+        bar += _FILLS[kind] * (round(_BAR * figures.share(passed)) - len(bar))
+    return bar
+
+
+def _rows(figures: Figures, kind: PartKind, ns: int) -> list[list[str]]:
+    rows = [[f"{_FILLS[kind]} {KINDS[kind]}", "", *_amounts(figures, ns), ""]]
+    parts = figures.parts(kind)
+    for part in parts[:_LISTED]:
+        if part.name or part.place:
+            name, amounts = short_name(part), _amounts(figures, part.wall_ns)
+            rows.append([f"    {name}", figures.where(part), *amounts, count_words_of(part)])
+    if len(parts) > _LISTED:
+        rest = sum(part.wall_ns for part in parts[_LISTED:])
+        rows.append([f"    {len(parts) - _LISTED} more", "", *_amounts(figures, rest), ""])
+    return rows
+
+
+def _amounts(figures: Figures, ns: int) -> tuple[str, str]:
+    return time_words(ns), share_words(figures.share(ns))

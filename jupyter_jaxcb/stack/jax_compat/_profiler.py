@@ -1,0 +1,114 @@
+"""JAX's profiler, without its files, and the compiled programs of the process."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+
+from ._optional import optional_module
+
+_profiler = optional_module("jax._src.profiler")
+_backend = optional_module("jax.extend.backend")
+
+DURATIONS = {  # events of `jax.monitoring`, and what they measure
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+_reports: list[Callable[[str, str, float], None]] = []  # who wants to know what is compiled
+_listening: list[bool] = []  # not empty: `_listen` was registered
+
+
+class ProfilerSession:
+    """One run of JAX's profiler, from its creation to `stop`.
+
+    Since JAX 0.12 this is public API. Before, the data is taken from JAX's session; if a JAX lacks
+    that, it is written to a temporary folder and read from there, which takes twice as long.
+
+    Raises:
+        RuntimeError: the profiler is running already.
+    """
+
+    def __init__(self) -> None:
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0  # events of each Python call would slow the program down
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        public = getattr(jax.profiler, "ProfileSession", None)
+        if public is not None:
+            self._stop: Callable[[], Any] = public(profiler_options=options).start().stop
+            return
+        self._folder = tempfile.TemporaryDirectory(prefix="jaxcb-profile-")
+        try:
+            jax.profiler.start_trace(self._folder.name, profiler_options=options)
+        except BaseException:
+            self._folder.cleanup()
+            raise
+        self._stop = self._data_of_session
+
+    def stop(self) -> Any:
+        """Stop the profiler; return its `jax.profiler.ProfileData`."""
+        try:
+            return self._stop()
+        finally:
+            if self._folder is not None:
+                self._folder.cleanup()
+
+    def _data_of_session(self) -> Any:
+        state = getattr(_profiler, "_profile_state", None)
+        with getattr(state, "lock", contextlib.nullcontext()):
+            session = getattr(state, "profile_session", None)  # until JAX 0.11
+            stop = getattr(session, "stop_and_get_profile_data", None)
+            if stop is not None:
+                try:
+                    return stop()
+                finally:
+                    state.reset()  # type: ignore
+        assert self._folder is not None
+        jax.profiler.stop_trace()
+        (file,) = pathlib.Path(self._folder.name).rglob("*.xplane.pb")
+        return jax.profiler.ProfileData.from_file(str(file))
+
+
+def modules_of_programs() -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Yield each compiled program that JAX holds: its name, and a function that reads its HLO.
+
+    If a JAX lacks one of the pieces, there are none, and a profile has only XLA's own names.
+    """
+    backends = getattr(_backend, "backends", None)
+    for client in backends().values() if backends is not None else ():
+        for executable in getattr(client, "live_executables", list)():
+            for module in executable.hlo_modules():
+                yield module.name, module.as_serialized_hlo_module_proto
+
+
+@contextlib.contextmanager
+def compilation_times(report: Callable[[str, str, float], None]) -> Iterator[None]:
+    """Report what JAX traces, lowers and compiles, in the thread that does it, when it has ended.
+
+    Args:
+        report: called with "trace", "lower" or "compile", the name of the function, and seconds.
+    """
+    stop = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+    if not _reports and (stop is not None or not _listening):
+        jax.monitoring.register_event_duration_secs_listener(_listen)
+        _listening.append(True)
+    _reports.append(report)
+    try:
+        yield
+    finally:
+        _reports.remove(report)
+        if not _reports and stop is not None:  # in JAX 0.8 the listener stays and does nothing
+            stop(_listen)
+
+
+def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:
+    if event in DURATIONS:
+        name = str(kwargs.get("fun_name", ""))
+        name = name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
+        for report in tuple(_reports):
+            report(DURATIONS[event], name, duration_secs)

@@ -1,0 +1,42 @@
+/** The panel of the tab Time: where the wall time of a profiled block went. */
+
+import type { Profile } from '../data/schema.js';
+import { h } from '../dom.js';
+import { hideTooltip, tooltip } from '../tooltip.js';
+import { WallBar } from './bar.js';
+import { Lanes } from './lanes.js';
+import { profileTable } from './table.js';
+
+export class ProfilePanel {
+  readonly node = h('div', { class: 'jaxcb-profile' });
+  private readonly box = tooltip();
+  private readonly lanes: Lanes | null;
+
+  constructor(profile: Profile) {
+    const bar = new WallBar(profile, this.box);
+    this.lanes = profile.lanes.length ? new Lanes(profile, this.box) : null;
+    const table = profileTable(profile, mark => {
+      bar.highlight(mark);
+      this.lanes?.highlight(mark);
+    });
+    this.node.append(
+      ...(profile.kinds.length ? [bar.node] : []),
+      ...adviceList(profile.advice),
+      table,
+      ...(this.lanes ? [this.lanes.node] : []),
+      ...profile.notes.map(words => h('p', { class: 'jaxcb-profile-note' }, words)),
+      this.box
+    );
+  }
+
+  dispose(): void {
+    hideTooltip(this.box);
+    this.lanes?.dispose();
+    this.node.remove();
+  }
+}
+
+function adviceList(advice: readonly string[]): HTMLElement[] {
+  const items = advice.map(words => h('li', {}, words));
+  return items.length ? [h('ul', { class: 'jaxcb-profile-advice', role: 'list' }, ...items)] : [];
+}

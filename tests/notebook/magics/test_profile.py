@@ -1,0 +1,133 @@
+"""``%%jax_profile``: the host trace of a cell with its profile."""
+
+import pytest
+
+MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
+DEFINE = """
+import time, threading
+@jaxcb.pure(result=lambda x: x)
+def simulate(x):
+    time.sleep(0.02)
+    return x
+
+step = jax.jit(lambda x: simulate(x) + 1)
+step(1.0);
+"""
+USE = "for n in range(5): step(float(n)).block_until_ready()"
+
+
+@pytest.fixture
+def kernel(kernel):
+    kernel.run(f"import jupyter_jaxcb as jaxcb\n{DEFINE}")
+    return kernel
+
+
+def profile_of(ran):
+    ((_, metadata),) = ran.traces
+    return metadata[MIME]["profile"]
+
+
+def test_cell_shows_one_host_trace_with_a_profile(kernel):
+    ran = kernel.run(f"%%jax_profile run\n{USE}")
+    assert ran.error is None
+    profile = profile_of(ran)
+    assert sum(part["wall_ns"] for part in profile["parts"]) == profile["wall_ns"]
+    largest = max(profile["parts"], key=lambda part: part["wall_ns"])
+    assert (largest["name"], largest["where"]) == ("simulate", "line 9, another cell")
+    assert profile["headline"].partition(": ")[2].endswith("% host functions") or (
+        "% host functions, " in profile["headline"]
+    )
+    assert [(s["function"], s["calls"]) for s in ran.sites] == [("simulate", 5)]
+    assert kernel.run("len(run), run.profile.of_kind('host') > 10**8").value == "(5, True)"
+
+
+def test_data_of_the_display_has_no_times(kernel):
+    first, second = (kernel.run(f"%%jax_profile\n{USE}").trace for _ in range(2))
+    assert first == second
+    trace = kernel.run("%%jax_profile\nx = 1").trace
+    assert trace["text/plain"] == "no host calls"
+
+
+def test_named_profile_is_printed_with_times_and_lines(kernel):
+    ran = kernel.run(f"%%jax_profile run\n{USE}\ntime.sleep(0.2)")
+    assert ran.error is None
+    text = kernel.run("print(run)").text
+    idle = text.partition("· idle")[2]
+    assert idle.splitlines()[1].split()[:2] == ["line", "3"]
+    (row,) = (
+        line for line in text.splitlines() if line.startswith("      simulate") and "calls" in line
+    )
+    assert "line 9, another cell" in row
+    assert row.endswith("5 calls")
+
+
+def test_cell_without_callbacks_has_a_profile_too(kernel):
+    ran = kernel.run("%%jax_profile\njnp.sin(jnp.arange(3.0)).block_until_ready()")
+    assert ran.error is None
+    kinds = {kind["id"] for kind in profile_of(ran)["kinds"]}
+    assert {"xla", "compilation", "dispatch"} <= kinds
+    assert ran.sites == []
+    assert ran.value == "Array([0.        , 0.84147096, 0.9092974 ], dtype=float32)"
+
+
+def test_callbacks_of_jax_are_in_the_profile(kernel):
+    ran = kernel.run(
+        "%%jax_profile\n"
+        "def slow(x):\n    time.sleep(0.05)\n    return x\n"
+        "f = jax.jit(lambda x: jax.pure_callback(slow, jax.ShapeDtypeStruct((), np.float32), x))\n"
+        "f(np.float32(1)).block_until_ready();"
+    )
+    (part,) = (
+        part for part in profile_of(ran)["parts"] if part["name"] == "slow" and part["kind"] == 0
+    )
+    assert part["wall_ns"] > 50e6
+    assert [site["flavor"] for site in ran.sites] == ["jax pure"]
+
+
+def test_a_failed_cell_shows_its_profile_and_its_error(kernel):
+    ran = kernel.run(f"%%jax_profile run\n{USE}\n1 / 0")
+    assert ran.error[0] == "ZeroDivisionError"
+    assert profile_of(ran)["wall_ns"] > 10**8
+    assert kernel.run("len(run)").value == "5"
+
+
+def test_profile_without_automatic_recording(kernel):
+    kernel.run("%jax_record off")
+    assert profile_of(kernel.run(f"%%jax_profile\n{USE}"))["wall_ns"] > 10**8
+    assert kernel.run(USE).traces == []
+
+
+def test_running_profiler_is_an_error_that_says_what_to_do(kernel, tmp_path):
+    kernel.run(f"jax.profiler.start_trace({str(tmp_path)!r})")
+    ran = kernel.run(f"%%jax_profile\n{USE}")
+    kernel.run("jax.profiler.stop_trace()")
+    assert ran.error[0] == "RuntimeError"
+    assert ran.error[1].startswith("cannot profile: JAX's profiler is running already.")
+    assert profile_of(kernel.run(f"%%jax_profile\n{USE}"))["wall_ns"] > 10**8
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("2", "'2' is not a valid name. Write %%jax_profile NAME."), ("--save a.doc", ".doc")],
+)
+def test_wrong_arguments_run_nothing(kernel, line, message):
+    ran = kernel.run(f"%%jax_profile {line}\nprint('ran')")
+    assert "ran\n" not in ran.text.replace(message, "")
+    assert message in ran.text + str(ran.error)
+
+
+def test_profile_is_saved_with_the_recording(kernel, tmp_path):
+    path = tmp_path / "run.jaxcb"
+    assert kernel.run(f"%%jax_profile run --save {path}\n{USE}").error is None
+    assert kernel.run(f"jaxcb.load({str(path)!r}).profile == run.profile").value == "True"
+
+
+def test_terminal_shows_the_bar_and_the_table(terminal):
+    text = terminal(
+        "%load_ext jupyter_jaxcb",
+        "import jax, jupyter_jaxcb as jaxcb",
+        DEFINE,
+        f"%%jax_profile\n{USE}",
+    )
+    assert "% host functions" in text
+    assert "█ host functions" in text

@@ -1,0 +1,146 @@
+"""The sentences about a profile, each with its figure."""
+
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    Frame,
+    Lane,
+    LoweredSite,
+    Part,
+    PartKind,
+    Profile,
+    Program,
+    Recording,
+    Site,
+)
+from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.report import to_html, to_text
+
+SECOND = 10**9
+PLACE = Frame("", "model.py", 3)
+
+
+def part(kind, name="", wall=0, times=0, lowered=-1, place=PLACE):
+    return Part(PartKind(kind), name, place, wall, wall, times, lowered)
+
+
+def recording(*parts, flavor="pure", results=1, compilations=(), threads=("MainThread",)):
+    """A recording with one site of three calls, and a profile of these parts, one second long."""
+    rest = SECOND - sum(one.wall_ns for one in parts)
+    parts = (*parts, part("idle", wall=rest, place=None)) if rest else parts
+    site = Site(flavor, "f", "model.py", 3, 0, cell=False)
+    avals = (Aval((), "float32"),)
+    lowered = LoweredSite(site, Program("jit_step", "cpu"), 0, avals, avals * results)
+    calls = np.zeros(3, ROW)
+    calls["crossing"] = range(3)
+    profile = Profile(
+        0, SECOND, tuple(parts), (Lane("", ()),), tuple(compilations), 100, 300, 10**6
+    )
+    return Recording(lowered=(lowered,), calls=calls, threads=threads, profile=profile)
+
+
+def said(*args, **options):
+    """The text of a profile after its table."""
+    lines = to_text(recording(*args, **options)).split("\n\n")[0].splitlines()
+    return "\n".join(line for line in lines if not line.startswith(" ") and line[0].isalpha())
+
+
+def test_a_host_function_that_takes_long_is_named_with_calls_and_share():
+    text = said(part("host", "f", 8 * SECOND // 10, 900, 0))
+    assert "f (model.py:3) took 80 % of 1 s: 900 calls of 889 µs." in text
+    assert "f (model.py:3) took" not in said(part("host", "f", SECOND // 20, 900, 0))
+
+
+@pytest.mark.parametrize(
+    ("flavor", "advice"),
+    [
+        ("pure", "compile='numba' avoids them"),
+        ("jax pure", "that of jaxcb.pure is about ten times as fast"),
+        ("debug", "One call with more data costs hardly more"),
+    ],
+)
+def test_crossings_that_take_long_have_advice_for_their_flavor(flavor, advice):
+    text = said(part("crossing", "f", SECOND // 2, 10_000, 0), flavor=flavor)
+    assert "Crossings of f (model.py:3) took 50 % of 1 s: 10,000 of 50 µs" in text
+    assert advice in text
+
+
+def test_crossings_of_compiled_functions_have_no_advice_to_compile_them():
+    text = said(part("crossing", "f", SECOND // 2, 10_000, 0), threads=("compiled code",))
+    assert "Crossings of f" in text
+    assert "numba" not in text
+
+
+def test_callbacks_whose_result_nobody_needs_can_be_queued():
+    slow = part("host", "log", SECOND // 4, 10, 0)
+    assert "waited 250 ms for log (model.py:3)" in said(slow, flavor="debug", results=0)
+    assert "queued=True" not in said(slow, flavor="pure")
+    assert "queued=True" not in said(slow, flavor="io", results=1)
+
+
+def test_full_queue_names_its_limit():
+    assert "jaxcb.set_queue_limit" in said(part("waiting", "log", SECOND // 2))
+
+
+def test_dispatch_counts_the_programs_that_were_started():
+    parts = [
+        part("dispatch", "add", SECOND // 2, 5000),
+        part("dispatch", "shard_args", 10**8, 9000),
+    ]
+    text = said(*parts)
+    assert "Dispatch took 60 % of 1 s: 5,000 programs were started, add 5,000 times." in text
+
+
+def test_a_function_compiled_for_several_shapes_lists_them():
+    def compiled(size, function=1):
+        return Compilation(
+            Program("jit_f", ""), function, (Aval((size,), "float32"),), 10**6, 10**7
+        )
+
+    slow = part("compilation", "f", SECOND // 2, 2)
+    text = said(slow, compilations=[compiled(3), compiled(4)])
+    assert "Compilation took 50 % of 1 s; everything else took 500 ms." in text
+    assert "jit_f was compiled 2 times (22 ms), for float32[3]; float32[4]" in text
+    text = said(slow, compilations=[compiled(3, 1), compiled(3, 2)])
+    assert "each time for float32[3]: define and jit the function once" in text
+    assert "was compiled" not in said(slow, compilations=[compiled(3)])
+
+
+def test_an_operation_is_named_if_most_of_the_time_is_spent_in_programs():
+    text = said(part("xla", "dot_general", 9 * SECOND // 10, 10))
+    assert "XLA took 90 % of 1 s, callbacks 0 %." in text
+    assert "Its largest operation is dot_general (model.py:3): 900 ms." in text
+
+
+def test_python_and_waiting_are_named_with_their_line():
+    text = said(part("python", "load", SECOND // 2), part("idle", "", SECOND // 2))
+    assert "Python outside of JAX took 50 % of 1 s, 500 ms of it in model.py:3." in text
+    assert "The block's thread waited, and nothing of JAX ran, for 50 % of 1 s" in text
+
+
+def test_bar_headline_and_cost_are_in_the_text():
+    text = to_text(recording(part("host", "f", SECOND // 2, 3, 0)))
+    head, bar, *_ = text.splitlines()
+    assert head == "1 s: 50 % host functions, 50 % idle"
+    assert bar == "█" * 36 + "·" * 36
+    assert "Profiling: 100 events took about 30 µs of this time, and 1 ms to read." in text
+
+
+def test_text_without_times_has_no_profile():
+    profiled = recording(part("host", "f", SECOND // 2, 3, 0))
+    assert "host functions" not in to_text(profiled, times=False)
+
+
+def test_names_are_escaped_in_html():
+    html = to_html(recording(part("host", "<b>", SECOND // 2, 3, 0)), times=True)
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_names_are_on_one_line_and_not_too_long():
+    text = to_text(recording(part("host", "a\nb\x1b" + 10_000 * "c", SECOND // 2, 3, 0)))
+    assert r"a\nb\x1bccc" in text
+    assert max(map(len, text.splitlines())) < 250
