@@ -50,6 +50,12 @@ class Events(NamedTuple):
     keys: list[Key]
     total: int  # with those that are not kept
 
+    @property
+    def last_ns(self) -> int:
+        """The latest time that is known of the profiler."""
+        ends = [int(lane.ends.max()) for lane in self.lanes if len(lane.ends)]
+        return max([*ends, *(ours for lane in self.lanes for ours, _ in lane.marks)], default=0)
+
 
 def read_events(data: Any) -> Events:
     """Read a `jax.profiler.ProfileData`."""

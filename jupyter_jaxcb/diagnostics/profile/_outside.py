@@ -14,11 +14,11 @@ _COVERED = 0.95  # of an interval between samples, to count as covered
 
 
 class Samples(NamedTuple):
-    """Samples of the block's thread, see `Sampler`."""
+    """Samples of the block's thread; the first and the last are the edges of the block."""
 
-    times: np.ndarray
-    cpu: np.ndarray
-    places: Sequence[Frame | None]
+    times: np.ndarray  # on the recorder's clock
+    cpu: np.ndarray  # the CPU time of the thread until then, in nanoseconds
+    places: Sequence[Frame | None]  # the innermost line of user code
 
 
 class Outside(NamedTuple):

@@ -7,22 +7,20 @@ import dataclasses
 import threading
 import time
 
-import numpy as np
-
-from ...recording import DEFAULT_CAPACITY, Profile
+from ...recording import DEFAULT_CAPACITY, Profile, Recording
 from ...stack.core import Block
 from ..observe import start_observing, stop_observing
 from ..record import Record, RecordBlock, is_off
 from ._build import Collected, build
 from ._compilations import Compilations
 from ._lanes import lane_name
-from ._outside import Samples
 from ._sampler import Sampler
-from ._session import Tracing
 
 
 class Profiled(Record):
     """The value of ``with profile() as p``; everything is available after the block."""
+
+    _missing = "it could not be built, see the error at the end of the block."
 
     def __str__(self) -> str:
         """Return the report: where the time went, and the call sites."""
@@ -33,14 +31,12 @@ class Profiled(Record):
         """Where the wall time of the block went.
 
         Raises:
-            RuntimeError: the ``with`` block has not ended, or ``JUPYTER_JAXCB=off``.
+            RuntimeError: the ``with`` block has not ended, or there is no profile, for a reason
+                that the message says.
         """
         profile = self.recording.profile
         if profile is None:
-            raise RuntimeError(
-                "there is no profile, because JUPYTER_JAXCB=off turned recording off. Start Python "
-                "without it."
-            )
+            raise RuntimeError(f"there is no profile: {self._missing}")
         return profile
 
 
@@ -94,9 +90,9 @@ class ProfileBlock(Block):
         self._yielded = Profiled(self)
         self._compilations = Compilations()
         self._watching = contextlib.ExitStack()
-        self._tracing: Tracing | None = None
         self._sampler: Sampler | None = None
         self._start_ns = self._end_ns = 0
+        self._failed = False  # to build the profile; an error is raised once
         self._thread = threading.current_thread()
 
     def _recreate_cm(self) -> ProfileBlock:
@@ -105,14 +101,16 @@ class ProfileBlock(Block):
     def begin(self) -> Profiled:
         if is_off():
             self._recorded.begin()
+            self._yielded._missing = (
+                "JUPYTER_JAXCB=off turned recording off. Start Python without it."
+            )
             return self._yielded
         self._thread = threading.current_thread()
-        self._tracing = Tracing()
+        self._sampler = Sampler()
+        self._sampler.begin()
         start_observing(self)
         self._recorded.begin()
         self._watching.enter_context(self._compilations.watching())
-        self._sampler = Sampler(also=self._tracing.check)
-        self._sampler.start()
         self._start_ns = time.perf_counter_ns()
         return self._yielded
 
@@ -123,36 +121,52 @@ class ProfileBlock(Block):
 
     def end(self) -> None:
         self._end_ns = self._end_ns or time.perf_counter_ns()
-        if self._sampler is not None:
-            self._sampler.finish()
-        if self._tracing is not None:
-            self._tracing.stop()
-        self._watching.close()
-        self._recorded.end()
-        stop_observing(self)
-        recording = self._recorded.yielded.recording
-        self._yielded._recording = recording
-        if self._start_ns:
-            began = time.perf_counter_ns()
-            found = build(self._collected())
-            reading_ns = found.reading_ns + time.perf_counter_ns() - began
-            found = found._replace(reading_ns=reading_ns)
-            self._yielded._recording = dataclasses.replace(recording, profile=found)
+        with contextlib.ExitStack() as steps:  # each is made, even if another one fails
+            steps.callback(self._build)
+            steps.callback(stop_observing, self)
+            steps.callback(self._end_recording)
+            steps.callback(self._watching.close)
+            if self._sampler is not None:
+                steps.callback(self._sampler.finish)
 
-    def _collected(self) -> Collected:
-        tracing, sampler = self._tracing, self._sampler
-        assert tracing is not None and sampler is not None and self._yielded._recording is not None
+    def _end_recording(self) -> None:
+        self._recorded.end()
+        self._yielded._recording = self._recorded.yielded.recording
+
+    def _build(self) -> None:
+        """Add the profile to the recording, if the block began and its events were read."""
+        recording, sampler = self._yielded._recording, self._sampler
+        if recording is None or sampler is None or not self._start_ns:
+            return
+        if sampler.is_forked:
+            self._yielded._missing = "this process was forked in the block; its parent has it."
+            return
+        sampler.finish()
+        if not sampler.tracing.parts or self._failed:
+            return
+        began = time.perf_counter_ns()
+        try:
+            found = build(self._collected(recording, sampler))
+        except Exception:
+            self._failed = True
+            raise
+        reading_ns = found.reading_ns + time.perf_counter_ns() - began
+        found = found._replace(reading_ns=reading_ns)
+        self._yielded._recording = dataclasses.replace(recording, profile=found)
+
+    def _collected(self, recording: Recording, sampler: Sampler) -> Collected:
+        tracing = sampler.tracing
         return Collected(
             start_ns=self._start_ns,
             end_ns=self._end_ns,
             thread=lane_name(self._thread.name),
             ident=self._thread.ident or 0,
-            recording=self._yielded._recording,
+            recording=recording,
             events=tracing.parts,
             event_ns=tracing.event_ns,
             reading_ns=tracing.reading_ns,
             gaps=tracing.gaps,
-            samples=Samples(np.array(sampler.times), np.array(sampler.cpu), sampler.places),
+            samples=sampler.samples,
             stages=self._compilations.outermost(),
             programs=tuple(self._compilations.programs),
         )

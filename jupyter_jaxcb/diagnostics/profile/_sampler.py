@@ -1,63 +1,109 @@
-"""Sample what the block's thread does outside of JAX: which line, and whether it runs or waits."""
+"""The thread that runs the profiler and samples the block's own thread."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
-from collections.abc import Callable
 from types import FrameType
+
+import numpy as np
 
 from ...recording import Frame
 from ...stack.core import frames_of_threads, is_cell, is_user_code
+from ._events import OWN
+from ._outside import Samples
+from ._session import Tracing, mark
 
 INTERVAL_SECONDS = 0.005
 
 
 class Sampler(threading.Thread):
-    """Samples the thread that creates it, until `finish`.
+    """Runs JAX's profiler, and samples which line the block's thread is at, and its CPU time.
+
+    The profiler is started, stopped and read in this thread, because Ctrl-C does not interrupt it.
 
     Attributes:
-        times: when each sample was taken, on the recorder's clock; the first two are the edges of
-            the first interval.
-        cpu: the CPU time of the thread at each of these times, in nanoseconds; of the whole process
-            where the system has no clock for threads.
-        places: the innermost line of user code at each of these times; None: none, or an edge.
+        tracing: the profiler.
     """
 
-    def __init__(self, also: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         super().__init__(name="jaxcb profile", daemon=True)
-        self.times: list[int] = []
-        self.cpu: list[int] = []
-        self.places: list[Frame | None] = []
-        self._also = also  # called after each sample
-        self._sampled = threading.get_ident()
+        self.tracing = Tracing()
+        self._process, self._sampled = os.getpid(), threading.get_ident()
         clock_of = getattr(time, "pthread_getcpuclockid", None)
+        # Of the whole process where the system has no clock for threads.
         self._clock = None if clock_of is None else clock_of(self._sampled)
-        self._finished = threading.Event()
+        self._taken: list[tuple[int, int, Frame | None]] = []
+        self._began, self._finished = threading.Event(), threading.Event()
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Start the profiler and take the first sample.
+
+        Raises:
+            RuntimeError: JAX's profiler is running already.
+        """
+        __tracebackhide__ = True
+        self.start()
+        self._began.wait()
+        self._raise()
+        mark(OWN)
         self._take(None)
 
-    def run(self) -> None:
-        while not self._finished.wait(INTERVAL_SECONDS):
-            self._take(_user_frame(frames_of_threads().get(self._sampled)))
-            self._also()
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process was forked since, so that the thread is not in it."""
+        return os.getpid() != self._process
 
     def finish(self) -> None:
-        """Take the last sample, in the sampled thread, and end."""
-        self._finished.set()
+        """Take the last sample, stop the profiler and read its events; again if interrupted."""
+        if self.is_forked:
+            return
+        if not self._finished.is_set():
+            if threading.get_ident() == self._sampled:
+                mark(OWN)
+            self._take(None)
+            self._finished.set()
         with contextlib.suppress(RuntimeError):  # an interrupt kept it from starting
             self.join()
-        self._take(None)
+        self._raise()
+
+    def run(self) -> None:
+        if self._finished.is_set():  # an interrupt came before
+            return
+        try:
+            self.tracing.start()
+            self._began.set()
+            while not self._finished.wait(INTERVAL_SECONDS):
+                self._take(_user_frame(frames_of_threads().get(self._sampled)))
+                self.tracing.check()
+            self.tracing.stop()
+        except BaseException as error:  # raised in the block's thread
+            self._error = error
+        finally:
+            self._began.set()
+
+    @property
+    def samples(self) -> Samples:
+        """All samples, in their order; without a place: an edge, or no line of user code."""
+        times, cpu, places = zip(*sorted(self._taken, key=lambda one: one[0]), strict=True)
+        return Samples(np.array(times), np.array(cpu), places)
+
+    def _raise(self) -> None:
+        __tracebackhide__ = True
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def _take(self, place: Frame | None) -> None:
         now, clock = time.perf_counter_ns(), self._clock
         try:
             cpu = time.process_time_ns() if clock is None else time.clock_gettime_ns(clock)
         except OSError:  # the thread has ended
-            cpu = self.cpu[-1] if self.cpu else 0
-        self.times.append(now)
-        self.cpu.append(cpu)
-        self.places.append(place)
+            cpu = self._taken[-1][1] if self._taken else 0
+        self._taken.append((now, cpu, place))
 
 
 def _user_frame(frame: FrameType | None) -> Frame | None:

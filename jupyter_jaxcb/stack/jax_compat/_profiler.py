@@ -38,9 +38,10 @@ class ProfilerSession:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0  # events of each Python call would slow the program down
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._session: Any = None
         public = getattr(jax.profiler, "ProfileSession", None)
         if public is not None:
-            self._stop: Callable[[], Any] = public(profiler_options=options).start().stop
+            self._session = public(profiler_options=options).start()
             return
         self._folder = tempfile.TemporaryDirectory(prefix="jaxcb-profile-")
         try:
@@ -48,30 +49,41 @@ class ProfilerSession:
         except BaseException:
             self._folder.cleanup()
             raise
-        self._stop = self._data_of_session
+        self._session = getattr(_state(), "profile_session", None)  # until JAX 0.11
+
+    @property
+    def is_running(self) -> bool:
+        """Whether nobody else has stopped this run, as `jax.profiler.stop_trace` does."""
+        if self._folder is None:
+            return self._session.is_running
+        return self._session is None or _state().profile_session is self._session
 
     def stop(self) -> Any:
-        """Stop the profiler; return its `jax.profiler.ProfileData`."""
-        try:
-            return self._stop()
-        finally:
-            if self._folder is not None:
-                self._folder.cleanup()
+        """Stop the profiler, unless it was stopped; return its `jax.profiler.ProfileData`."""
+        if self._folder is None:
+            return self._session.stop() if self.is_running else self._session.profile_data
+        with self._folder:
+            return self._data_of_session(self._folder.name)
 
-    def _data_of_session(self) -> Any:
-        state = getattr(_profiler, "_profile_state", None)
-        with getattr(state, "lock", contextlib.nullcontext()):
-            session = getattr(state, "profile_session", None)  # until JAX 0.11
-            stop = getattr(session, "stop_and_get_profile_data", None)
-            if stop is not None:
-                try:
-                    return stop()
-                finally:
-                    state.reset()  # type: ignore
-        assert self._folder is not None
-        jax.profiler.stop_trace()
-        (file,) = pathlib.Path(self._folder.name).rglob("*.xplane.pb")
+    def _data_of_session(self, folder: str) -> Any:
+        stop = getattr(self._session, "stop_and_get_profile_data", None)
+        if stop is None:
+            if self.is_running:
+                jax.profiler.stop_trace()
+        else:
+            state = _state()
+            with state.lock:
+                if self.is_running:
+                    try:
+                        return stop()
+                    finally:
+                        state.reset()
+        (file,) = pathlib.Path(folder).rglob("*.xplane.pb")
         return jax.profiler.ProfileData.from_file(str(file))
+
+
+def _state() -> Any:
+    return getattr(_profiler, "_profile_state", None)
 
 
 def modules_of_programs() -> Iterator[tuple[str, Callable[[], bytes]]]:

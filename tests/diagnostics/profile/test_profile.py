@@ -187,12 +187,19 @@ def test_nothing_is_left_in_the_temporary_folder(step, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_listeners_of_jax_are_the_same_before_and_after(step):
-    before = list(monitoring.get_event_duration_listeners())
-    with jaxcb.profile():
-        during = monitoring.get_event_duration_listeners()
-        assert len(during) == len(before) + 1
-    assert monitoring.get_event_duration_listeners() == before
+def test_jax_has_one_listener_of_ours_at_most_and_keeps_those_of_others(step):
+    def listeners():
+        found = monitoring.get_event_duration_listeners()
+        ours = [one for one in found if one.__module__.startswith("jupyter_jaxcb")]
+        return len(ours), [one for one in found if one not in ours]
+
+    _, others = listeners()
+    # JAX 0.8 cannot remove a listener.
+    stays = not hasattr(jax.monitoring, "unregister_event_duration_listener")
+    for _ in range(2):
+        with jaxcb.profile():
+            assert listeners() == (1, others)
+        assert listeners() == (int(stays), others)
 
 
 def test_with_recording_turned_off_there_is_no_profile(step, monkeypatch, tmp_path):
@@ -202,7 +209,7 @@ def test_with_recording_turned_off_there_is_no_profile(step, monkeypatch, tmp_pa
         jax.profiler.start_trace(tmp_path)  # the profiler does not run
         jax.profiler.stop_trace()
     assert len(p.recording) == 0 and p.recording.profile is None
-    with pytest.raises(RuntimeError, match="because JUPYTER_JAXCB=off turned recording off"):
+    with pytest.raises(RuntimeError, match="no profile: JUPYTER_JAXCB=off turned recording off"):
         _ = p.profile
     monkeypatch.delenv("JUPYTER_JAXCB")
     assert_profiler_is_free(tmp_path)

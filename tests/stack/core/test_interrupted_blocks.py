@@ -1,5 +1,6 @@
 """KeyboardInterrupt between any two instructions of the entry and exit of a block."""
 
+import threading
 import traceback
 
 import jax
@@ -56,6 +57,14 @@ def observed_block(interrupts, seen):
         interrupts.armed = True
 
 
+def profiled_block(interrupts, seen):
+    with jaxcb.profile() as profiled:
+        interrupts.armed = False
+        seen.append(profiled)
+        program(1.0)
+        interrupts.armed = True
+
+
 def unrecorded_block(interrupts, seen):
     with _record.Unrecorded():
         interrupts.armed = False
@@ -90,6 +99,7 @@ BLOCKS = {
     record_block: 2,
     annotated_block: 5,
     observed_block: 11,
+    profiled_block: 43,
     unrecorded_block: 1,
     decorated: 7,
     counted_block: 1,
@@ -125,9 +135,11 @@ def test_block_is_entered_and_exited_cleanly_wherever_an_interrupt_comes(block):
             assert not _listening._users | _listening._silent | _listening._annotating, place
             assert not _observe._users and not _listener.has_thread_recorder(), place
             assert [len(recorded.recording) for recorded in seen] in ([], [1]), place
+            assert all(one.profile for one in seen if block is profiled_block), place
             with jaxcb.record() as after:
                 program(1.0), program(2.0)
             assert len(after.recording) == 2, place
+            assert "jaxcb profile" not in [one.name for one in threading.enumerate()], place
         if interrupts.left > 0:  # there is no n-th instruction
             break
     assert interrupted > 10

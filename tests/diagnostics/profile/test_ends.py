@@ -1,0 +1,137 @@
+"""A `profile` block ends well, and keeps what it has, whatever happens meanwhile."""
+
+import signal
+import threading
+import time
+
+import jax
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.observe import _observe
+from jupyter_jaxcb.diagnostics.profile import _profile, _session
+from jupyter_jaxcb.recording import active
+
+
+@pytest.fixture(scope="module")
+def step():
+    """A compiled program with one host call."""
+    double = jaxcb.pure(lambda x: 2 * x, result="x")
+    step = jax.jit(lambda x: double(x) + 1)
+    step(1.0).block_until_ready()
+    return step
+
+
+def assert_nothing_is_left(tmp_path):
+    assert active() is None and not _observe._users
+    assert "jaxcb profile" not in [thread.name for thread in threading.enumerate()]
+    jax.profiler.start_trace(tmp_path)
+    jax.profiler.stop_trace()
+
+
+def crossings(p):
+    return sum(part.times for part in p.profile.parts if part.kind == "crossing")
+
+
+def is_complete(p):
+    return sum(part.wall_ns for part in p.profile.parts) == p.profile.wall_ns
+
+
+def test_ctrl_c_while_the_events_are_read_loses_nothing(step, monkeypatch, tmp_path):
+    read = _session.read_events
+
+    def interrupted(data):
+        signal.raise_signal(signal.SIGINT)  # the main thread is told, wherever it comes from
+        return read(data)
+
+    monkeypatch.setattr(_session, "read_events", interrupted)
+    with pytest.raises(KeyboardInterrupt), jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+    assert len(p.recording) == 1 and crossings(p) == 1 and is_complete(p)
+    assert_nothing_is_left(tmp_path)
+
+
+@pytest.mark.parametrize("step_of_end", ["read_events", "build"])
+def test_error_at_the_end_is_raised_and_the_recording_is_kept(
+    step_of_end, step, monkeypatch, tmp_path
+):
+    def fail(data):
+        raise ValueError("unreadable")
+
+    monkeypatch.setattr(_session if step_of_end == "read_events" else _profile, step_of_end, fail)
+    with pytest.raises(ValueError, match="unreadable"), jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+    assert len(p.recording) == 1 and p.recording.profile is None
+    with pytest.raises(RuntimeError, match="no profile: it could not be built, see the error at"):
+        _ = p.profile
+    monkeypatch.undo()
+    assert_nothing_is_left(tmp_path)
+
+
+def test_profiler_that_the_body_stops_has_what_came_before(step, tmp_path):
+    with jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+        jax.profiler.stop_trace()
+        began = time.perf_counter_ns()
+        step(2.0).block_until_ready()
+        time.sleep(0.05)
+        after = time.perf_counter_ns() - began
+    assert len(p.recording) == 2 and crossings(p) == 1 and is_complete(p)
+    assert p.profile.of_kind("unknown") + p.profile.of_kind("host") >= 0.9 * after
+    assert_nothing_is_left(tmp_path)
+
+
+def test_profiler_that_the_body_starts_is_left_to_it(step, tmp_path):
+    with jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+        jax.profiler.stop_trace()
+        jax.profiler.start_trace(tmp_path / "own")
+    assert crossings(p) == 1 and is_complete(p)
+    jax.profiler.stop_trace()
+    assert list((tmp_path / "own").rglob("*.xplane.pb"))
+    assert_nothing_is_left(tmp_path)
+
+
+def test_block_may_end_in_another_thread(step, tmp_path):
+    """As that of a generator does, if the thread which began it has ended."""
+    block = jaxcb.profile()
+    entered = []
+
+    def begin():
+        entered.append(block.__enter__())
+        step(1.0).block_until_ready()
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    step(2.0).block_until_ready()
+    block.__exit__(None, None, None)
+    (p,) = entered
+    assert len(p.recording) == 2 and crossings(p) == 2 and is_complete(p)
+    assert_nothing_is_left(tmp_path)
+
+
+FORKED = """
+    import os, warnings
+    import jax, jupyter_jaxcb as jaxcb
+
+    warnings.simplefilter("ignore")  # JAX and Python warn of os.fork
+    step = jax.jit(jaxcb.pure(lambda x: 2 * x, result="x"))
+    step(1.0).block_until_ready()
+    with jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+        child = os.fork()
+    try:
+        print(len(p.profile.parts) > 0, flush=True)
+    except RuntimeError as error:
+        print(error, flush=True)
+    if not child:
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_process_that_is_forked_in_a_block_leaves_the_profile_to_its_parent(in_process):
+    lines = in_process(FORKED).stdout.splitlines()
+    forked = "there is no profile: this process was forked in the block; its parent has it."
+    assert sorted(lines) == sorted(["True", "0", forked])
