@@ -109,23 +109,44 @@ def _intervals(
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
     for intervals in (events, host, queued):
-        parts.count(intervals.within(collected.start_ns, collected.end_ns).owners)
+        parts.count(intervals.touching(collected.start_ns, collected.end_ns).owners)
     layers = {
-        kind: _chosen(events, kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
+        kind: events.chosen(kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
     }
     layers |= {PartKind.HOST: host, PartKind.QUEUED: queued, PartKind.COMPILATION: compiled}
-    layers[PartKind.UNKNOWN] = parts.gaps(collected.gaps, collected.end_ns)
-    calls, recording = collected.recording.calls, collected.recording
-    is_queued = np.array([fact.queued for fact in recording.lowered], bool)[calls["lowered"]]
+    gaps = [(_unknown_since(begin, lanes, parts), end) for begin, end in collected.gaps]
+    layers[PartKind.UNKNOWN] = parts.gaps(gaps, collected.end_ns)
+    _add_calls(lanes, parts, collected.recording, host, queued)
+    return lanes, layers
+
+
+def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int:
+    """Return since when it is not known what the block's thread did, if the profiler stopped then.
+
+    The profiler has an event only if it had ended. Of a dispatch that had not, only the operations
+    of its program are known, and not what is between them.
+    """
+    dispatches = [n for n, (kind, _, _) in enumerate(parts.keys) if kind == PartKind.DISPATCH]
+    for lane in lanes:
+        if lane.is_own:
+            starts, ends, owners = lane.events.chosen(lane.events.starts < begin)
+            since = ends[np.isin(owners, dispatches)].max(initial=0)
+            return int(starts[starts >= since].min(initial=begin))
+    return begin
+
+
+def _add_calls(
+    lanes: list[ThreadLane], parts: Parts, recording: Recording, host: Intervals, queued: Intervals
+) -> None:
     crossings = {
         parts.lowered[number]: number
         for number, (kind, _, _) in enumerate(parts.keys)
         if kind == PartKind.CROSSING and parts.lowered[number] >= 0
     }
     crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
-    for intervals, which in ((host, ~is_queued), (queued, is_queued)):
-        add_calls(lanes, intervals, calls["thread"][which], recording, crossing_of)
-    return lanes, layers
+    threads, queues = recording.calls["thread"], parts.is_queued
+    add_calls(lanes, host, threads[~queues], recording, crossing_of)
+    add_calls(lanes, queued, threads[queues], recording, np.full_like(crossing_of, -1))
 
 
 def _of_lane(
@@ -138,10 +159,10 @@ def _of_lane(
     order = np.array([_LAYERS.index(kind) for kind in kinds], np.int64)[lane.events.owners]
     found = []
     for number, kind in enumerate(_LAYERS):
-        own = [_chosen(lane.events, order == number)]
+        own = [lane.events.chosen(order == number)]
         if kind == PartKind.COMPILATION and lane.is_own:
             threads = np.array([stage.thread for stage in collected.stages], np.int64)
-            own.append(_chosen(layers[kind], threads == collected.ident))
+            own.append(layers[kind].chosen(threads == collected.ident))
         if kind == PartKind.HOST:
             own += lane.calls
         found.append(_concatenated(own))
@@ -254,10 +275,6 @@ def _drawn_lanes(drawn: Sequence[tuple[str, Division]], numbers: np.ndarray) -> 
     (_, block), *threads = found
     kept = sorted(threads, key=lambda one: -one[0])[:MAX_LANES]
     return block, *(lane for busy, lane in threads if (busy, lane) in kept and busy)
-
-
-def _chosen(intervals: Intervals, which: np.ndarray) -> Intervals:
-    return Intervals(*(column[which] for column in intervals))
 
 
 def _concatenated(intervals: Sequence[Intervals]) -> Intervals:

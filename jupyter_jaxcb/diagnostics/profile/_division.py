@@ -21,8 +21,16 @@ class Intervals(NamedTuple):
     def within(self, start: int, end: int) -> Intervals:
         """Return the part of the intervals between two times."""
         starts, ends = np.maximum(self.starts, start), np.minimum(self.ends, end)
-        inside = ends > starts
-        return Intervals(starts[inside], ends[inside], self.owners[inside])
+        return Intervals(starts, ends, self.owners).chosen(ends > starts)
+
+    def touching(self, start: int, end: int) -> Intervals:
+        """Return the intervals, also empty ones, that are at least partly between two times."""
+        is_late = (self.ends > start) | (self.starts >= start)
+        return self.chosen((self.starts < end) & is_late)
+
+    def chosen(self, which: np.ndarray) -> Intervals:
+        """Return some of the intervals, in the order of their numbers or their flags."""
+        return Intervals(*(column[which] for column in self))
 
 
 class Division(NamedTuple):

@@ -148,16 +148,17 @@ def _short(title: str) -> str:
 
 
 def _operation(title: str, event: Any) -> Key:
-    name, module, program = title, "", None
+    found: dict[str, Any] = {}
     for stat, value in event.stats:
-        if stat == "hlo_op":
-            name = str(value)
-        elif stat == "hlo_module":
-            module = str(value)
-        elif stat == "program_id":
-            program = int(value)
-            break
-    return Key("xla", name, module, program)
+        if stat in ("hlo_op", "hlo_module", "program_id"):
+            found[stat] = value
+            if len(found) == 3:  # others may follow
+                break
+    program = found.get("program_id")
+    return Key(
+        "xla", str(found.get("hlo_op", title)), str(found.get("hlo_module", "")),
+        None if program is None else int(program),
+    )  # fmt: skip
 
 
 def _extend(lanes: list[LaneEvents], keys: list[int], ended: list[float]) -> None:

@@ -62,48 +62,59 @@ def add_calls(
     lanes: list[ThreadLane], calls: Intervals, threads: np.ndarray, recording: Recording,
     crossing_of: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add each host call to the lane of its crossing, or else to that of its thread.
+    """Add the host calls of each thread to its lane.
+
+    The profiler and the recording do not number threads alike. A call belongs to the lane with a
+    crossing that contains it closely, and rather to one that contains most calls of its thread. A
+    worker of an executor, for which a crossing waits, and a thread without crossings have a lane of
+    their name.
 
     Args:
         lanes: the lanes; more are added for threads of which the profiler has no events.
-        calls: the host calls, by their start.
+        calls: the host calls.
         threads: the thread of each call, an index into `Recording.threads`.
         recording: the recording.
-        crossing_of: for each part of a host function, the part of its crossings.
+        crossing_of: for each part of a host function, the part of its crossings; -1: none.
     """
-    workers = [worker.thread for worker in recording.workers]
-    by_worker = np.isin(threads, workers)  # whose program waits in the crossing
-    left = np.ones(len(calls.starts), bool)
-    for lane in lanes:
-        within = _inside(calls, lane.events, crossing_of) & left & ~by_worker
-        left &= ~within
-        if within.any():
-            lane.calls.append(Intervals(*(column[within] for column in calls)))
+    workers = {worker.thread for worker in recording.workers}
+    names = np.array([lane_name(name) for name in recording.threads])[threads]
+    waited_for = np.isin(threads, list(workers))
+    known = tuple(lanes)
     by_name = {lane.name: lane for lane in lanes}
-    for number in np.unique(threads[left]):
-        name = lane_name(recording.threads[number])
-        lane = by_name.get(name)
-        if lane is None:
-            lane = by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
-            lanes.append(lane)
-        own = left & (threads == number)
-        lane.calls.append(Intervals(*(column[own] for column in calls)))
+    for name in np.unique(names).tolist():
+        own = calls.chosen(names == name)
+        chosen = np.full(len(own.starts), -1)
+        if known:
+            scores = np.stack([_closeness(own, lane.events, crossing_of) for lane in known])
+            scores = scores * scores.sum(axis=1, keepdims=True) * ~waited_for[names == name]
+            chosen = np.where(scores.max(axis=0) > 0, scores.argmax(axis=0), -1)
+        for lane in np.unique(chosen).tolist():
+            some = own.chosen(chosen == lane)
+            if lane >= 0:
+                known[lane].calls.append(some)
+                continue
+            if name not in by_name:
+                by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
+                lanes.append(by_name[name])
+            by_name[name].calls.append(some)
 
 
-def _inside(calls: Intervals, events: Intervals, crossing_of: np.ndarray) -> np.ndarray:
-    """Return whether each call begins in a crossing of its callback in these events."""
+def _closeness(calls: Intervals, events: Intervals, crossing_of: np.ndarray) -> np.ndarray:
+    """Return how closely a crossing contains each call: 0: none does; towards 1, the closer."""
     wanted = crossing_of[calls.owners]
-    inside = np.zeros(len(calls.starts), bool)
+    found = np.zeros(len(calls.starts))
     for part in np.unique(wanted[wanted >= 0]):
         own = np.flatnonzero(events.owners == part)
-        own = own[np.argsort(events.starts[own])]
         rows = np.flatnonzero(wanted == part)
         if not len(own):
             continue
+        own = own[np.argsort(events.starts[own])]
         at = np.searchsorted(events.starts[own], calls.starts[rows], side="right") - 1
-        ends = np.where(at >= 0, events.ends[own][at], -1)
-        inside[rows] = calls.starts[rows] < ends
-    return inside
+        starts, ends = events.starts[own][at], events.ends[own][at]
+        inside = (at >= 0) & (calls.ends[rows] <= ends)
+        late = np.maximum(calls.starts[rows] - starts, 0)
+        found[rows] = inside / (1 + late / np.maximum(ends - starts, 1))
+    return found
 
 
 def _joined(parts: list[ThreadLane]) -> ThreadLane:

@@ -83,18 +83,22 @@ class Parts:
         for number, more in enumerate(np.bincount(numbers, minlength=len(self.counts))):
             self.counts[number] += int(more)
 
+    @property
+    def is_queued(self) -> np.ndarray:
+        """Whether each host call was queued, in log order."""
+        facts, calls = self._recording.lowered, self._recording.calls
+        return np.array([fact.queued for fact in facts], bool)[calls["lowered"]]
+
     def host_calls(self) -> tuple[Intervals, Intervals]:
         """Return the intervals of host calls, and of those that were queued, in log order."""
-        calls = self._recording.calls
-        facts = self._recording.lowered
+        calls, facts = self._recording.calls, self._recording.lowered
         kinds = [PartKind.QUEUED if fact.queued else PartKind.HOST for fact in facts]
         parts = [self.of_callback(kind, number) for number, kind in enumerate(kinds)]
-        owners = np.array(parts, np.int64)[calls["lowered"]]
-        queued = np.array([fact.queued for fact in facts], bool)[calls["lowered"]]
-        return tuple(
-            Intervals(calls["start_ns"][own], calls["end_ns"][own], owners[own])
-            for own in (~queued, queued)
-        )  # type: ignore
+        found = Intervals(
+            calls["start_ns"], calls["end_ns"], np.array(parts, np.int64)[calls["lowered"]]
+        )
+        is_queued = self.is_queued
+        return found.chosen(~is_queued), found.chosen(is_queued)
 
     def name_crossings(self, events: Intervals, calls: Intervals) -> Intervals:
         """Return `events` with the callbacks of crossings whose program does not tell.

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ...stack import jax_compat
-from ._events import CLOCK, OWN, Events, read_events
+from ._events import CLOCK, Events, read_events
 
 _GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while they are collected
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms

@@ -232,6 +232,31 @@ def test_queued_host_functions_while_the_program_waits():
     assert profile.of_kind("host") == 0
 
 
+def test_full_queue_and_its_thread():
+    """While a crossing waits for room in the queue, the queue's thread runs a call of it."""
+    watch = Watch()
+    log = jaxcb.debug(lambda x: watch.sleep(0.01), queued=True)
+    step = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, x: (log(x), x + 1)[1], x))
+    x = jnp.zeros(1000)
+    before = jaxcb.set_queue_limit(5000)  # one array has 4,000 bytes
+    try:
+        jax.block_until_ready(step(x))
+        jax.effects_barrier()
+        watch.ns = 0
+        profile = profiled(lambda: (jax.block_until_ready(step(x)), jax.effects_barrier()))
+    finally:
+        jaxcb.set_queue_limit(before)
+    both = profile.of_kind("waiting") + profile.of_kind("queued")
+    assert abs(both - watch.ns) <= 0.05 * profile.wall_ns
+    assert profile.of_kind("waiting") > 0.6 * both
+    of_queue = [
+        lane.name
+        for lane in profile.lanes[1:]
+        if any(profile.parts[part].kind == "queued" for part in lane.spans[2::3])
+    ]
+    assert len(of_queue) == 1 and "main thread" not in of_queue
+
+
 def test_everything_at_once():
     host, idle, busy = Watch(), Watch(), Watch()
     simulate = jaxcb.pure(host.sleeping(0.01), result=lambda x: x)
@@ -265,6 +290,45 @@ def test_workers_of_an_executor_count_as_one_host_function():
     assert part.times == 8
     assert abs(part.busy_ns - watch.ns) <= TOLERANCE * profile.wall_ns
     assert part.wall_ns < 0.75 * watch.ns
+
+
+ON_TWO_DEVICES = """
+    import json, jax, jax.numpy as jnp, numpy as np
+    import jupyter_jaxcb as jaxcb
+    from jax.sharding import Mesh, PartitionSpec as P
+    from tests.diagnostics.profile.test_known_programs import Watch
+
+    watch = Watch()
+    simulate = jaxcb.pure(watch.sleeping(0.01), result="x")
+
+    @jax.jit
+    def step(x):
+        body = lambda x: jax.lax.fori_loop(0, 10, lambda i, y: simulate(y), x)
+        mesh = Mesh(np.array(jax.devices()), "d")
+        return jax.shard_map(body, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)(x)
+
+    step(jnp.arange(2.0)).block_until_ready()
+    watch.ns = 0
+    with jaxcb.profile() as p:
+        step(jnp.arange(2.0)).block_until_ready()
+    profile = p.profile
+    (host,) = (part for part in profile.parts if part.kind == "host")
+    lanes = [
+        sum(span[1] for span in zip(*[iter(lane.spans)] * 3)
+            if profile.parts[span[2]].kind == "host")
+        for lane in profile.lanes[1:]
+    ]
+    print(json.dumps([watch.ns, profile.wall_ns, host.wall_ns, host.busy_ns, host.times,
+                      [lane for lane in lanes if lane]]))
+"""
+
+
+def test_host_functions_on_two_devices_are_busy_in_two_lanes(in_process):
+    watched, passed, wall, busy, times, lanes = in_process(ON_TWO_DEVICES, devices=2).value
+    assert times == 20
+    assert abs(busy - watched) <= TOLERANCE * passed
+    assert wall < 0.75 * busy
+    assert len(lanes) == 2 and min(lanes) > 0.8 * busy / 2
 
 
 @pytest.mark.parametrize("steps", [0, 1])
