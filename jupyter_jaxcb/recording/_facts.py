@@ -244,7 +244,8 @@ class Compilation(NamedTuple):
     lower_ns: int  # from jaxpr to StableHLO
     compile_ns: int  # in XLA
     not_cached: bool = False  # JAX's persistent cache is on but does not store the program
-    code: int = 0  # number of the function's code, equal for all objects of one def; 0: unknown
+    code: int = 0  # number of the function's code, equal for all objects of one def; 0: unknown, or
+    # code of JAX, as that of `jnp.sin`
     end_ns: int = 0  # when XLA finished, on the recorder's clock; 0: unknown
 
 

@@ -59,5 +59,12 @@ class Profile(NamedTuple):
     reading_ns: int  # time to read the events and to build the profile from them
 
     def of_kind(self, kind: str) -> int:
-        """Return the wall time of a kind in nanoseconds, ``profile.of_kind("host")``."""
+        """Return the wall time of a kind in nanoseconds, ``profile.of_kind("host")``.
+
+        Raises:
+            ValueError: there is no such kind; the message lists them.
+        """
+        kinds = [str(one) for one in PartKind]
+        if kind not in kinds:
+            raise ValueError(f"{kind!r} is no kind of part. Try one of {', '.join(kinds)}.")
         return sum(part.wall_ns for part in self.parts if part.kind == kind)

@@ -66,6 +66,16 @@ def test_three_shapes_are_named_and_the_others_counted():
     assert note.endswith("5 times, for (float32[0]), (float32[1]), (float32[2]), 2 more")
 
 
+def test_of_many_arguments_only_those_that_differ_are_named():
+    builder, same = Builder(), [vector(7)] * 9
+    for size in (3, 4):
+        builder.program(arguments=[*same, vector(size)])
+    (note,) = builder.notes()[SITE]
+    assert note.endswith(
+        "2 times, for (float32[3]), (float32[4]); the other arguments are the same"
+    )
+
+
 def test_new_function_object_each_time_is_noted_with_advice():
     builder = Builder().program(function=1).program(function=2).program(function=3)
     (note,) = builder.notes()[SITE]

@@ -1,5 +1,7 @@
 """The sentences about a profile, each with its figure."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -94,19 +96,69 @@ def test_dispatch_counts_the_programs_that_were_started():
     assert "Dispatch took 60 % of 1 s: 5,000 programs were started, add 5,000 times." in text
 
 
-def test_a_function_compiled_for_several_shapes_lists_them():
-    def compiled(size, function=1):
-        return Compilation(
-            Program("jit_f", ""), function, (Aval((size,), "float32"),), 10**6, 10**7
-        )
+def compiled(*arguments, function=1, name="jit_f", code=1, ms=10):
+    avals = tuple(Aval((size,), "float32") for size in arguments)
+    return Compilation(Program(name, ""), function, avals, 10**6, ms * 10**6, code=code)
 
-    slow = part("compilation", "f", SECOND // 2, 2)
-    text = said(slow, compilations=[compiled(3), compiled(4)])
+
+SLOW = part("compilation", "f", SECOND // 2, 2)
+
+
+def test_a_function_compiled_for_several_shapes_lists_them():
+    text = said(SLOW, compilations=[compiled(3, ms=50), compiled(4, ms=50)])
     assert "Compilation took 50 % of 1 s; everything else took 500 ms." in text
-    assert "jit_f was compiled 2 times (22 ms), for float32[3]; float32[4]" in text
-    text = said(slow, compilations=[compiled(3, 1), compiled(3, 2)])
-    assert "each time for float32[3]: define and jit the function once" in text
-    assert "was compiled" not in said(slow, compilations=[compiled(3)])
+    assert "jit_f was compiled 2 times (102 ms), for (float32[3]), (float32[4]): argu" in text
+    again = [compiled(3, function=n, ms=50) for n in (1, 2)]
+    assert "each time for a new function object: define and jit" in said(SLOW, compilations=again)
+    assert "was compiled" not in said(SLOW, compilations=[compiled(3, ms=100)])
+
+
+def test_functions_of_one_name_are_not_mixed_up():
+    others = [compiled(3, ms=100), compiled(4, ms=100, code=2)]
+    assert "was compiled" not in said(SLOW, compilations=others)
+
+
+def test_only_arguments_that_differ_are_listed_if_there_are_many():
+    many = [compiled(*range(50), size, ms=100) for size in (61, 62)]
+    text = said(SLOW, compilations=many)
+    assert "for (float32[61]), (float32[62]); the other arguments are the same: argu" in text
+
+
+def test_functions_that_took_longest_to_compile_are_listed():
+    ms = [70, 40, 20, 60, 50]
+    names = [f"jit_f{n}" for n in range(5)]
+    all_of_them = [
+        compiled(size, name=name, code=1 + n, ms=ms[n])
+        for n, name in enumerate(names)
+        for size in (3, 4)
+    ]
+    text = said(SLOW, compilations=all_of_them)
+    assert [name for name in names if f"{name} was compiled" in text] == [
+        "jit_f0",
+        "jit_f3",
+        "jit_f4",
+    ]
+    assert text.index("jit_f3 was") < text.index("jit_f4 was")
+
+
+def test_programs_of_jax_itself_are_one_sentence():
+    own = [compiled(n, name="jit_sin", code=0, ms=30) for n in range(3)]
+    text = said(SLOW, compilations=[*own, compiled(3, name="jit_iota", code=0, ms=30)])
+    assert "4 programs (124 ms) are single functions of JAX, such as sin, 3 times; iota: " in text
+    assert "was compiled" not in text
+
+
+def test_long_crossings_name_what_they_hand_over():
+    text = said(part("crossing", "f", SECOND // 2, 10, 0))
+    assert "10 of 50 ms, without the function itself. Each hands over float32[] and gets " in text
+    assert "numba" not in text
+
+
+def test_profile_that_cost_much_says_so():
+    cheap, costly = recording(), recording()
+    costly = dataclasses.replace(costly, profile=costly.profile._replace(events=10**6))
+    assert "(30 %), and 1 ms to read.\nThe events are those of short operations" in to_text(costly)
+    assert "of short operations" not in to_text(cheap)
 
 
 def test_an_operation_is_named_if_most_of_the_time_is_spent_in_programs():
@@ -126,7 +178,7 @@ def test_bar_headline_and_cost_are_in_the_text():
     head, bar, *_ = text.splitlines()
     assert head == "1 s: 50 % host functions, 50 % idle"
     assert bar == "█" * 36 + "·" * 36
-    assert "Profiling: 100 events took about 30 µs of this time, and 1 ms to read." in text
+    assert "Profiling: 100 events took about 30 µs of this time (<0.1 %), and 1 ms to read." in text
 
 
 def test_text_without_times_has_no_profile():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ...recording import COMPILED_THREAD, OBSERVED, Compilation, Part, PartKind
+from ..summary import Retraces, retraces
 from ..text import shorten, time_words
 from ._figures import KINDS, Figures, share_words
 
@@ -15,8 +17,8 @@ _SOME = 0.05  # of the wall time, spent on one callback that could be queued
 _LONG_CROSSING_NS = 1_000_000  # a crossing that takes longer copies large arrays
 _SHORT_PROGRAM_NS = 1_000_000  # dispatching a program costs more than a longer one would notice
 _NOT_RUNS = ("shard_args", "np.asarray(jax.Array)")  # parts of dispatch that start no program
-_SHAPES = 4  # listed
-_LONGEST = 60  # characters of a shape
+_LISTED = 3  # functions that were compiled several times
+_LONGEST = 60  # characters of arguments
 
 
 def advice(figures: Figures) -> list[str]:
@@ -70,14 +72,29 @@ def _batched(figures: Figures, part: Part) -> str:
 
 def _crossings(figures: Figures) -> Iterator[str]:
     for part in figures.parts(PartKind.CROSSING):
-        each = part.busy_ns // max(part.times, 1)
-        if figures.share(part.wall_ns) < _MUCH or each > _LONG_CROSSING_NS:
+        if figures.share(part.wall_ns) < _MUCH:
             continue
+        each = part.busy_ns // max(part.times, 1)
+        count = f"{part.times:,} of {time_words(each)}" if part.times > 1 else "1 crossing"
         text = (
-            f"Crossings of {figures.named(part)} took {_took(figures, part.wall_ns)}: "
-            f"{part.times:,} of {time_words(each)}, without the function itself."
+            f"Crossings of {figures.named(part)} took {_took(figures, part.wall_ns)}: {count}, "
+            "without the function itself."
         )
-        yield text + _cheaper(figures, part)
+        yield text + (
+            _copied(figures, part) if each > _LONG_CROSSING_NS else _cheaper(figures, part)
+        )
+
+
+def _copied(figures: Figures, part: Part) -> str:
+    """Say what makes a single crossing long: the size of its arrays."""
+    if part.lowered < 0:
+        return ""
+    fact = figures.recording.lowered[part.lowered]
+    operands, results = (
+        shorten(", ".join(map(str, avals)) or "nothing", _LONGEST)
+        for avals in (fact.operands, fact.results)
+    )
+    return f" Each hands over {operands} and gets {results} back."
 
 
 def _cheaper(figures: Figures, part: Part) -> str:
@@ -144,28 +161,38 @@ def _compilations(figures: Figures) -> Iterator[str]:
     total = figures.profile.of_kind(PartKind.COMPILATION)
     if figures.share(total) < _MUCH:
         return
-    programs: dict[str, list[Compilation]] = {}
-    for one in figures.profile.compilations:
-        programs.setdefault(one.program.name, []).append(one)
-    often = [_compiled_often(name, own) for name, own in programs.items() if len(own) > 1]
     again = time_words(figures.profile.wall_ns - total)
     yield f"Compilation took {_took(figures, total)}; everything else took {again}."
-    yield from often
+    of_jax = [one for one in figures.profile.compilations if not one.code]
+    found = [(_compile_ns(one.compilations), _retraced(one)) for one in retraces(
+        figures.profile.compilations
+    )]  # fmt: skip
+    if len(of_jax) > 1:
+        found.append((_compile_ns(of_jax), _functions_of_jax(of_jax)))
+    found.sort(key=lambda one: -one[0])
+    yield from (words for ns, words in found[:_LISTED] if figures.share(ns) >= _SOME)
 
 
-def _compiled_often(name: str, own: list[Compilation]) -> str:
-    took = time_words(sum(one.lower_ns + one.compile_ns for one in own))
-    shapes = [", ".join(map(str, one.arguments)) or "no arguments" for one in own]
-    distinct = list(dict.fromkeys(shapes))
-    text = f"{name} was compiled {len(own)} times ({took}), "
-    if len(distinct) == 1:
-        return (
-            f"{text}each time for {shorten(distinct[0], _LONGEST)}: define and jit the function "
-            "once, outside the loop."
-        )
-    listed = "; ".join(shorten(one, _LONGEST) for one in distinct[:_SHAPES])
-    more = f"; and {len(distinct) - _SHAPES} more" if len(distinct) > _SHAPES else ""
-    return f"{text}for {listed}{more}: arguments of one shape, such as padded ones, need only one."
+def _compile_ns(compilations: Iterable[Compilation]) -> int:
+    return sum(one.lower_ns + one.compile_ns for one in compilations)
+
+
+def _retraced(one: Retraces) -> str:
+    took = time_words(_compile_ns(one.compilations))
+    padded = ": arguments of one shape, such as padded ones, need only one"
+    return f"{one.times} ({took}){one.reason}{padded if one.has_other_arguments else ''}."
+
+
+def _functions_of_jax(compilations: Sequence[Compilation]) -> str:
+    took = time_words(_compile_ns(compilations))
+    times = Counter(one.program.name.removeprefix("jit_") for one in compilations)
+    names = [
+        f"{name}, {count} times" if count > 1 else name for name, count in times.most_common(2)
+    ]
+    return (
+        f"{len(compilations)} programs ({took}) are single functions of JAX, such as "
+        f"{'; '.join(names)}: a function with jax.jit around them is one program."
+    )
 
 
 def _operations(figures: Figures) -> Iterator[str]:

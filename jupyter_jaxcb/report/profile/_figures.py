@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...recording import Part, PartKind, Profile, Recording
+from ..summary import counted
 from ..text import shorten, time_words
 
 KINDS = {  # in the order of the bar
@@ -34,6 +35,7 @@ _PLURALS = {"copy": "copies"}
 _NAMED = 4  # kinds in the headline
 _LONGEST = 60  # characters of a name
 _SMALL = 0.02  # share of a kind that is not named there
+_COSTLY = 0.1  # share of the cost of profiling that changes the picture
 
 
 class Figures(NamedTuple):
@@ -109,14 +111,25 @@ def notes(figures: Figures) -> list[str]:
     """Say what the profile cost, and what it does not have."""
     profile = figures.profile
     cost = min(profile.events * profile.event_ns, profile.wall_ns)
+    share, reading = share_words(figures.share(cost)), time_words(profile.reading_ns)
     found = [
-        f"Profiling: {profile.events:,} events took about {time_words(cost)} of this time, and "
-        f"{time_words(profile.reading_ns)} to read."
+        f"Profiling: {profile.events:,} events took about {time_words(cost)} of this time "
+        f"({share}), and {reading} to read."
     ]
+    if figures.share(cost) >= _COSTLY:
+        found.append(
+            "The events are those of short operations, which take less time without a profile."
+        )
     unknown = profile.of_kind(PartKind.UNKNOWN)
     if unknown:
         found.append(
-            f"JAX's profiler was off for {time_words(unknown)}, while its events were read or "
-            "after there were too many: what XLA did then is not known. Profile fewer steps."
+            f"JAX's profiler was off for {time_words(unknown)}: while its events were read, after "
+            "there were too many, or because the program stopped it. What XLA did then is not "
+            "known. Profile fewer steps."
+        )
+    if figures.recording.overflow:
+        found.append(
+            f"{counted(figures.recording.overflow, 'host call')} did not fit into the log: their "
+            "time counts as that of crossings. Use a larger capacity."
         )
     return found

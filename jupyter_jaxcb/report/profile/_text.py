@@ -62,7 +62,7 @@ def _rows(figures: Figures, kind: PartKind, ns: int) -> list[list[str]]:
             rows.append([f"    {name}", figures.where(part), *amounts, count_words_of(part)])
     if len(parts) > _LISTED:
         rest = sum(part.wall_ns for part in parts[_LISTED:])
-        rows.append([f"    {len(parts) - _LISTED} more", "", *_amounts(figures, rest), ""])
+        rows.append(["    others", "", *_amounts(figures, rest), ""])
     return rows
 
 

@@ -11,6 +11,8 @@ from ._reasons import advice_words as advice_words
 from ._reasons import causes_of as causes_of
 from ._reasons import note_words as note_words
 from ._reasons import reason_words as reason_words
+from ._retraces import Retraces as Retraces
+from ._retraces import retraces as retraces
 from ._rows import Rows as Rows
 from ._rows import path as path
 from ._summary import Mask as Mask

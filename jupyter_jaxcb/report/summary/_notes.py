@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from ...recording import (
     COMPILED_BEFORE,
-    Compilation,
     Note,
     NoteKind,
     NotFinite,
@@ -21,8 +20,8 @@ from ...recording import (
 )
 from ._numbers import call_words
 from ._reasons import note_words
+from ._retraces import retraces
 
-LISTED = 3  # argument lists of compilations that a note shows
 _BEFORE = (
     "its program was compiled before JAX's callbacks were observed, so their lines and elided "
     "calls are unknown; call jax.clear_caches() and run it again"
@@ -48,7 +47,7 @@ def site_notes(
     is_masked = any(recording.lowered[number].masked for number in numbers)
     can_be_masked = not is_masked and all(note.kind is not NoteKind.COMPILED for note in notes)
     found = [note_words(note, site if can_be_masked else None) for note in notes]
-    found += _retraces(compilations)
+    found += [one.times + one.reason for one in retraces(compilations)]
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_queued(use) for use in recording.queue if use.lowered in numbers]
@@ -56,29 +55,6 @@ def site_notes(
     found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _retraces(compilations: Sequence[Compilation]) -> list[str]:
-    """Say why the program of one function was compiled several times."""
-    found = []
-    for name, code in dict.fromkeys((one.program.name, one.code) for one in compilations):
-        own = [one for one in compilations if (one.program.name, one.code) == (name, code)]
-        if len(own) < 2:
-            continue
-        times = f"{name} was compiled {len(own)} times"
-        arguments = list(dict.fromkeys(one.arguments for one in own))
-        functions = {one.function for one in own}
-        if len(arguments) == len(own):
-            words = [f"({', '.join(map(str, avals))})" for avals in arguments[:LISTED]]
-            more = [f"{len(arguments) - LISTED} more"] * (len(arguments) > LISTED)
-            times += f", for {', '.join([*words, *more])}"
-        elif len(functions) == len(own):
-            times += (
-                ", each time for a new function object: define and jit the function once, outside "
-                "the loop"
-            )
-        found += [times] * bool(code)
-    return found
 
 
 def _not_cached(recording: Recording) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
+
+from ..core import is_machinery
 
 
 def number(thing: Any) -> int:
@@ -22,15 +24,26 @@ def code_number(function: Any) -> int:
 
     ``vmap(f)`` and ``grad(f)`` differ in a function that JAX's wrapper around them closes over.
     """
+    codes = tuple(number(code) for code in _codes(function))
+    return _wrapped.setdefault(codes, next(_numbers)) if codes else 0
+
+
+def is_of_jax(function: Any) -> bool:
+    """Return whether all that code is JAX's, as that of ``jnp.sin``."""
+    codes = _codes(function)
+    return bool(codes) and all(is_machinery(code.co_filename) for code in codes)
+
+
+def _codes(function: Any) -> list[CodeType]:
     codes, waiting, known = [], [function], set()
     while waiting and len(codes) < _MOST:
         one = waiting.pop()
         if type(one) is not FunctionType or id(one) in known:
             continue
         known.add(id(one))
-        codes.append(number(one.__code__))
+        codes.append(one.__code__)
         waiting += [getattr(one, "__wrapped__", None), *_enclosed(one)]
-    return _wrapped.setdefault(tuple(codes), next(_numbers)) if codes else 0
+    return codes
 
 
 def _enclosed(function: FunctionType) -> Iterator[Any]:

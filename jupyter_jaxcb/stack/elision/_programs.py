@@ -32,7 +32,7 @@ from ..jax_compat import Changes
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import instructions_by_index
-from ._identity import code_number, number
+from ._identity import code_number, is_of_jax, number
 from ._outcomes import SHARED, dropped_outcome, outcome
 from ._paths import Path, by_bind, paths
 from ._remembered import OutcomeMemory
@@ -69,7 +69,8 @@ class _Lowering(Block):
         """Return a function that reports the compilation to those who watch all programs."""
         function = jax_compat.dispatched()
         program = self.program or Program(f"jit_{self.name}", "", self.number)
-        numbers, arguments = (number(function), code_number(function)), self._arguments()
+        code = 0 if is_of_jax(function) else code_number(function)
+        numbers, arguments = (number(function), code), self._arguments()
 
         def report(_: Callable[[], bytes], lower_ns: int, compile_ns: int) -> None:
             done = Compilation(program, numbers[0], arguments, lower_ns, compile_ns, False)

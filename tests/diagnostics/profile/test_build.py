@@ -89,8 +89,8 @@ def spans(profile, name):
 
 def test_each_instant_belongs_to_the_first_kind_that_applies():
     profile = built(
-        lane("python", (0, 800, *RUN), (100, 700, "xla", CALLBACK), (750, 780, "copy", "device_put"),
-             is_own=True),
+        lane("python", (0, 800, *RUN), (100, 700, "xla", CALLBACK),
+             (750, 780, "copy", "device_put"), is_own=True),
         lane("tf_XLA/1", (50, 900, "xla", "dot.1")),
         recording=recorded((200, 600, "f")),
         stages=[Stage("compile", "step", 0, 60, 1)],

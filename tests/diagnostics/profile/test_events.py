@@ -1,4 +1,4 @@
-"""What is read from events as JAX's profiler stores them: threads of a CPU, streams of a GPU, a TPU.
+"""What is read from events as JAX's profiler stores them: of a CPU, a GPU and a TPU.
 
 Names and layout are those of real profiles. That of the GPU is known from profiles of others.
 """
@@ -146,9 +146,7 @@ def test_operations_of_a_tpu_are_a_lane():
 
 def test_operation_that_went_on_in_other_threads_ends_where_xla_notes_it():
     space = Space()
-    space.line(
-        "/host:CPU", "tf_XLAEigen/1", operation("dot.1", 10, 12), operation("dot.1", 60, 61)
-    )
+    space.line("/host:CPU", "tf_XLAEigen/1", operation("dot.1", 10, 12), operation("dot.1", 60, 61))
     space.line("/host:CPU", "tf_XLAEigen/2", ("end: dot.1", 50, 50), ("end: dot.1", 95, 95))
     events = space.read()
     assert [row[:2] for row in rows(events.lanes[0], events)] == [(10, 50), (60, 95)]

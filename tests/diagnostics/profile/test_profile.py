@@ -317,7 +317,7 @@ def test_program_compiled_for_several_shapes_is_named_with_them():
         total(np.ones(3, np.float32)).block_until_ready()
         total(np.ones(5, np.float32)).block_until_ready()
     assert "jit_total was compiled 2 times (" in str(p)
-    assert "), for float32[3]; float32[5]: arguments of one shape" in str(p)
+    assert "), for (float32[3]), (float32[5]): arguments of one shape" in str(p)
     (part,) = (one for one in p.profile.parts if one[:2] == (PartKind.COMPILATION, "total"))
     assert part.times == 2
     assert [one.program.name for one in p.profile.compilations].count("jit_total") == 2
@@ -328,4 +328,34 @@ def test_jit_in_a_loop_is_named():
         for factor in (2, 3, 4):
             jax.jit(lambda x, factor=factor: x * factor)(np.float32(1)).block_until_ready()
     assert "compiled 3 times (" in str(p)
-    assert "each time for float32[]: define and jit the function once" in str(p)
+    assert "each time for a new function object: define and jit the function once" in str(p)
+
+
+def test_eager_functions_of_jax_are_not_taken_for_those_of_the_user():
+    """To pad their arguments, or to jit each of them, would not help."""
+    with jaxcb.profile() as p:
+        for size in (3, 4, 5):
+            x = jnp.full(size, 0.5)
+            jnp.linalg.norm(jnp.sin(x) * x).block_until_ready()
+    text = str(p)
+    assert "are single functions of JAX, such as " in text
+    assert "jit_sin was compiled" not in text and "padded" not in text
+
+
+def test_kind_that_does_not_exist_is_an_error_that_lists_the_kinds(step):
+    with jaxcb.profile() as p:
+        step(1.0)
+    with pytest.raises(ValueError, match="'hosts' is no kind of part. Try one of host, crossing, "):
+        p.profile.of_kind("hosts")
+
+
+def test_calls_that_the_log_had_no_room_for_are_counted_as_crossings():
+    double = jaxcb.pure(lambda x: 2 * x, result="x")
+    run = jax.jit(lambda x: jax.lax.fori_loop(0, 30, lambda i, x: double(x), x))
+    run(1.0).block_until_ready()
+    with jaxcb.profile(capacity=10) as p:
+        run(1.0).block_until_ready()
+    assert crossings(p.profile) == 30
+    assert "20 host calls did not fit into the log: their time counts as that of crossings" in str(
+        p
+    )
