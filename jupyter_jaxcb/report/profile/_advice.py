@@ -186,12 +186,10 @@ def _retraced(one: Retraces) -> str:
 def _functions_of_jax(compilations: Sequence[Compilation]) -> str:
     took = time_words(_compile_ns(compilations))
     times = Counter(one.program.name.removeprefix("jit_") for one in compilations)
-    names = [
-        f"{name}, {count} times" if count > 1 else name for name, count in times.most_common(2)
-    ]
+    names = [f"{name} ({n} times)" if n > 1 else name for name, n in times.most_common(2)]
     return (
-        f"{len(compilations)} programs ({took}) are single functions of JAX, such as "
-        f"{'; '.join(names)}: a function with jax.jit around them is one program."
+        f"Single functions of JAX, such as {' and '.join(names)}, are {len(compilations)} programs "
+        f"({took}): a function with jax.jit around them is one program."
     )
 
 
