@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -138,24 +137,26 @@ class Parts:
 
 def _operations(keys: list[Key]) -> dict[Key, elision.Operation]:
     """Find the operations that the keys name in the programs that JAX holds."""
-    wanted: dict[str, set[str]] = {}
+    wanted: dict[tuple[str, int | None], dict[str, Key]] = {}
     for key in keys:
         if key.kind == "xla":
-            wanted.setdefault(key.module, set()).add(key.name)
+            wanted.setdefault((key.module, key.program), {})[key.name] = key
+    modules = {name for name, _ in wanted}
     found = {}
     for name, read in jax_compat.modules_of_programs():
-        if name in wanted:
-            number, operations = _read(read, wanted[name])
-            found.update({(name, number, title): one for title, one in operations.items()})
-    return {
-        key: found[key.module, key.program, key.name]
-        for key in keys
-        if (key.module, key.program, key.name) in found
-    }
+        if name in modules:
+            found.update(_read(name, read, wanted))
+    return found
 
 
-def _read(read: Any, wanted: set[str]) -> tuple[int, dict[str, elision.Operation]]:
+def _read(
+    name: str, read: Callable[[], bytes], wanted: dict[tuple[str, int | None], dict[str, Key]]
+) -> dict[Key, elision.Operation]:
+    """Return the wanted operations of a program; none if it cannot be read: XLA's names remain."""
     try:
-        return elision.operations(read(), wanted)
-    except Exception:  # a later XLA may differ in any way: its own names remain
-        return 0, {}
+        module = read()
+        keys = wanted.get((name, elision.program_number(module)), {})
+        operations = elision.operations(module, set(keys)) if keys else {}
+    except (ValueError, RuntimeError):  # a later XLA may store it otherwise, or not give it
+        return {}
+    return {keys[title]: operation for title, operation in operations.items()}

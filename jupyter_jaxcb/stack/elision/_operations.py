@@ -27,8 +27,23 @@ class Operation(NamedTuple):
     host_call: int | None = None  # its index among the program's host callbacks; None: none
 
 
-def operations(module: bytes, wanted: set[str]) -> tuple[int, dict[str, Operation]]:
-    """Return the number of an optimized module, and its operations whose names are `wanted`.
+def program_number(module: bytes) -> int:
+    """Return XLA's number of an optimized module, as its profiler has it.
+
+    Args:
+        module: a serialized `HloModuleProto`.
+
+    Raises:
+        ValueError: if the module does not have the expected structure.
+    """
+    for field, value in fields(module, Span(0, len(module))):
+        if field == _ID and isinstance(value, int):
+            return value
+    return 0
+
+
+def operations(module: bytes, wanted: set[str]) -> dict[str, Operation]:
+    """Return the operations of an optimized module whose names are `wanted`.
 
     Args:
         module: a serialized `HloModuleProto`.
@@ -48,12 +63,10 @@ class _Module:
         self._places: list[dict[int, int]] = []
         self._stack: list[dict[int, int]] = []
 
-    def operations(self, wanted: set[str]) -> tuple[int, dict[str, Operation]]:
-        number, computations = 0, []
+    def operations(self, wanted: set[str]) -> dict[str, Operation]:
+        computations = []
         for field, value in fields(self._data, Span(0, len(self._data))):
-            if field == _ID and isinstance(value, int):
-                number = value
-            elif field == _COMPUTATIONS and isinstance(value, Span):
+            if field == _COMPUTATIONS and isinstance(value, Span):
                 computations.append(value)
             elif field == _FRAMES and isinstance(value, Span):
                 self._read_frames(value)
@@ -64,7 +77,7 @@ class _Module:
                     name = self._name(value)
                     if name in wanted:
                         found[name] = self._operation(name, value)
-        return number, found
+        return found
 
     def _read_frames(self, span: Span) -> None:
         for field, value in fields(self._data, span):

@@ -37,6 +37,7 @@ class ProfilerSession:
     def __init__(self) -> None:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0  # events of each Python call would slow the program down
+        options.enable_hlo_proto = False  # of every program, also of those that do not run
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._session: Any = None
         public = getattr(jax.profiler, "ProfileSession", None)
