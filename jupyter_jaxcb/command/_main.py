@@ -65,13 +65,14 @@ def _parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, ar
     run.add_argument(
         "-m", dest="module", action="store_true", help="SCRIPT is the name of a module"
     )
-    run.add_argument(
+    of_jax = run.add_mutually_exclusive_group()
+    of_jax.add_argument(
         "--no-jax",
         dest="jax",
         action="store_false",
         help="do not record JAX's own callbacks (jax.pure_callback, jax.debug.print, ...)",
     )
-    run.add_argument(
+    of_jax.add_argument(
         "--profile",
         action="store_true",
         help="also find out where the time went (records JAX's own callbacks too)",

@@ -165,6 +165,12 @@ def test_command_says_that_recording_is_switched_off(run):
     assert "Nothing was recorded, because of JUPYTER_JAXCB=off." in done.stderr
 
 
+def test_profile_needs_the_callbacks_of_jax(run):
+    done = run(CALLS, before=["--profile", "--no-jax"], status=2)
+    assert "--no-jax: not allowed with argument --profile" in done.stderr
+    assert done.stdout == ""
+
+
 def test_profile_says_where_the_time_of_the_script_went(run, tmp_path):
     done = run(CALLS, before=["--profile", "-o", "run.jaxcb"])
     assert done.stdout == "2.0\n"

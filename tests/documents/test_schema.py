@@ -14,10 +14,14 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Frame,
+    Lane,
     LoweredSite,
     MaskUse,
     NotKept,
+    Part,
+    PartKind,
     Process,
+    Profile,
     QueueUse,
     Recording,
     RecordingFileError,
@@ -54,7 +58,11 @@ def full():
         stale=frozenset([0]),
         cells=("<cell>",),
         processes=(Process(0, "here", 4711),),
-    )
+        profile=Profile(
+            0, 9, (Part(PartKind.HOST, "f", Frame("f", "a.py", 3), 9, 9, 3, 0),),
+            (Lane("wall time", (0, 9, 0)),), r.recording.compilations, 10, 300, 10**6,
+        ),
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Recordings survive saving and loading; damaged and hostile files are reported."""
 
+import dataclasses
 import json
 import struct
 import zlib
@@ -14,9 +15,13 @@ from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
     Frame,
+    Lane,
     LoweredSite,
     NotFinite,
     Outcome,
+    Part,
+    PartKind,
+    Profile,
     Program,
     Reason,
     Recorder,
@@ -57,7 +62,12 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
     recorder.ran(PROGRAM)
     recorder.stale(looped)
     hanging = single, -1, 4, "MainThread", 10**10, (Frame("bessel", "a.py", 3),)
-    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.0"}, running=[hanging])
+    frozen = recorder.freeze(cells=["<cell>"], environment={"jax": "0.0"}, running=[hanging])
+    part = Part(PartKind.HOST, "bessel", Frame("bessel", "a.py", 3), 60, 70, 9, 1)
+    idle = Part(PartKind.IDLE, "", None, 40, 0, 0)
+    lanes = (Lane("wall time", (0, 60, 0, 60, 40, 1)), Lane("main thread", ()))
+    profile = Profile(4, 100, (part, idle), lanes, frozen.compilations, 50, 300, 10**6)
+    return dataclasses.replace(frozen, profile=profile)
 
 
 def raw(recording, tmp_path, suffix=".jaxcb"):
@@ -82,6 +92,7 @@ def test_everything_comes_back(tmp_path, suffix):
     assert back.calls.dtype == recording.calls.dtype
     assert np.array_equal(back.calls, recording.calls)
     assert back.not_finite == (NotFinite(0, 1, 2),)
+    assert back.profile == recording.profile and back.profile.of_kind("host") == 60
     assert back.running == recording.running and back.running[0].stack[0].line == 3
     assert back.stale == {1} and back.compilations[0].end_ns == 99
     assert not back.calls.flags.writeable
@@ -259,6 +270,13 @@ HOSTILE = {
     "a sample of a missing site": lambda d: d["sample_values"][0].__setitem__(0, 5),
     "a running call of a missing site": lambda d: d["running"][0].__setitem__(0, 5),
     "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
+    "a profile of a word": lambda d: d.update(profile="slow"),
+    "a profile of a missing kind": lambda d: d["profile"][2][0].__setitem__(0, "magic"),
+    "a part of a missing site": lambda d: d["profile"][2][0].__setitem__(6, 9),
+    "a span of a missing part": lambda d: d["profile"][3][0][1].__setitem__(2, 2),
+    "a span that is cut": lambda d: d["profile"][3][0][1].pop(),
+    "a span before the block": lambda d: d["profile"][3][0][1].__setitem__(0, -1),
+    "a lane without spans": lambda d: d["profile"][3][0].pop(),
     "an unknown top-level key": lambda d: d.update(more=1),
     "no calls": lambda d: d.pop("calls"),
     "no sites": lambda d: d.pop("sites"),

@@ -3,17 +3,25 @@
 JAXCB_WRITE_GOLDEN=1 rewrites it after an intended change.
 """
 
+import dataclasses
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 
+from jupyter_jaxcb.diagnostics.profile import _build
 from jupyter_jaxcb.recording import (
     Aval,
     Compilation,
+    Frame,
+    Lane,
     LoweredSite,
     Outcome,
+    Part,
+    PartKind,
+    Profile,
     Program,
     Reason,
     Recorder,
@@ -68,7 +76,24 @@ def recording():
     recorder.counts(program)
     recorder.ran(program)
     recorder.took(Compilation(program, 1, (z,), 12_000_000, 80_000_000, end_ns=4_000))
-    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
+    recording = recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
+    return dataclasses.replace(recording, profile=profile())
+
+
+def profile():
+    """Return a profile that begins before the first call and has each kind of part."""
+    place = Frame("", BESSEL.file, BESSEL.line, cell=True)
+    kinds = [
+        Part(kind, f"the {kind}", place, 100_000_000, 200_000_000, 3 * number, -1)
+        for number, kind in enumerate(PartKind)
+    ]
+    parts = (*kinds, Part(PartKind.IDLE, "", None, 900_100_000, 0, 0))
+    wall = sum(part.wall_ns for part in parts)
+    lanes = (
+        Lane("wall time", (0, 1_000_000, 0, 1_000_000, wall - 1_000_000, len(parts) - 1)),
+        Lane("main thread", (500_000, 500_000, 5)),
+    )
+    return Profile(-500_000, wall, parts, lanes, (), 1000, 300, 5_000_000)
 
 
 def written():
@@ -104,8 +129,26 @@ def test_golden_file_has_every_key_that_is_declared():
         "Measured": measured,
         "Compilation": measured["compilations"][0],
         "SavedCalls": measured["calls"],
+        "Profile": measured["profile"],
+        "ProfileKind": measured["profile"]["kinds"][0],
+        "ProfilePart": measured["profile"]["parts"][0],
+        "ProfileLane": measured["profile"]["lanes"][0],
     }.items():
         body = schema.split(f"export interface {name} {{")[1].split("\n}")[0]
         declared = [line.split("readonly ")[1].split(":")[0] for line in body.splitlines()
                     if "readonly " in line and "?: " not in line]  # fmt: skip
         assert set(declared) <= set(value), name
+
+
+def test_largest_profile_is_within_the_limits_of_the_front_end():
+    """Else its last parts or lanes would be missing, and the spans name parts by their number."""
+    parse = FILE.parents[2] / "labextension" / "src" / "view" / "data" / "parse" / "profile.ts"
+    found = re.findall(r"const (MOST_\w+) = ([\d_]+);", parse.read_text())
+    most = {name: int(number) for name, number in found}
+    parts = len(PartKind) * (_build.MAX_PARTS + 1)
+    lanes = _build.MAX_LANES + 1
+    assert parts <= most["MOST_PARTS"]
+    assert lanes <= most["MOST_LANES"]
+    # A list counts with its values and itself.
+    values = lanes * (3 * _build.PIECES + 3) + 7 * parts + most["MOST_SENTENCES"]
+    assert values <= most["MOST_VALUES"]

@@ -18,7 +18,7 @@ from ._parts import Parts
 
 MAX_PARTS = 10  # of a kind; the others are added up
 MAX_LANES = 15
-_PIECES = 1000  # of the block, each with one span in a lane
+PIECES = 1000  # of the block, each with one span in a lane
 # The kinds of intervals; a later one takes precedence.
 _LAYERS = (
     PartKind.UNKNOWN,
@@ -269,7 +269,7 @@ def _drawn_lanes(drawn: Sequence[tuple[str, Division]], numbers: np.ndarray) -> 
     found = []
     for name, division in drawn:
         final = np.append(numbers, NOBODY)[division.owners]
-        lane = Lane(name, spans(Division(division.edges, final), _PIECES))
+        lane = Lane(name, spans(Division(division.edges, final), PIECES))
         busy = int(division.lengths[final != NOBODY].sum())
         found.append((busy, lane))
     (_, block), *threads = found
