@@ -59,14 +59,17 @@ def numbers(data: bytes, value: int | Span) -> list[int]:
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     """Return the number at `position`, and the position after it."""
-    number = data[position]
-    if number < 0x80:
-        return number, position + 1
-    number, shift = number & 0x7F, 7
-    while True:
-        position += 1
-        byte = data[position]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
+    try:
+        number = data[position]
+        if number < 0x80:
             return number, position + 1
-        shift += 7
+        number, shift = number & 0x7F, 7
+        while True:
+            position += 1
+            byte = data[position]
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number, position + 1
+            shift += 7
+    except IndexError:
+        raise ValueError("the message ends in a number") from None
