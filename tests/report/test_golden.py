@@ -38,7 +38,7 @@ LOG = Site("io", "log", "/home/someone/model.py", 9, 0, cell=False, source="log(
 
 
 def recording():
-    """Return a recording with every kind of fact."""
+    """Return a recording with every kind of fact, but a profile."""
     recorder = Recorder(clock=lambda: 0)
     program, z, i32 = Program("jit_f", "cpu"), Aval((5,), "float32"), Aval((), "int32")
     for site in (BESSEL, UNUSED, LOG):
@@ -76,8 +76,7 @@ def recording():
     recorder.counts(program)
     recorder.ran(program)
     recorder.took(Compilation(program, 1, (z,), 12_000_000, 80_000_000, end_ns=4_000))
-    recording = recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
-    return dataclasses.replace(recording, profile=profile())
+    return recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
 
 
 def profile():
@@ -97,8 +96,9 @@ def profile():
 
 
 def written():
+    profiled = dataclasses.replace(recording(), profile=profile())
     data, metadata = to_mimebundle(
-        recording(), values=True, place=lambda file, line: ("cell-1" * (file == "<cell>") or None,
+        profiled, values=True, place=lambda file, line: ("cell-1" * (file == "<cell>") or None,
                                                             line + 1), name="abc",
     )  # fmt: skip
     metadata[MIME_TYPE]["threads"] = ["MainThread"]
