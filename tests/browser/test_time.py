@@ -19,8 +19,8 @@ WITHOUT = """%%jax_profile
 jnp.sort(jnp.arange(500.0)).block_until_ready();"""
 
 
-def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, page):
-    opened = notebook(LOAD, *SIMULATE.split("\n", 1), PROFILED, WITHOUT)
+def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh_page):
+    opened = notebook(LOAD, *SIMULATE.split("\n", 1), PROFILED, WITHOUT, on=fresh_page)
     opened.run_and_wait(0, 1, 2, 3, 4)
     view = opened.cell(3).locator(".jaxcb-view")
     expect(view.get_by_role("tab", name="Time")).to_have_attribute("aria-selected", "true")
@@ -42,10 +42,10 @@ def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, page)
     expect(alone.locator(".jaxcb-summary")).to_contain_text("% compilation")
     expect(alone.get_by_role("tab")).to_have_count(0)
     expect(alone.locator(".jaxcb-profile-bar")).to_be_visible()
-    page.add_script_tag(path=AXE)
+    fresh_page.add_script_tag(path=AXE)
     for theme in THEMES:
         opened.set_theme(theme)
-        check(page, ".jaxcb-view")
+        check(fresh_page, ".jaxcb-view")
     opened.set_theme(THEMES[0])
     opened.save()
     opened.end_kernel()
