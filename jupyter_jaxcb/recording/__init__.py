@@ -34,10 +34,12 @@ from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
+from ._profile import OTHER as OTHER
 from ._profile import Lane as Lane
 from ._profile import Part as Part
 from ._profile import PartKind as PartKind
 from ._profile import Profile as Profile
+from ._profile import Unknown as Unknown
 from ._recording import Recording as Recording
 from ._recording import load as load
 from ._str import BUNDLES as BUNDLES

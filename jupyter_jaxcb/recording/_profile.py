@@ -21,7 +21,18 @@ class PartKind(enum.StrEnum):
     PYTHON = "python"  # the block's thread runs something else
     QUEUED = "queued"  # a queued host function runs, and the program does nothing
     IDLE = "idle"  # nothing runs: the block's thread sleeps or waits
-    UNKNOWN = "unknown"  # JAX's profiler did not run, because it had too many events
+    UNKNOWN = "unknown"  # JAX's profiler did not run; the part's name says why, see `Unknown`
+
+
+class Unknown(enum.StrEnum):
+    """Why JAX's profiler did not run for a part of a block."""
+
+    EVENTS = "too many events"  # it was stopped for the rest of the block
+    READING = "events were read"  # because memory grew, but they were few: it was started again
+    STOPPED = "stopped by the program"  # with `jax.profiler.stop_trace`
+
+
+OTHER = "other"  # the name of the part that adds up the shorter ones of a kind
 
 
 class Part(NamedTuple):

@@ -17,6 +17,7 @@ from jupyter_jaxcb.recording import (
     Program,
     Recording,
     Site,
+    Unknown,
 )
 from jupyter_jaxcb.recording._columns import ROW
 from jupyter_jaxcb.report import to_html, to_text
@@ -60,7 +61,7 @@ def test_a_host_function_that_takes_long_is_named_with_calls_and_share():
     ("flavor", "advice"),
     [
         ("pure", "compile='numba' avoids them"),
-        ("jax pure", "that of jaxcb.pure is about ten times as fast"),
+        ("jax pure", "that of jaxcb.pure is ten to thirty times as fast"),
         ("debug", "One call with more data costs hardly more"),
     ],
 )
@@ -79,6 +80,7 @@ def test_crossings_of_compiled_functions_have_no_advice_to_compile_them():
 def test_callbacks_whose_result_nobody_needs_can_be_queued():
     slow = part("host", "log", SECOND // 4, 10, 0)
     assert "waited 250 ms for log (model.py:3)" in said(slow, flavor="debug", results=0)
+    assert "with jaxcb.debug(queued=True)" in said(slow, flavor="jax debug", results=0)
     assert "queued=True" not in said(slow, flavor="pure")
     assert "queued=True" not in said(slow, flavor="io", results=1)
 
@@ -90,10 +92,33 @@ def test_full_queue_names_its_limit():
 def test_dispatch_counts_the_programs_that_were_started():
     parts = [
         part("dispatch", "add", SECOND // 2, 5000),
+        part("dispatch", "other", SECOND // 10, 8000),
+        part("dispatch", "np.asarray(jax.Array)", SECOND // 10, 9000),
         part("dispatch", "shard_args", 10**8, 9000),
     ]
     text = said(*parts)
-    assert "Dispatch took 60 % of 1 s: 5,000 programs were started, add 5,000 times." in text
+    assert "Dispatch took 70 % of 1 s: 13,000 programs were started, add 5,000 times." in text
+
+
+def test_one_program_that_takes_long_to_start_is_not_one_of_many():
+    assert "were started" not in said(part("dispatch", "step", 10**6, 1), part("host", wall=10**5))
+
+
+def test_copies_and_queued_functions_that_take_long_are_named():
+    text = said(part("copy", "device_put", SECOND // 2, 10), part("queued", "log", SECOND // 2, 3))
+    assert "Copies took 50 % of 1 s: 10 of 50 ms. An array that is used again is copied" in text
+    assert "For 50 % of 1 s, only queued host functions ran, most of it log (model.py:3)" in text
+
+
+def test_why_the_profiler_was_off_is_said():
+    text = said(*(part("unknown", why, SECOND // 4, place=None) for why in Unknown))
+    assert (
+        text.count("JAX's profiler was off for 250 ms, and what XLA did then is not known: ") == 3
+    )
+    assert "Profile fewer steps." in text and "jax.profiler.stop_trace()." in text
+    assert "was off for 1 s, and what XLA did then is not known." in said(
+        part("unknown", "?", SECOND)
+    )
 
 
 def compiled(*arguments, function=1, name="jit_f", code=1, ms=10):
@@ -110,7 +135,15 @@ def test_a_function_compiled_for_several_shapes_lists_them():
     assert "jit_f was compiled 2 times (102 ms), for (float32[3]), (float32[4]): argu" in text
     again = [compiled(3, function=n, ms=50) for n in (1, 2)]
     assert "each time for a new function object: define and jit" in said(SLOW, compilations=again)
+    both = [compiled(size, function=size, ms=50) for size in (3, 4)]
+    assert "each time for a new function object: define" in said(SLOW, compilations=both)
     assert "was compiled" not in said(SLOW, compilations=[compiled(3, ms=100)])
+
+
+def test_only_shapes_that_padding_makes_equal_are_said_to_be_padded():
+    text = said(SLOW, compilations=[compiled(3, ms=50), compiled(3, 3, ms=50)])
+    assert "for (float32[3]), (float32[3], float32[3])." in text
+    assert "padded" not in text
 
 
 def test_functions_of_one_name_are_not_mixed_up():
@@ -157,8 +190,10 @@ def test_long_crossings_name_what_they_hand_over():
 def test_profile_that_cost_much_says_so():
     cheap, costly = recording(), recording()
     costly = dataclasses.replace(costly, profile=costly.profile._replace(events=10**6))
-    assert "(30 %), and 1 ms to read.\nThe events are those of short operations" in to_text(costly)
-    assert "of short operations" not in to_text(cheap)
+    assert "(30 %), and 1 ms to read.\nWithout the profiler, the block takes less time." in to_text(
+        costly
+    )
+    assert "Without the profiler" not in to_text(cheap)
 
 
 def test_an_operation_is_named_if_most_of_the_time_is_spent_in_programs():

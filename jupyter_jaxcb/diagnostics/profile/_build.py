@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import Compilation, Frame, Lane, Part, PartKind, Profile, Recording
+from ...recording import OTHER, Compilation, Frame, Lane, Part, PartKind, Profile, Recording
 from ._compilations import Stage
 from ._division import NOBODY, Division, Intervals, divide, spans
 from ._events import Events
 from ._lanes import ThreadLane, add_calls, lanes_of
 from ._outside import Outside, Samples, by_place, interval_of, outside
 from ._parts import Parts
+from ._session import Gap
 
 MAX_PARTS = 10  # of a kind; the others are added up
 MAX_LANES = 15
@@ -45,7 +46,7 @@ class Collected:
     events: Sequence[Events]
     event_ns: int
     reading_ns: int
-    gaps: Sequence[tuple[int, int]]
+    gaps: Sequence[Gap]
     samples: Samples
     stages: Sequence[Stage]
     programs: Sequence[Compilation]
@@ -77,12 +78,18 @@ def build(collected: Collected) -> Profile:
     own = [one for lane, one in zip(lanes, divided, strict=True) if lane.is_own]
     found = outside(division, is_free, own[0] if own else divide(start, end, [], edges), samples)
     block = _Block(division, is_free, found)
+    waits = _full_queues(collected.recording, parts)
     wall = _wall(block, collected, parts)
     drawn = [("wall time", _drawn(block, samples, parts))]
     busy = np.zeros(len(parts.keys), np.int64)
     for lane, one in zip(lanes, divided, strict=True):
         busy += one.totals(len(busy))
         drawn.append((lane.name, one))
+    busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
+    for crossing, waiting, ns in waits:
+        for column in (wall, busy):
+            moved = min(ns, column[crossing])
+            column[[crossing, waiting]] += -moved, moved
     numbers, final = _merged(parts, wall, busy)
     return Profile(
         start_ns=start,
@@ -114,7 +121,9 @@ def _intervals(
         kind: events.chosen(kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
     }
     layers |= {PartKind.HOST: host, PartKind.QUEUED: queued, PartKind.COMPILATION: compiled}
-    gaps = [(_unknown_since(begin, lanes, parts), end) for begin, end in collected.gaps]
+    gaps = [
+        gap._replace(start_ns=_unknown_since(gap.start_ns, lanes, parts)) for gap in collected.gaps
+    ]
     layers[PartKind.UNKNOWN] = parts.gaps(gaps, collected.end_ns)
     _add_calls(lanes, parts, collected.recording, host, queued)
     return lanes, layers
@@ -164,6 +173,10 @@ def _of_lane(
             threads = np.array([stage.thread for stage in collected.stages], np.int64)
             own.append(layers[kind].chosen(threads == collected.ident))
         if kind == PartKind.HOST:
+            # The thread of a crossing waits while workers compute: it is not busy.
+            own += [
+                calls._replace(owners=np.full_like(calls.owners, NOBODY)) for calls in lane.waits
+            ]
             own += lane.calls
         found.append(_concatenated(own))
     return found
@@ -187,25 +200,21 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     wall = np.concatenate([wall, np.zeros(len(parts.keys) - len(wall))])
     for number, total in more.items():
         wall[number] += total
-    return _without_full_queues(wall, collected.recording, parts)
+    return wall
 
 
-def _without_full_queues(wall: np.ndarray, recording: Recording, parts: Parts) -> np.ndarray:
-    """Move the time for which a crossing waited for a full queue to a part of its own."""
+def _full_queues(recording: Recording, parts: Parts) -> list[tuple[int, int, int]]:
+    """Return how long crossings waited for a full queue: their part, that of waiting, and time."""
     crossings = {
         parts.lowered[number]: number
-        for number, (kind, _, _) in enumerate(list(parts.keys))
+        for number, (kind, _, _) in enumerate(parts.keys)
         if kind == PartKind.CROSSING
     }
-    for use in recording.queue:
-        crossing = crossings.get(parts.site_of(use.lowered))
-        if crossing is not None and use.waited_ns:
-            number = parts.of_callback(PartKind.WAITING, use.lowered)
-            wall = np.append(wall, np.zeros(max(number + 1 - len(wall), 0)))
-            moved = min(use.waited_ns, wall[crossing])
-            wall[crossing] -= moved
-            wall[number] += moved
-    return wall
+    return [
+        (crossing, parts.of_callback(PartKind.WAITING, use.lowered), use.waited_ns)
+        for use in recording.queue
+        if (crossing := crossings.get(parts.site_of(use.lowered))) is not None and use.waited_ns
+    ]
 
 
 def _function(place: Frame | None) -> str:
@@ -234,7 +243,6 @@ def _merged(
     """
     exact = np.round(np.cumsum(wall)).astype(np.int64)
     shares = np.diff(exact, prepend=0)
-    busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
     keys = list(parts.keys)
     numbers = np.full(len(keys), NOBODY, np.int64)
     final: list[Part] = []
@@ -256,7 +264,7 @@ def _merged(
 
 def _added(other: Part | None, part: Part) -> Part:
     if other is None:
-        return part._replace(name="other", place=None, lowered=-1)
+        return part._replace(name=OTHER, place=None, lowered=-1)
     return other._replace(
         wall_ns=other.wall_ns + part.wall_ns,
         busy_ns=other.busy_ns + part.busy_ns,

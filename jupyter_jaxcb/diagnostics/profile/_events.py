@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 CLOCK = "jaxcb clock "  # begins the names of the marks by which the two clocks are compared
+MEASURED = "jaxcb event"  # the name of events by which their cost is measured
 OWN = " own"  # ends the names of those that the thread of the block makes
 _END = "end: "  # begins the name of the event in which XLA notes the end of an operation
 _DISPATCH = re.compile(r"PjitFunction\((.*)\)|(shard_args|np\.asarray.*)")
@@ -48,7 +49,7 @@ class Events(NamedTuple):
 
     lanes: list[LaneEvents]
     keys: list[Key]
-    total: int  # with those that are not kept
+    total: int  # with those that are not kept, without `MEASURED`
 
     @property
     def last_ns(self) -> int:
@@ -84,21 +85,21 @@ class _Reader:
     def _lane(self, name: str, is_device: bool, line: Any) -> LaneEvents:
         rows: list[tuple[float, float, int]] = []
         marks, is_own = [], False
-        dispatched_until = 0.0
+        until = {"dispatch": 0.0, "copy": 0.0}  # the end of the last one
         kinds: dict[str, str] = {} if is_device else self._kinds
         keys, ends = self._keys, self._ends
         for event in line.events:
-            self._count += 1
             title = event.name
+            self._count += title != MEASURED
             kind = kinds.get(title)
             if kind is None:
                 kind = kinds[title] = _kind(title, event, is_device)
             if kind == _IGNORED:
                 continue
-            if kind == "dispatch":
-                if event.start_ns < dispatched_until:
-                    continue  # a part of the dispatch before
-                dispatched_until = event.end_ns
+            if kind in until:
+                if event.start_ns < until[kind]:
+                    continue  # a part of the one before
+                until[kind] = event.end_ns
             if kind == _ENDED:
                 ends.setdefault(title[len(_END) :], []).append(event.end_ns)
             elif kind == _MARK:

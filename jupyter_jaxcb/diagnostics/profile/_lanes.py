@@ -10,7 +10,7 @@ import numpy as np
 
 from ...recording import Recording
 from ._division import Intervals
-from ._events import Events
+from ._events import Events, LaneEvents
 
 _XLA_THREADS = "tf_"  # begins the names of the threads that XLA starts
 _PYTHON_THREADS = "python"  # how the profiler names a thread of Python
@@ -25,12 +25,14 @@ class ThreadLane:
         events: the events of the profiler.
         is_own: whether it is the thread of the block.
         calls: the host calls it made.
+        waits: the host calls of workers for which one of its crossings waited.
     """
 
     name: str
     events: Intervals
     is_own: bool = False
     calls: list[Intervals] = dataclasses.field(default_factory=list)
+    waits: list[Intervals] = dataclasses.field(default_factory=list)
 
 
 def lanes_of(events: Iterable[tuple[Events, np.ndarray]], own_name: str) -> list[ThreadLane]:
@@ -43,14 +45,30 @@ def lanes_of(events: Iterable[tuple[Events, np.ndarray]], own_name: str) -> list
     found: dict[tuple[str, int], list[ThreadLane]] = {}
     for part, numbers in events:
         seen: Counter[str] = Counter()
+        own = _own_lane(part)
         for lane in part.lanes:
-            place = ("", 0) if lane.is_own else (lane.name, seen[lane.name])
-            seen[lane.name] += not lane.is_own
+            is_own = lane is own
+            place = ("", 0) if is_own else (lane.name, seen[lane.name])
+            seen[lane.name] += not is_own
             intervals = Intervals(lane.starts, lane.ends, numbers[lane.keys])
-            found.setdefault(place, []).append(ThreadLane(lane.name, intervals, lane.is_own))
+            found.setdefault(place, []).append(ThreadLane(lane.name, intervals, is_own))
     lanes = [_joined(parts) for parts in found.values()]
     _rename(lanes, own_name)
     return [lane for lane in lanes if len(lane.events.starts) or lane.is_own]
+
+
+def _own_lane(events: Events) -> LaneEvents | None:
+    """Return the lane of the block's thread.
+
+    If the profiler was stopped and started again, there are events without a mark of that thread,
+    which is then taken to be the one that starts the most programs.
+    """
+    for lane in events.lanes:
+        if lane.is_own:
+            return lane
+    is_dispatch = np.array([key.kind == "dispatch" for key in events.keys], bool)
+    starts = [int(is_dispatch[lane.keys].sum()) for lane in events.lanes]
+    return events.lanes[int(np.argmax(starts))] if any(starts) else None
 
 
 def lane_name(thread: str) -> str:
@@ -83,11 +101,15 @@ def add_calls(
     by_name = {lane.name: lane for lane in lanes}
     for name in np.unique(names).tolist():
         own = calls.chosen(names == name)
+        by_worker = waited_for[names == name]
         chosen = np.full(len(own.starts), -1)
         if known:
             scores = np.stack([_closeness(own, lane.events, crossing_of) for lane in known])
-            scores = scores * scores.sum(axis=1, keepdims=True) * ~waited_for[names == name]
+            scores = scores * scores.sum(axis=1, keepdims=True)
             chosen = np.where(scores.max(axis=0) > 0, scores.argmax(axis=0), -1)
+        for number in np.unique(chosen[by_worker & (chosen >= 0)]).tolist():
+            known[number].waits.append(own.chosen(by_worker & (chosen == number)))
+        chosen[by_worker] = -1
         for lane in np.unique(chosen).tolist():
             some = own.chosen(chosen == lane)
             if lane >= 0:

@@ -12,6 +12,7 @@ from ...stack import elision, jax_compat
 from ._compilations import Stage
 from ._division import Intervals
 from ._events import CALLBACK, Key
+from ._session import Gap
 
 _NUMBERED = re.compile(r"(?:\.\d+)+$")
 
@@ -72,10 +73,16 @@ class Parts:
             return self.number(kind, name)
         if operation.host_call is not None:
             callbacks = self._callbacks.get((key.module, operation.host_call), set())
-            if len(callbacks) == 1:  # several programs may have the same name
+            if len(callbacks) > 1:  # several programs have this name
+                callbacks = {one for one in callbacks if self._is_at(one, operation.place)}
+            if len(callbacks) == 1:
                 return self.of_callback(PartKind.CROSSING, next(iter(callbacks)))
             return self.number(PartKind.CROSSING, operation.name, operation.place)
         return self.number(PartKind.XLA, operation.name, operation.place)
+
+    def _is_at(self, lowered: int, place: Frame | None) -> bool:
+        site = self._recording.lowered[lowered].site
+        return place is not None and (site.file, site.line) == (place.file, place.line)
 
     def count(self, numbers: np.ndarray) -> None:
         """Add one to the count of each of these parts."""
@@ -129,9 +136,12 @@ class Parts:
             rows.append((stage.start_ns, stage.end_ns, number))
         return Intervals(*np.array(rows, np.int64).reshape(-1, 3).T)
 
-    def gaps(self, gaps: Iterable[tuple[int, int]], end: int) -> Intervals:
+    def gaps(self, gaps: Iterable[Gap], end: int) -> Intervals:
         """Return the times in which the profiler did not run."""
-        rows = [(begin, stop or end, self.number(PartKind.UNKNOWN, "")) for begin, stop in gaps]
+        rows = [
+            (gap.start_ns, gap.end_ns or end, self.number(PartKind.UNKNOWN, gap.reason))
+            for gap in gaps
+        ]
         return Intervals(*np.array(rows, np.int64).reshape(-1, 3).T)
 
 

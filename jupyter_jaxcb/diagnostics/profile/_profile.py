@@ -20,7 +20,7 @@ from ._sampler import Sampler
 class Profiled(Record):
     """The value of ``with profile() as p``; everything is available after the block."""
 
-    _missing = "it could not be built, see the error at the end of the block."
+    _missing = "its block ended with an error or was interrupted; see that error."
 
     def __str__(self) -> str:
         """Return the report: where the time went, and the call sites."""
@@ -66,6 +66,7 @@ def profile(
 
     Raises:
         RuntimeError: JAX's profiler is running already, or this version of JAX is not supported.
+        ValueError: as for `record`.
 
     >>> import jax, time, jupyter_jaxcb as jaxcb
     >>> def simulate(x):

@@ -37,6 +37,8 @@ class Sampler(threading.Thread):
         self._clock = None if clock_of is None else clock_of(self._sampled)
         self._taken: list[tuple[int, int, Frame | None]] = []
         self._began, self._finished = threading.Event(), threading.Event()
+        # Python 3.11 takes a thread for ended if Ctrl-C interrupts its join.
+        self._ended = threading.Event()
         self._error: BaseException | None = None
 
     def begin(self) -> None:
@@ -68,12 +70,13 @@ class Sampler(threading.Thread):
             self._finished.set()
         with contextlib.suppress(RuntimeError):  # an interrupt kept it from starting
             self.join()
+            self._ended.wait()
         self._raise()
 
     def run(self) -> None:
-        if self._finished.is_set():  # an interrupt came before
-            return
         try:
+            if self._finished.is_set():  # an interrupt came before
+                return
             self.tracing.start()
             self._began.set()
             while not self._finished.wait(INTERVAL_SECONDS):
@@ -84,6 +87,7 @@ class Sampler(threading.Thread):
             self._error = error
         finally:
             self._began.set()
+            self._ended.set()
 
     @property
     def samples(self) -> Samples:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from ...recording import Unknown
 from ...stack import jax_compat
-from ._events import CLOCK, Events, read_events
+from ._events import CLOCK, MEASURED, Events, read_events
 
 _GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while they are collected
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
 _MANY_EVENTS = 300_000  # with fewer, something else has made the process grow
 _MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
+
+
+class Gap(NamedTuple):
+    """A time without the profiler, on the recorder's clock."""
+
+    start_ns: int
+    end_ns: int  # 0: the end of the block
+    reason: Unknown
 
 
 class Tracing:
@@ -29,14 +39,15 @@ class Tracing:
         parts: the events; several, if some were read before the end.
         event_ns: the time that one event took.
         reading_ns: the time spent on reading.
-        gaps: the times without the profiler, on the recorder's clock; the end may be open, 0.
+        gaps: the times without the profiler.
     """
 
     def __init__(self) -> None:
         self.event_ns = self.reading_ns = 0
-        self.gaps: list[tuple[int, int]] = []
+        self.gaps: list[Gap] = []
         self.parts: list[Events] = []
         self._next_check = self._used = 0
+        self._ran_ns = 0  # when the profiler was last seen to run
         self._session: jax_compat.ProfilerSession | None = None
 
     def start(self) -> None:
@@ -53,19 +64,22 @@ class Tracing:
     def check(self) -> None:
         """Stop the profiler if there are too many events."""
         now = time.perf_counter_ns()
-        if self._session is None or now < self._next_check:
+        if self._session is None or not self._session.is_running:
+            return
+        self._ran_ns = now
+        if now < self._next_check:
             return
         self._next_check = now + _CHECK_NS
-        if _used_bytes() < self._used + _GROWTH_BYTES or not self._session.is_running:
+        if _used_bytes() < self._used + _GROWTH_BYTES:
             return
         self._read(self._session)
         self._session = None
         if self.parts[-1].total < _MANY_EVENTS:
             self._session = _start()
             mark()
-            self.gaps.append((now, time.perf_counter_ns()))
+            self.gaps.append(Gap(now, time.perf_counter_ns(), Unknown.READING))
         else:
-            self.gaps.append((now, 0))
+            self.gaps.append(Gap(now, 0, Unknown.EVENTS))
         self._used = _used_bytes()
 
     def stop(self) -> None:
@@ -76,8 +90,9 @@ class Tracing:
         mark()
         self._read(self._session)
         self._session = None
-        if was_stopped:  # by `jax.profiler.stop_trace`, at a time that nobody noted
-            self.gaps.append((self.parts[-1].last_ns, 0))
+        if was_stopped:
+            since = max(self._ran_ns, self.parts[-1].last_ns)
+            self.gaps.append(Gap(since, 0, Unknown.STOPPED))
 
     def _read(self, session: jax_compat.ProfilerSession) -> None:
         began = time.perf_counter_ns()
@@ -91,7 +106,7 @@ class Tracing:
         for _ in range(_BATCHES):
             began = time.perf_counter_ns()
             for _ in range(_MEASURED):
-                with jax.profiler.TraceAnnotation("jaxcb event"):
+                with jax.profiler.TraceAnnotation(MEASURED):
                     pass
             took.append((time.perf_counter_ns() - began) // _MEASURED)
         self.event_ns = min(took)

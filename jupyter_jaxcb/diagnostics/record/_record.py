@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import numbers
 import threading
 import time
 import warnings
@@ -44,8 +45,8 @@ class Record:
             self._block.finish()
         if self._recording is None:
             raise RuntimeError(
-                "the recording is not available inside the `with jaxcb.record()` block. Read it "
-                "after the block."
+                "the recording is not available before its `with` block has ended. Read it after "
+                "the block."
             )
         return self._recording
 
@@ -73,6 +74,9 @@ def record(
         A context manager that yields a `Record`; its `recording` is the `Recording` once the block
         has ended.
 
+    Raises:
+        ValueError: `capacity` is not a whole number of at least 0.
+
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
     >>> with jaxcb.record() as r:
@@ -87,6 +91,11 @@ class RecordBlock(Block):
     """The context manager that `record` returns."""
 
     def __init__(self, capacity: int, sample_values: bool, annotate: bool = False) -> None:
+        is_whole = isinstance(capacity, numbers.Integral) and not isinstance(capacity, bool)
+        if not is_whole or capacity < 0:
+            raise ValueError(
+                f"capacity is {capacity!r}, not a number of host calls. Try capacity=1_000_000."
+            )
         self._wanted = capacity, sample_values, annotate
         self.yielded = Record(self)
         self._recorder: Recorder | None = None

@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ...recording import COMPILED_THREAD, OBSERVED, Compilation, Part, PartKind
+from ...recording import COMPILED_THREAD, OBSERVED, OTHER, Compilation, Part, PartKind
 from ..summary import Retraces, retraces
 from ..text import shorten, time_words
 from ._figures import KINDS, Figures, share_words
 
 _MUCH = 0.1  # of the wall time: worth a sentence
+_LARGE = 0.25  # of the wall time: an operation that is expected to take some
 _SOME = 0.05  # of the wall time, spent on one callback that could be queued
 _LONG_CROSSING_NS = 1_000_000  # a crossing that takes longer copies large arrays
 _SHORT_PROGRAM_NS = 1_000_000  # dispatching a program costs more than a longer one would notice
-_NOT_RUNS = ("shard_args", "np.asarray(jax.Array)")  # parts of dispatch that start no program
+# Parts of dispatch that start no program; the second one waits for a result.
+_NO_RUN, _WAITS = "shard_args", "np.asarray(jax.Array)"
+_MANY = 20  # programs started: fewer are not worth joining
 _LISTED = 3  # functions that were compiled several times
 _LONGEST = 60  # characters of arguments
 
@@ -30,7 +33,9 @@ def advice(figures: Figures) -> list[str]:
         *_full_queues(figures),
         *_compilations(figures),
         *_operations(figures),
+        *_copies(figures),
         *_dispatch(figures),
+        *_queued(figures),
         *_outside(figures),
     ]
 
@@ -104,7 +109,7 @@ def _cheaper(figures: Figures, part: Part) -> str:
     if fact.site.flavor.startswith(OBSERVED):
         name = fact.site.flavor.removeprefix(OBSERVED)
         name = "debug_print" if fact.site.function == "debug.print" else name
-        return f" This is JAX's own callback: that of jaxcb.{name} is about ten times as fast."
+        return f" This is JAX's own callback: that of jaxcb.{name} is ten to thirty times as fast."
     if not _is_python(figures, part):
         return ""
     if fact.site.flavor == "pure":
@@ -134,16 +139,18 @@ def _queueable(figures: Figures) -> Iterator[str]:
         if part.lowered < 0:
             continue
         fact = figures.recording.lowered[part.lowered]
+        flavor = fact.site.flavor.removeprefix(OBSERVED)
         is_python = _is_python(figures, part)
-        if fact.site.flavor not in ("debug", "io") or fact.results or not is_python:
+        if flavor not in ("debug", "io") or fact.results or not is_python:
             continue
         crossings = figures.parts(PartKind.CROSSING)
         own = sum(one.wall_ns for one in crossings if one.lowered == part.lowered)
         waited = part.wall_ns + own
+        how = "queued=True" if flavor == fact.site.flavor else f"jaxcb.{flavor}(queued=True)"
         if figures.share(waited) >= _SOME:
             yield (
                 f"The program waited {time_words(waited)} for {figures.named(part)}, whose result "
-                "it does not need: with queued=True it does not wait."
+                f"it does not need: with {how} it does not wait."
             )
 
 
@@ -180,7 +187,7 @@ def _compile_ns(compilations: Iterable[Compilation]) -> int:
 def _retraced(one: Retraces) -> str:
     took = time_words(_compile_ns(one.compilations))
     padded = ": arguments of one shape, such as padded ones, need only one"
-    return f"{one.times} ({took}){one.reason}{padded if one.has_other_arguments else ''}."
+    return f"{one.times} ({took}){one.reason}{padded if one.has_other_sizes else ''}."
 
 
 def _functions_of_jax(compilations: Sequence[Compilation]) -> str:
@@ -196,7 +203,7 @@ def _functions_of_jax(compilations: Sequence[Compilation]) -> str:
 def _operations(figures: Figures) -> Iterator[str]:
     total = figures.profile.of_kind(PartKind.XLA)
     parts = figures.parts(PartKind.XLA)
-    if figures.share(total) < 0.5 or not parts:
+    if figures.share(total) < _LARGE or not parts:
         return
     largest = parts[0]
     callbacks = sum(figures.profile.of_kind(kind) for kind in (PartKind.HOST, PartKind.CROSSING))
@@ -210,17 +217,38 @@ def _operations(figures: Figures) -> Iterator[str]:
 
 
 def _dispatch(figures: Figures) -> Iterator[str]:
-    total = figures.profile.of_kind(PartKind.DISPATCH)
-    parts = figures.parts(PartKind.DISPATCH)
-    parts = [part for part in parts if part.name not in _NOT_RUNS]
+    parts = [part for part in figures.parts(PartKind.DISPATCH) if part.name != _WAITS]
+    total = sum(part.wall_ns for part in parts)
+    parts = [part for part in parts if part.name != _NO_RUN]
     runs = sum(part.times for part in parts)
-    if figures.share(total) < _MUCH or not parts or total > runs * _SHORT_PROGRAM_NS:
+    if figures.share(total) < _MUCH or runs < _MANY or total > runs * _SHORT_PROGRAM_NS:
         return
-    most = max(parts, key=lambda part: part.times)
+    most = max(parts, key=lambda part: (part.name != OTHER, part.times))
     yield (
         f"Dispatch took {_took(figures, total)}: {runs:,} programs were started, {most.name} "
         f"{most.times:,} times. One jax.jit around them starts one."
     )
+
+
+def _copies(figures: Figures) -> Iterator[str]:
+    total = figures.profile.of_kind(PartKind.COPY)
+    if figures.share(total) >= _MUCH:
+        count = sum(part.times for part in figures.parts(PartKind.COPY))
+        each = time_words(total // max(count, 1))
+        yield (
+            f"Copies took {_took(figures, total)}: {count:,} of {each}. "
+            "An array that is used again is copied once if jax.device_put makes it a JAX array."
+        )
+
+
+def _queued(figures: Figures) -> Iterator[str]:
+    total = figures.profile.of_kind(PartKind.QUEUED)
+    if figures.share(total) >= _MUCH:
+        most = figures.parts(PartKind.QUEUED)[0]
+        yield (
+            f"For {_took(figures, total)}, only queued host functions ran, most of it "
+            f"{figures.named(most)}: the program has ended, or waits for them."
+        )
 
 
 def _outside(figures: Figures) -> Iterator[str]:

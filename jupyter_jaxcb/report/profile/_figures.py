@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...recording import Part, PartKind, Profile, Recording
+from ...recording import Part, PartKind, Profile, Recording, Unknown
 from ..summary import counted
 from ..text import shorten, time_words
 
@@ -36,6 +36,17 @@ _NAMED = 4  # kinds in the headline
 _LONGEST = 60  # characters of a name
 _SMALL = 0.02  # share of a kind that is not named there
 _COSTLY = 0.1  # share of the cost of profiling that changes the picture
+_NOTICED_NS = 1_000_000  # nobody notices less
+_WHY_OFF: dict[str, str] = {
+    Unknown.EVENTS: (
+        ": there were too many events. To read them slowed the rest of the block down. Profile "
+        "fewer steps."
+    ),
+    Unknown.READING: (
+        ": the memory of the process grew, so the events were read, to see how many there are."
+    ),
+    Unknown.STOPPED: ": the program stopped it with jax.profiler.stop_trace().",
+}
 
 
 class Figures(NamedTuple):
@@ -66,8 +77,13 @@ class Figures(NamedTuple):
         return ns / max(self.profile.wall_ns, 1)
 
     def where(self, part: Part) -> str:
-        """Name the line of a part; empty if unknown."""
-        return "" if part.place is None else self.recording.where(part.place)
+        """Name the line of a part, with its column if others like it are on that line."""
+        if part.place is None:
+            return ""
+        line = part.place._replace(column=0)
+        others = (one for one in self.parts(part.kind) if one.place and one.name == part.name)
+        several = sum(one.place._replace(column=0) == line for one in others if one.place) > 1
+        return self.recording.where(part.place) + f":{part.place.column + 1}" * several
 
     def named(self, part: Part) -> str:
         """Return ``simulate (line 3)``."""
@@ -116,17 +132,13 @@ def notes(figures: Figures) -> list[str]:
         f"Profiling: {profile.events:,} events took about {time_words(cost)} of this time "
         f"({share}), and {reading} to read."
     ]
-    if figures.share(cost) >= _COSTLY:
-        found.append(
-            "The events are those of short operations, which take less time without a profile."
-        )
-    unknown = profile.of_kind(PartKind.UNKNOWN)
-    if unknown:
-        found.append(
-            f"JAX's profiler was off for {time_words(unknown)}: while its events were read, after "
-            "there were too many, or because the program stopped it. What XLA did then is not "
-            "known. Profile fewer steps."
-        )
+    if figures.share(cost) >= _COSTLY and cost >= _NOTICED_NS:
+        found.append("Without the profiler, the block takes less time.")
+    found += [
+        f"JAX's profiler was off for {time_words(part.wall_ns)}, and what XLA did then is not known"
+        f"{_WHY_OFF.get(part.name, '.')}"
+        for part in figures.parts(PartKind.UNKNOWN)
+    ]
     if figures.recording.overflow:
         found.append(
             f"{counted(figures.recording.overflow, 'host call')} did not fit into the log: their "

@@ -18,9 +18,18 @@ class Retraces(NamedTuple):
     compilations: tuple[Compilation, ...]
 
     @property
-    def has_other_arguments(self) -> bool:
-        """Whether each compilation was for other arguments."""
-        return len({one.arguments for one in self.compilations}) == len(self.compilations)
+    def has_other_sizes(self) -> bool:
+        """Whether one function was compiled for arguments that differ in the size of their axes."""
+        avals = {one.arguments for one in self.compilations}
+        kinds = {tuple((len(aval.shape), aval.dtype) for aval in own) for own in avals}
+        return (
+            not self._is_new_each_time and len(avals) == len(self.compilations) and len(kinds) == 1
+        )
+
+    @property
+    def _is_new_each_time(self) -> bool:
+        functions = {one.function for one in self.compilations}
+        return 0 not in functions and len(functions) == len(self.compilations)
 
     @property
     def times(self) -> str:
@@ -30,13 +39,13 @@ class Retraces(NamedTuple):
     @property
     def reason(self) -> str:
         """The rest of that sentence; empty if the reason is not known."""
-        if self.has_other_arguments:
-            return f", for {_listed([one.arguments for one in self.compilations])}"
-        if len({one.function for one in self.compilations}) == len(self.compilations):
+        if self._is_new_each_time:
             return (
                 ", each time for a new function object: define and jit the function once, outside "
                 "the loop"
             )
+        if len({one.arguments for one in self.compilations}) == len(self.compilations):
+            return f", for {_listed([one.arguments for one in self.compilations])}"
         return ""
 
 

@@ -10,6 +10,7 @@ from jupyter_jaxcb.diagnostics.profile._build import MAX_PARTS, Collected, build
 from jupyter_jaxcb.diagnostics.profile._compilations import Stage
 from jupyter_jaxcb.diagnostics.profile._events import Events, Key, LaneEvents
 from jupyter_jaxcb.diagnostics.profile._outside import Samples
+from jupyter_jaxcb.diagnostics.profile._session import Gap
 from jupyter_jaxcb.recording import (
     Frame,
     LoweredSite,
@@ -17,6 +18,7 @@ from jupyter_jaxcb.recording import (
     QueueUse,
     Recording,
     Site,
+    Unknown,
     Worker,
 )
 from jupyter_jaxcb.recording._columns import ROW
@@ -59,12 +61,14 @@ def recorded(*calls, queued=(), threads=("MainThread",), **facts):
     return Recording(lowered=lowered, calls=rows, threads=threads, **facts)
 
 
-def built(*lanes, recording=None, cpu=(0, 0), times=(0, WALL), places=None, gaps=(), stages=()):
+def built(
+    *lanes, more=(), recording=None, cpu=(0, 0), times=(0, WALL), places=None, gaps=(), stages=()
+):
     samples = Samples(np.array(times), np.array(cpu), places or [None] * len(times))
     profile = build(
         Collected(
             0, WALL, "main thread", 1, Recording() if recording is None else recording,
-            [read(*lanes)] if lanes else [], 0, 0, gaps, samples, stages, (),
+            [read(*part) for part in (lanes, *more) if part], 0, 0, gaps, samples, stages, (),
         )
     )  # fmt: skip
     assert sum(part.wall_ns for part in profile.parts) == WALL
@@ -203,26 +207,43 @@ def test_after_the_profiler_stopped_in_a_program_the_rest_of_it_is_unknown():
     profile = built(
         lane("python", (0, 100, *RUN), (300, 350, "xla", "exp.1"), (400, 450, "xla", "exp.2"),
              is_own=True),
-        cpu=(0, 1000), gaps=[(500, 0)],
+        cpu=(0, 1000), gaps=[Gap(500, 0, Unknown.EVENTS)],
     )  # fmt: skip
     assert wall(profile) == {
         ("dispatch", "step"): 100,
         ("xla", "exp"): 100,
         ("python", ""): 200,  # until the first operation
-        ("unknown", ""): 600,
+        ("unknown", "too many events"): 600,
     }
+
+
+def test_events_without_a_mark_are_of_the_thread_that_starts_programs():
+    """The profiler was stopped and started again, and the thread of the block made no mark."""
+    profile = built(
+        lane("python", (0, 100, *RUN), is_own=True),
+        more=[
+            [
+                lane("python", (450, 455, "xla", "exp.1")),
+                lane("python", (400, 500, *RUN), (520, 620, *RUN)),
+            ],
+            [lane("python", (800, 900, *RUN), is_own=True)],
+        ],
+        cpu=(0, 400),  # of these four programs, so none is Python's
+    )
+    assert wall(profile) == {("dispatch", "step"): 395, ("xla", "exp"): 5, ("idle", ""): 600}
+    assert [one.name for one in profile.lanes] == ["wall time", "main thread", "Python thread 1"]
 
 
 def test_what_the_recording_knows_counts_while_the_profiler_is_off():
     profile = built(
-        gaps=[(200, 900)], recording=recorded((300, 400, "f")), cpu=(0, 1000),
+        gaps=[Gap(200, 900, Unknown.READING)], recording=recorded((300, 400, "f")), cpu=(0, 1000),
         stages=[Stage("compile", "step", 400, 500, 1)],
     )  # fmt: skip
     assert wall(profile) == {
         ("host", "f"): 100,
         ("compilation", "step"): 100,
         ("python", ""): 300,
-        ("unknown", ""): 500,
+        ("unknown", "events were read"): 500,
     }
 
 

@@ -99,6 +99,17 @@ def test_dispatch_inside_of_a_dispatch_is_a_part_of_it():
     assert [(start, end) for start, end, _ in rows(events.lanes[0], events)] == [(10, 90), (90, 95)]
 
 
+def test_copy_inside_of_a_copy_and_measured_events_are_not_counted():
+    space = Space()
+    space.line(
+        "/host:CPU", "python", ("jaxcb event", 0, 1), ("jaxcb event", 2, 3),
+        ("DevicePut", 20, 30), ("H2D Dispatch", 22, 25), ("DevicePut", 30, 31),
+    )  # fmt: skip
+    events = space.read()
+    assert [(start, end) for start, end, _ in rows(events.lanes[0], events)] == [(20, 30), (30, 31)]
+    assert events.total == 3
+
+
 def test_streams_of_a_gpu_are_lanes_and_its_other_lines_repeat_them():
     space = Space()
     space.line(

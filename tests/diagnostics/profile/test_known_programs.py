@@ -236,19 +236,28 @@ def test_full_queue_and_its_thread():
     """While a crossing waits for room in the queue, the queue's thread runs a call of it."""
     watch = Watch()
     log = jaxcb.debug(lambda x: watch.sleep(0.01), queued=True)
+    other = jaxcb.pure(lambda x: x, result="x")
+    namesake = jax.jit(lambda x: other(x))  # both programs are called jit__lambda
     step = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, x: (log(x), x + 1)[1], x))
     x = jnp.zeros(1000)
+    namesake(x).block_until_ready()
     before = jaxcb.set_queue_limit(5000)  # one array has 4,000 bytes
     try:
         jax.block_until_ready(step(x))
         jax.effects_barrier()
         watch.ns = 0
-        profile = profiled(lambda: (jax.block_until_ready(step(x)), jax.effects_barrier()))
+        profile = profiled(
+            lambda: (namesake(x), jax.block_until_ready(step(x)), jax.effects_barrier())
+        )
     finally:
         jaxcb.set_queue_limit(before)
     both = profile.of_kind("waiting") + profile.of_kind("queued")
     assert abs(both - watch.ns) <= 0.1 * profile.wall_ns
     assert profile.of_kind("waiting") > 0.3 * both
+    crossing = max(
+        (one for one in profile.parts if one.kind == "crossing"), key=lambda one: one.times
+    )
+    assert crossing.busy_ns < 0.5 * both  # without the waiting
     of_queue = [
         lane.name
         for lane in profile.lanes[1:]
@@ -290,6 +299,8 @@ def test_workers_of_an_executor_count_as_one_host_function():
     assert part.times == 8
     assert abs(part.busy_ns - watch.ns) <= TOLERANCE * profile.wall_ns
     assert part.wall_ns < 0.75 * watch.ns
+    # The program's own thread waits for them; that is no work of the crossing.
+    assert part_of(profile, "crossing", "simulate").busy_ns < 0.2 * profile.wall_ns
 
 
 ON_TWO_DEVICES = """

@@ -342,6 +342,23 @@ def test_eager_functions_of_jax_are_not_taken_for_those_of_the_user():
     assert "jit_sin was compiled" not in text and "padded" not in text
 
 
+def test_callbacks_on_one_line_are_told_apart_by_their_column():
+    sleeping = jaxcb.pure(lambda x: (time.sleep(0.01), x)[1], result="x")
+    step = jax.jit(lambda x: sleeping(x) + sleeping(x + 1))
+    step(1.0).block_until_ready()
+    with jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+    said = [line for line in str(p).splitlines() if " took " in line and "1 call." in line]
+    assert len(set(said)) == 2 and all("test_profile.py:" in line for line in said)
+
+
+def test_short_block_has_no_sentence_about_the_cost_of_profiling():
+    with jaxcb.profile() as p:
+        pass
+    assert p.profile.events < 50
+    assert "Without the profiler" not in str(p)
+
+
 def test_kind_that_does_not_exist_is_an_error_that_lists_the_kinds(step):
     with jaxcb.profile() as p:
         step(1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Reason, Status
+from jupyter_jaxcb.recording import Reason, Status, active
 from jupyter_jaxcb.report import summarize
 from jupyter_jaxcb.stack.elision import _remembered
 
@@ -150,7 +150,10 @@ def test_blocks_can_be_nested():
 
 
 def test_recording_is_available_only_after_the_block():
-    with jaxcb.record() as recorded, pytest.raises(RuntimeError, match="inside the `with"):
+    with (
+        jaxcb.record() as recorded,
+        pytest.raises(RuntimeError, match="before its `with` block has ended"),
+    ):
         recorded.recording  # noqa: B018
     assert len(recorded.recording) == 0
 
@@ -278,3 +281,18 @@ def test_block_ends_in_an_exit_stack():
         recorded = stack.enter_context(jaxcb.record())
         double(np.float32(1))
     assert len(recorded.recording) == 1
+
+
+@pytest.mark.parametrize("begin", [jaxcb.record, jaxcb.observe_jax, jaxcb.profile])
+@pytest.mark.parametrize("capacity", [-1, 2.5, "a", True, None])
+def test_capacity_that_is_no_number_of_calls_is_refused_at_once(begin, capacity):
+    with pytest.raises(ValueError, match=r"capacity is .*, not a number of host calls\. Try capa"):
+        begin(capacity)
+    assert active() is None
+
+
+def test_capacity_zero_counts_calls_and_keeps_none():
+    double = jaxcb.pure(lambda x: 2 * x, result="x")
+    with jaxcb.record(0) as r:
+        double(1.0)
+    assert (len(r.recording), r.recording.overflow) == (0, 1)
