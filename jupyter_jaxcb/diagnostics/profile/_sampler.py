@@ -37,7 +37,8 @@ class Sampler(threading.Thread):
         self._clock = None if clock_of is None else clock_of(self._sampled)
         self._taken: list[tuple[int, int, Frame | None]] = []
         self._began, self._finished = threading.Event(), threading.Event()
-        # Python 3.11 takes a thread for ended if Ctrl-C interrupts its join.
+        # Ctrl-C interrupts the wait for it, but the `join` of Python 3.13 only when the thread has
+        # ended, and after an interrupted `join` Python 3.11 takes the thread for ended.
         self._ended = threading.Event()
         self._error: BaseException | None = None
 
@@ -68,9 +69,10 @@ class Sampler(threading.Thread):
                 mark(OWN)
             self._take(None)
             self._finished.set()
-        with contextlib.suppress(RuntimeError):  # an interrupt kept it from starting
-            self.join()
+        if self.ident is not None:  # else an interrupt kept it from starting
             self._ended.wait()
+            with contextlib.suppress(RuntimeError):  # it was interrupted while it started
+                self.join()
         self._raise()
 
     def run(self) -> None:
