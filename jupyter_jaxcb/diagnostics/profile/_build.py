@@ -153,9 +153,9 @@ def _add_calls(
         if kind == PartKind.CROSSING and parts.lowered[number] >= 0
     }
     crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
-    threads, queues = recording.calls["thread"], parts.is_queued
-    add_calls(lanes, host, threads[~queues], recording, crossing_of)
-    add_calls(lanes, queued, threads[queues], recording, np.full_like(crossing_of, -1))
+    rows, queues = recording.calls, parts.is_queued
+    add_calls(lanes, host, rows[~queues], recording, crossing_of)
+    add_calls(lanes, queued, rows[queues], recording, np.full_like(crossing_of, -1))
 
 
 def _of_lane(

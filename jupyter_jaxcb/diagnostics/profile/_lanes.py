@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ._division import Intervals
 from ._events import Events, LaneEvents
 
 _XLA_THREADS = "tf_"  # begins the names of the threads that XLA starts
+_LATEST = np.iinfo(np.int64).max
 _PYTHON_THREADS = "python"  # how the profiler names a thread of Python
 
 
@@ -77,65 +78,78 @@ def lane_name(thread: str) -> str:
 
 
 def add_calls(
-    lanes: list[ThreadLane], calls: Intervals, threads: np.ndarray, recording: Recording,
+    lanes: list[ThreadLane], calls: Intervals, rows: np.ndarray, recording: Recording,
     crossing_of: np.ndarray,
 ) -> None:  # fmt: skip
-    """Add the host calls of each thread to its lane.
+    """Add each host call to the lane of its crossing.
 
-    The profiler and the recording do not number threads alike. A call belongs to the lane with a
-    crossing that contains it closely, and rather to one that contains most calls of its thread. A
-    worker of an executor, for which a crossing waits, and a thread without crossings have a lane of
-    their name.
+    The profiler and the recording do not number threads alike. A worker of an executor, for which a
+    crossing waits, and a thread without crossings have a lane of their name.
 
     Args:
         lanes: the lanes; more are added for threads of which the profiler has no events.
         calls: the host calls.
-        threads: the thread of each call, an index into `Recording.threads`.
+        rows: these calls in the recording.
         recording: the recording.
         crossing_of: for each part of a host function, the part of its crossings; -1: none.
     """
-    workers = {worker.thread for worker in recording.workers}
-    names = np.array([lane_name(name) for name in recording.threads])[threads]
-    waited_for = np.isin(threads, list(workers))
     known = tuple(lanes)
     by_name = {lane.name: lane for lane in lanes}
-    for name in np.unique(names).tolist():
-        own = calls.chosen(names == name)
-        by_worker = waited_for[names == name]
-        chosen = np.full(len(own.starts), -1)
-        if known:
-            scores = np.stack([_closeness(own, lane.events, crossing_of) for lane in known])
-            scores = scores * scores.sum(axis=1, keepdims=True)
-            chosen = np.where(scores.max(axis=0) > 0, scores.argmax(axis=0), -1)
-        for number in np.unique(chosen[by_worker & (chosen >= 0)]).tolist():
-            known[number].waits.append(own.chosen(by_worker & (chosen == number)))
-        chosen[by_worker] = -1
-        for lane in np.unique(chosen).tolist():
-            some = own.chosen(chosen == lane)
-            if lane >= 0:
-                known[lane].calls.append(some)
-                continue
-            if name not in by_name:
-                by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
-                lanes.append(by_name[name])
-            by_name[name].calls.append(some)
+    of_crossing = _lanes_of_calls(calls, rows, known, crossing_of)
+    by_worker = np.isin(rows["thread"], [worker.thread for worker in recording.workers])
+    for number, lane in enumerate(known):
+        own = of_crossing == number
+        for which, column in ((own & ~by_worker, lane.calls), (own & by_worker, lane.waits)):
+            if which.any():
+                column.append(calls.chosen(which))
+    names = np.array([lane_name(name) for name in recording.threads])[rows["thread"]]
+    left = (of_crossing < 0) | by_worker
+    for name in np.unique(names[left]).tolist():
+        if name not in by_name:
+            by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
+            lanes.append(by_name[name])
+        by_name[name].calls.append(calls.chosen(left & (names == name)))
 
 
-def _closeness(calls: Intervals, events: Intervals, crossing_of: np.ndarray) -> np.ndarray:
-    """Return how closely a crossing contains each call: 0: none does; towards 1, the closer."""
-    wanted = crossing_of[calls.owners]
-    found = np.zeros(len(calls.starts))
+def _lanes_of_calls(
+    calls: Intervals, rows: np.ndarray, lanes: Sequence[ThreadLane], crossing_of: np.ndarray
+) -> np.ndarray:
+    """Return the number of the lane with the crossing of each call; -1: there is none."""
+    wanted, found = crossing_of[calls.owners], np.full(len(rows), -1)
     for part in np.unique(wanted[wanted >= 0]):
-        own = np.flatnonzero(events.owners == part)
-        rows = np.flatnonzero(wanted == part)
-        if not len(own):
-            continue
-        own = own[np.argsort(events.starts[own])]
-        at = np.searchsorted(events.starts[own], calls.starts[rows], side="right") - 1
-        starts, ends = events.starts[own][at], events.ends[own][at]
-        inside = (at >= 0) & (calls.ends[rows] <= ends)
-        late = np.maximum(calls.starts[rows] - starts, 0)
-        found[rows] = inside / (1 + late / np.maximum(ends - starts, 1))
+        own = np.flatnonzero(wanted == part)
+        keys = rows[["lowered", "crossing"]][own]
+        _, first, crossing = np.unique(keys, return_index=True, return_inverse=True)
+        starts, ends = (np.full(len(first), limit) for limit in (_LATEST, -_LATEST))
+        np.minimum.at(starts, crossing, calls.starts[own])
+        np.maximum.at(ends, crossing, calls.ends[own])
+        events = [
+            (start, end, number)
+            for number, lane in enumerate(lanes)
+            for start, end, _ in zip(*lane.events.chosen(lane.events.owners == part), strict=True)
+        ]
+        found[own] = _containing(starts, ends, sorted(events))[crossing]
+    return found
+
+
+def _containing(
+    starts: np.ndarray, ends: np.ndarray, events: Sequence[tuple[int, int, int]]
+) -> np.ndarray:
+    """Return the lane of the event that contains each crossing; each event contains one.
+
+    Of several events, the one that began first is taken, as the GIL is given to who waits longest.
+    """
+    found, waiting, begun = np.full(len(starts), -1), [], 0
+    for number in np.argsort(starts, kind="stable").tolist():
+        start, end = starts[number], ends[number]
+        while begun < len(events) and events[begun][0] <= start:
+            waiting.append(events[begun])
+            begun += 1
+        waiting = [event for event in waiting if event[1] >= start]
+        one = next((event for event in waiting if event[1] >= end), None)
+        if one is not None:
+            waiting.remove(one)
+            found[number] = one[2]
     return found
 
 

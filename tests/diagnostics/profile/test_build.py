@@ -55,9 +55,11 @@ def recorded(*calls, queued=(), threads=("MainThread",), **facts):
         for number, name in enumerate(names)
     )  # fmt: skip
     rows = np.zeros(len(calls), ROW)
-    for row, (start, end, name, *thread) in zip(rows, calls, strict=True):
+    for crossing, row in enumerate(rows):
+        start, end, name, *thread = calls[crossing]
         row["start_ns"], row["end_ns"], row["lowered"] = start, end, names.index(name)
         row["thread"] = thread[0] if thread else 0
+        row["crossing"] = crossing
     return Recording(lowered=lowered, calls=rows, threads=threads, **facts)
 
 

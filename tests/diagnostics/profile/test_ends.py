@@ -1,6 +1,5 @@
 """A `profile` block ends well, and keeps what it has, whatever happens meanwhile."""
 
-import signal
 import threading
 import time
 
@@ -9,7 +8,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.observe import _observe
-from jupyter_jaxcb.diagnostics.profile import _profile, _sampler, _session
+from jupyter_jaxcb.diagnostics.profile import _profile, _session
 from jupyter_jaxcb.recording import active
 
 
@@ -37,25 +36,37 @@ def is_complete(p):
     return sum(part.wall_ns for part in p.profile.parts) == p.profile.wall_ns
 
 
+class InterruptedOnce(threading.Event):
+    """An event of which the first wait ends as by Ctrl-C."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = threading.Semaphore(0)
+        self._interrupted = False
+
+    def wait(self, timeout=None):
+        self.waits.release()
+        if not self._interrupted:
+            self._interrupted = True
+            raise KeyboardInterrupt
+        return super().wait(timeout)
+
+
 def test_ctrl_c_while_the_events_are_read_loses_nothing(step, monkeypatch, tmp_path):
     """The interrupt ends the wait for the reading; the block then waits again."""
-    read, finish = _session.read_events, _sampler.Sampler.finish
-    calls = threading.Semaphore(0)
+    read, ended = _session.read_events, InterruptedOnce()
 
-    def finishing(sampler):
-        calls.release()
-        finish(sampler)
-
-    def interrupted(data):
-        calls.acquire()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # wakes it, as Ctrl-C
-        assert calls.acquire(timeout=60)
+    def reading(data):
+        for _ in range(2):
+            assert ended.waits.acquire(timeout=60)
         return read(data)
 
-    monkeypatch.setattr(_sampler.Sampler, "finish", finishing)
-    monkeypatch.setattr(_session, "read_events", interrupted)
-    with pytest.raises(KeyboardInterrupt), jaxcb.profile() as p:
-        step(1.0).block_until_ready()
+    monkeypatch.setattr(_session, "read_events", reading)
+    with pytest.raises(KeyboardInterrupt):
+        block = jaxcb.profile()
+        with block as p:
+            block._sampler._ended = ended
+            step(1.0).block_until_ready()
     assert len(p.recording) == 1 and crossings(p) == 1 and is_complete(p)
     assert_nothing_is_left(tmp_path)
 
