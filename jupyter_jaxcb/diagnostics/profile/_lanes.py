@@ -137,7 +137,8 @@ def _containing(
 ) -> np.ndarray:
     """Return the lane of the event that contains each crossing; each event contains one.
 
-    Of several events, the one that began first is taken, as the GIL is given to who waits longest.
+    Of several events, the one that ends first is taken: what is left of the others then contains
+    each later crossing that any of them contained.
     """
     found, waiting, begun = np.full(len(starts), -1), [], 0
     for number in np.argsort(starts, kind="stable").tolist():
@@ -146,8 +147,9 @@ def _containing(
             waiting.append(events[begun])
             begun += 1
         waiting = [event for event in waiting if event[1] >= start]
-        one = next((event for event in waiting if event[1] >= end), None)
-        if one is not None:
+        containing = [event for event in waiting if event[1] >= end]
+        if containing:
+            one = min(containing, key=lambda event: event[1])
             waiting.remove(one)
             found[number] = one[2]
     return found

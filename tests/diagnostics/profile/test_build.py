@@ -156,6 +156,18 @@ def test_calls_of_two_devices_are_in_the_lanes_of_their_crossings():
     assert part.wall_ns == 985 - 10 - 10  # from 510 to 520 no function runs
 
 
+def test_each_crossing_of_two_devices_has_an_event_that_contains_its_call():
+    """The event that began first contains both calls, but the other one only the first call."""
+    profile = built(
+        lane("python", is_own=True),
+        lane("tf_XLA/1", (0, 900, "xla", CALLBACK)),
+        lane("tf_XLA/2", (10, 500, "xla", CALLBACK)),
+        recording=recorded((20, 400, "f", 0), (30, 800, "f", 1), threads=("Dummy-1", "Dummy-2")),
+    )
+    assert spans(profile, "XLA thread 2") == [(10, 20, "f"), (20, 400, "f"), (400, 500, "f")]
+    assert spans(profile, "XLA thread 1") == [(0, 30, "f"), (30, 800, "f"), (800, 900, "f")]
+
+
 def test_queued_call_is_not_in_the_lane_of_a_crossing():
     profile = built(
         lane("python", (0, 1000, "xla", CALLBACK), is_own=True),
