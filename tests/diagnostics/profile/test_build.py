@@ -168,6 +168,17 @@ def test_each_crossing_of_two_devices_has_an_event_that_contains_its_call():
     assert spans(profile, "XLA thread 1") == [(0, 30, "f"), (30, 800, "f"), (800, 900, "f")]
 
 
+def test_two_devices_do_not_share_an_event_that_contains_the_calls_of_both():
+    profile = built(
+        lane("python", is_own=True),
+        lane("tf_XLA/1", (0, 500, "xla", CALLBACK)),
+        lane("tf_XLA/2", (5, 520, "xla", CALLBACK)),
+        recording=recorded((10, 400, "f", 0), (20, 410, "f", 1), threads=("Dummy-1", "Dummy-2")),
+    )
+    (part,) = (part for part in profile.parts if part.kind == "host")
+    assert (part.wall_ns, part.busy_ns) == (400, 2 * 390)
+
+
 def test_queued_call_is_not_in_the_lane_of_a_crossing():
     profile = built(
         lane("python", (0, 1000, "xla", CALLBACK), is_own=True),
