@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...recording import Compilation
@@ -23,7 +21,7 @@ class Stage(NamedTuple):
 
 
 class Compilations:
-    """What JAX compiles while `watching`.
+    """What JAX compiles between `watch` and `unwatch`.
 
     Attributes:
         stages: the steps of all compilations, in the order of their ends.
@@ -34,14 +32,15 @@ class Compilations:
         self.stages: list[Stage] = []
         self.programs: list[Compilation] = []
 
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Collect, in any thread, until the block ends."""
-        with (
-            jax_compat.compilation_times(self._ended),
-            elision.compilations(self.programs.append),
-        ):
-            yield
+    def watch(self) -> None:
+        """Collect, in any thread, until `unwatch`."""
+        jax_compat.watch_compilation_times(self._ended)
+        elision.watch_compilations(self._compiled)
+
+    def unwatch(self) -> None:
+        """Collect no longer; also after an interrupted `watch`."""
+        jax_compat.unwatch_compilation_times(self._ended)
+        elision.unwatch_compilations(self._compiled)
 
     def outermost(self) -> list[Stage]:
         """Return the stages without those inside another one of the same thread.
@@ -55,6 +54,9 @@ class Compilations:
                 found.append(stage)
                 ends[stage.thread] = stage.end_ns
         return found
+
+    def _compiled(self, compilation: Compilation) -> None:
+        self.programs.append(compilation)
 
     def _ended(self, kind: str, function: str, seconds: float) -> None:
         end = time.perf_counter_ns()

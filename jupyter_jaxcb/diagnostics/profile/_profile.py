@@ -90,7 +90,6 @@ class ProfileBlock(Block):
         self._recorded = RecordBlock(capacity, sample_values)
         self._yielded = Profiled(self)
         self._compilations = Compilations()
-        self._watching = contextlib.ExitStack()
         self._sampler: Sampler | None = None
         self._start_ns = self._end_ns = 0
         self._failed = False  # to build the profile; an error is raised once
@@ -111,7 +110,7 @@ class ProfileBlock(Block):
         self._sampler.begin()
         start_observing(self)
         self._recorded.begin()
-        self._watching.enter_context(self._compilations.watching())
+        self._compilations.watch()
         self._start_ns = time.perf_counter_ns()
         return self._yielded
 
@@ -126,7 +125,7 @@ class ProfileBlock(Block):
             steps.callback(self._build)
             steps.callback(stop_observing, self)
             steps.callback(self._end_recording)
-            steps.callback(self._watching.close)
+            steps.callback(self._compilations.unwatch)
             if self._sampler is not None:
                 steps.callback(self._sampler.finish)
 

@@ -11,9 +11,10 @@ from ._operations import operations as operations
 from ._operations import program_number as program_number
 from ._programs import all_counted as all_counted
 from ._programs import bound as bound
-from ._programs import compilations as compilations
 from ._programs import executed as executed
 from ._programs import lowered as lowered
 from ._programs import unwatch as unwatch
+from ._programs import unwatch_compilations as unwatch_compilations
 from ._programs import watch as watch
+from ._programs import watch_compilations as watch_compilations
 from ._programs import watch_own as watch_own

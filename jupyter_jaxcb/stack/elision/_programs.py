@@ -7,13 +7,12 @@ and the optimized program has the host calls that XLA kept.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ...recording import Aval, Compilation, Note, Outcome, Program, Recorder, active
@@ -205,14 +204,14 @@ _changes = Changes()
 _compilation_listeners: list[Callable[[Compilation], None]] = []
 
 
-@contextlib.contextmanager
-def compilations(report: Callable[[Compilation], None]) -> Iterator[None]:
+def watch_compilations(report: Callable[[Compilation], None]) -> None:
     """Report the compilation of each program, with and without callbacks, while `watch` is on."""
     _compilation_listeners.append(report)
-    try:
-        yield
-    finally:
-        _compilation_listeners.remove(report)
+
+
+def unwatch_compilations(report: Callable[[Compilation], None]) -> None:
+    """Report no longer to `report`, which need not have been told to `watch_compilations`."""
+    _compilation_listeners[:] = [one for one in _compilation_listeners if one != report]
 
 
 def bound(bind: Bind, found: Found) -> None:

@@ -20,8 +20,10 @@ DURATIONS = {  # events of `jax.monitoring`, and what they measure
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-_reports: list[Callable[[str, str, float], None]] = []  # who wants to know what is compiled
-_listening: list[bool] = []  # not empty: `_listen` was registered
+Report = Callable[[str, str, float], None]
+
+_reports: list[Report] = []  # who wants to know what is compiled
+_listening: list[bool] = []  # not empty: `_listen` is registered, or will be
 
 
 class ProfilerSession:
@@ -99,24 +101,26 @@ def modules_of_programs() -> Iterator[tuple[str, Callable[[], bytes]]]:
                 yield module.name, module.as_serialized_hlo_module_proto
 
 
-@contextlib.contextmanager
-def compilation_times(report: Callable[[str, str, float], None]) -> Iterator[None]:
+def watch_compilation_times(report: Report) -> None:
     """Report what JAX traces, lowers and compiles, in the thread that does it, when it has ended.
 
     Args:
         report: called with "trace", "lower" or "compile", the name of the function, and seconds.
     """
-    stop = getattr(jax.monitoring, "unregister_event_duration_listener", None)
-    if not _reports and (stop is not None or not _listening):
-        jax.monitoring.register_event_duration_secs_listener(_listen)
-        _listening.append(True)
     _reports.append(report)
-    try:
-        yield
-    finally:
-        _reports.remove(report)
-        if not _reports and stop is not None:  # in JAX 0.8 the listener stays and does nothing
+    if not _listening:
+        _listening.append(True)
+        jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+def unwatch_compilation_times(report: Report) -> None:
+    """Report no longer to `report`, which need not have been told to `watch_compilation_times`."""
+    _reports[:] = [one for one in _reports if one != report]
+    stop = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+    if _listening and not _reports and stop is not None:  # in JAX 0.8 it stays and does nothing
+        with contextlib.suppress(AssertionError):  # an interrupt kept it from being registered
             stop(_listen)
+        _listening.clear()
 
 
 def _listen(event: str, duration_secs: float, **kwargs: Any) -> None:

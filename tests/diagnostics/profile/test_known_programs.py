@@ -179,7 +179,7 @@ def test_compilation_of_a_large_function():
 
     profile = profiled(run)
     # Between tracing, lowering and compiling, JAX runs a little Python.
-    assert 0.9 * passed[0] <= profile.of_kind("compilation") <= passed[0]
+    assert 0.8 * passed[0] <= profile.of_kind("compilation") <= passed[0]
     assert part_of(profile, "compilation", "chain").times == 1
     assert [one.program.name for one in profile.compilations] == ["jit_chain"]
 
