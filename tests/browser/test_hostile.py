@@ -53,11 +53,12 @@ RENDER = """async ([type, outputs]) => {
 }"""
 
 MANY_SITES = """async ([type, facts]) => {
-  const { rendermime } = window.jupyterapp.shell.currentWidget.content;
+  const { activeCell, rendermime } = window.jupyterapp.shell.currentWidget.content;
+  await activeCell.ready; // before, JupyterLab may still replace its output area
   const widget = rendermime.createRenderer(type);
   const data = { [type]: { ...facts, sites: Array(100_000).fill(facts.sites[0]) } };
   await widget.renderModel(rendermime.createModel({ data }));
-  window.jupyterapp.shell.currentWidget.content.activeCell.outputArea.node.append(widget.node);
+  activeCell.outputArea.node.append(widget.node);
 }"""
 
 
