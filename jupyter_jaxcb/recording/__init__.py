@@ -34,6 +34,7 @@ from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
+from ._profile import JAX_PYTHON as JAX_PYTHON
 from ._profile import OTHER as OTHER
 from ._profile import Lane as Lane
 from ._profile import Part as Part

@@ -32,6 +32,7 @@ class Unknown(enum.StrEnum):
     STOPPED = "stopped by the program"  # with `jax.profiler.stop_trace`
 
 
+JAX_PYTHON = "Python of JAX"  # the name of parts of dispatch: a sampled line called JAX's Python
 OTHER = "other"  # the name of the part that adds up the shorter ones of a kind
 
 

@@ -83,8 +83,21 @@ def test_new_function_object_each_time_is_noted_with_advice():
     assert "outside the loop" in note
 
 
-def test_one_function_compiled_twice_for_equal_arguments_is_only_counted():
-    assert Builder().program().program().notes() == {SITE: ("jit_f was compiled 2 times",)}
+def test_one_function_compiled_twice_for_equal_arguments_says_what_else_can_differ():
+    (note,) = Builder().program(function=1).program(function=1).notes()[SITE]
+    assert note.startswith("jit_f was compiled 2 times, for arguments of the same shapes: sta")
+    assert "static arguments" in note
+
+
+def test_compilations_of_which_only_some_are_for_equal_arguments_are_only_counted():
+    builder = Builder().program(arguments=[vector(3)])
+    builder.program(arguments=[vector(3)]).program(arguments=[vector(4)])
+    assert builder.notes() == {SITE: ("jit_f was compiled 3 times",)}
+
+
+def test_unknown_functions_compiled_twice_for_equal_arguments_are_only_counted():
+    notes = Builder().program(function=0).program(function=0).notes()
+    assert notes == {SITE: ("jit_f was compiled 2 times",)}
 
 
 def test_programs_with_different_names_are_not_counted_together():

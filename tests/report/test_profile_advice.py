@@ -1,11 +1,14 @@
 """The sentences about a profile, each with its figure."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from jupyter_jaxcb.recording import (
+    COMPILED_BEFORE,
+    JAX_PYTHON,
     Aval,
     Compilation,
     Frame,
@@ -18,11 +21,13 @@ from jupyter_jaxcb.recording import (
     Recording,
     Site,
     Unknown,
+    VmapLevel,
 )
 from jupyter_jaxcb.recording._columns import ROW
 from jupyter_jaxcb.report import to_html, to_text
 
 SECOND = 10**9
+SCALAR = (Aval((), "float32"),)
 PLACE = Frame("", "model.py", 3)
 
 
@@ -30,12 +35,19 @@ def part(kind, name="", wall=0, times=0, lowered=-1, place=PLACE):
     return Part(PartKind(kind), name, place, wall, wall, times, lowered)
 
 
-def recording(*parts, flavor="pure", results=1, compilations=(), threads=("MainThread",)):
+def recording(
+    *parts,
+    flavor="pure",
+    results=1,
+    compilations=(),
+    threads=("MainThread",),
+    avals=SCALAR,
+):
     """A recording with one site of three calls, and a profile of these parts, one second long."""
     rest = SECOND - sum(one.wall_ns for one in parts)
     parts = (*parts, part("idle", wall=rest, place=None)) if rest else parts
     site = Site(flavor, "f", "model.py", 3, 0, cell=False)
-    avals = (Aval((), "float32"),)
+    avals = tuple(avals)
     lowered = LoweredSite(site, Program("jit_step", "cpu"), 0, avals, avals * results)
     calls = np.zeros(3, ROW)
     calls["crossing"] = range(3)
@@ -57,18 +69,35 @@ def test_a_host_function_that_takes_long_is_named_with_calls_and_share():
     assert "f (model.py:3) took" not in said(part("host", "f", SECOND // 20, 900, 0))
 
 
+def test_crossings_that_take_long_say_which_callback_saves_how_much():
+    half = part("crossing", "f", SECOND // 2, 10_000, 0)
+    text = said(half)
+    assert "Crossings of f (model.py:3) took 50 % of 1 s: 10,000 of 50 µs" in text
+    assert "compile='numba' takes 100 ns for each, which saves up to 499 ms." in text
+    text = said(half, flavor="jax pure")
+    assert "jaxcb.pure_callback takes about 3 µs for each, which saves up to 470 ms." in text
+    text = said(half, flavor="jax debug", results=0)
+    assert "jaxcb.debug_callback takes about 3 µs for each, which saves up to 470 ms." in text
+    assert "saves" not in said(half, flavor="debug")
+
+
 @pytest.mark.parametrize(
-    ("flavor", "advice"),
+    ("avals", "each"),
     [
-        ("pure", "compile='numba' avoids them"),
-        ("jax pure", "that of jaxcb.pure is ten to thirty times as fast"),
-        ("debug", "One call with more data costs hardly more"),
+        ([Aval((100_000,), "float32")], 83_000),
+        ([Aval((100_000,), "int4")], 23_000),
+        ([Aval((), "key<fry>")], 3_001),
     ],
 )
-def test_crossings_that_take_long_have_advice_for_their_flavor(flavor, advice):
-    text = said(part("crossing", "f", SECOND // 2, 10_000, 0), flavor=flavor)
-    assert "Crossings of f (model.py:3) took 50 % of 1 s: 10,000 of 50 µs" in text
-    assert advice in text
+def test_what_another_callback_takes_depends_on_the_size_of_the_arrays(avals, each):
+    half = part("crossing", "f", SECOND // 2, 1000, 0)
+    text = said(half, flavor="jax pure", avals=avals)
+    expected = 500_000_000 - 1000 * each
+    found = re.search(r"saves up to ([0-9]+) ms", text)
+    assert abs(int(found[1]) * 10**6 - expected) < 10**6
+    assert "saves" not in said(half, flavor="jax pure", avals=[Aval((600_000,), "float32")]), (
+        "it would save less than a twentieth"
+    )
 
 
 def test_crossings_of_compiled_functions_have_no_advice_to_compile_them():
@@ -77,16 +106,69 @@ def test_crossings_of_compiled_functions_have_no_advice_to_compile_them():
     assert "numba" not in text
 
 
+def test_parts_whose_runs_take_no_longer_than_the_profiler_have_no_sentence():
+    short = [part("crossing", "f", 6 * 10**8, 10**6, 0), part("xla", "add", 4 * 10**8, 10**6)]
+    assert "Crossings of f" not in said(*short)
+    assert "Its largest operation" not in said(*short)
+    longer = [part("crossing", "f", 6 * 10**8, 10**5, 0), part("xla", "add", 4 * 10**8, 10**5)]
+    assert "Crossings of f" in said(*longer)
+    assert "Its largest operation" in said(*longer)
+
+
+def looped(size, calls, flavor="pure", method="sequential", first=0):
+    """A recording whose calls are those of the elements of a vmap, after `first` without one."""
+    one = recording(part("host", "f", 9 * SECOND // 10, calls + first, 0), flavor=flavor)
+    (plain,) = one.lowered
+    level = VmapLevel(size, method, (True,))
+    batched = dataclasses.replace(plain, levels=(level,))
+    rows = np.zeros(calls + first, ROW)
+    rows["lowered"][first:] = 1
+    rows["end_ns"] = 9 * SECOND // 10 // len(rows)
+    return to_text(dataclasses.replace(one, lowered=(plain, batched), calls=rows))
+
+
+@pytest.mark.parametrize("flavor", ["pure", "jax pure"])
+def test_batch_elements_that_are_called_one_by_one_are_counted_in_calls(flavor):
+    text = looped(100, 900, flavor)
+    assert "900 calls of 1 ms. vmap makes 900 of them, one for each batch element." in text
+    assert "vmap_method='expand_dims' makes 9 instead." in text
+    assert "expand_dims" not in looped(100, 900, flavor, "broadcast_all").split("\n\n")[0]
+    assert "makes 9 instead" not in looped(100, 900, "io")
+
+
+def test_a_vmap_of_few_elements_among_many_calls_is_not_worth_a_sentence():
+    assert "instead" not in looped(4, 4, first=100)
+    assert "vmap makes 50 of them" in looped(50, 50, first=50)
+
+
 def test_callbacks_whose_result_nobody_needs_can_be_queued():
     slow = part("host", "log", SECOND // 4, 10, 0)
-    assert "waited 250 ms for log (model.py:3)" in said(slow, flavor="debug", results=0)
-    assert "with jaxcb.debug(queued=True)" in said(slow, flavor="jax debug", results=0)
+    text = said(slow, flavor="debug", results=0)
+    assert "waited 250 ms for log (model.py:3), whose result it does not need. With queued" in text
+    assert "it goes on meanwhile, which saves up to 250 ms." in text
+    assert "With jaxcb.debug_callback(..., queued=True) it" in said(
+        slow, flavor="jax debug", results=0
+    )
     assert "queued=True" not in said(slow, flavor="pure")
     assert "queued=True" not in said(slow, flavor="io", results=1)
 
 
-def test_full_queue_names_its_limit():
-    assert "jaxcb.set_queue_limit" in said(part("waiting", "log", SECOND // 2))
+def test_a_queue_saves_no_more_than_what_the_program_does_meanwhile():
+    text = said(part("host", "log", 8 * SECOND // 10, 10, 0), flavor="debug", results=0)
+    assert "waited 800 ms" in text and "saves up to 200 ms." in text
+    alone = part("host", "log", 98 * SECOND // 100, 10, 0)
+    assert "queued=True" not in said(alone, flavor="debug", results=0)
+
+
+def test_a_full_queue_says_what_more_room_saves():
+    waiting = part("waiting", "log", SECOND // 2, 0, 0)
+    text = said(waiting, part("queued", "log", SECOND // 4, 10, 0))
+    assert "The program waited 500 ms for room in the queue of log (model.py:3). More room" in text
+    assert "with jaxcb.set_queue_limit, saves up to 500 ms." in text
+    busy = part("queued", "log", SECOND // 4, 10, 0)._replace(busy_ns=9 * SECOND // 10)
+    text = said(waiting, busy)
+    assert "took 900 ms, one after the other, so more room would not help." in text
+    assert "set_queue_limit" not in text
 
 
 def test_dispatch_counts_the_programs_that_were_started():
@@ -97,17 +179,27 @@ def test_dispatch_counts_the_programs_that_were_started():
         part("dispatch", "shard_args", 10**8, 9000),
     ]
     text = said(*parts)
-    assert "Dispatch took 70 % of 1 s: 13,000 programs were started, add 5,000 times." in text
+    assert "Dispatch took 70 % of 1 s: JAX started 13,000 programs, add 5,000 times." in text
+    assert "With one jax.jit around them it starts one, which saves up to 700 ms." in text
 
 
 def test_one_program_that_takes_long_to_start_is_not_one_of_many():
-    assert "were started" not in said(part("dispatch", "step", 10**6, 1), part("host", wall=10**5))
+    assert "JAX started" not in said(part("dispatch", "step", 10**6, 1), part("host", wall=10**5))
 
 
 def test_copies_and_queued_functions_that_take_long_are_named():
     text = said(part("copy", "device_put", SECOND // 2, 10), part("queued", "log", SECOND // 2, 3))
-    assert "Copies took 50 % of 1 s: 10 of 50 ms. An array that is used again is copied" in text
-    assert "For 50 % of 1 s, only queued host functions ran, most of it log (model.py:3)" in text
+    assert "Copies took 50 % of 1 s: 10 of 50 ms. An array that is passed again is copied" in text
+    assert "Only queued host functions ran for 50 % of 1 s, mostly log (model.py:3)" in text
+    small = said(part("copy", "device_put", SECOND // 2, 100_000))
+    assert "100,000 of 5 µs." in small and "passed again" not in small
+
+
+def test_python_of_jax_is_told_from_the_start_of_programs():
+    own = part("dispatch", JAX_PYTHON, SECOND // 2)
+    text = said(own, part("dispatch", "add", SECOND // 50, 100))
+    assert "JAX's own Python took 50 % of 1 s, 500 ms of it in model.py:3: without jax.jit" in text
+    assert "JAX started" not in text
 
 
 def test_why_the_profiler_was_off_is_said():
@@ -131,7 +223,7 @@ SLOW = part("compilation", "f", SECOND // 2, 2)
 
 def test_a_function_compiled_for_several_shapes_lists_them():
     text = said(SLOW, compilations=[compiled(3, ms=50), compiled(4, ms=50)])
-    assert "Compilation took 50 % of 1 s; everything else took 500 ms." in text
+    assert "Compilation took 50 % of 1 s, which the next run of the same programs saves." in text
     assert "jit_f was compiled 2 times (102 ms), for (float32[3]), (float32[4]): argu" in text
     again = [compiled(3, function=n, ms=50) for n in (1, 2)]
     assert "each time for a new function object: define and jit" in said(SLOW, compilations=again)
@@ -139,6 +231,11 @@ def test_a_function_compiled_for_several_shapes_lists_them():
     text = said(SLOW, compilations=both)
     assert "each time for a new function object: define" in text and "padded" not in text
     assert "was compiled" not in said(SLOW, compilations=[compiled(3, ms=100)])
+
+
+def test_a_function_compiled_again_for_the_same_shapes_has_static_arguments():
+    text = said(SLOW, compilations=[compiled(3, ms=50)] * 3)
+    assert "3 times (153 ms), for arguments of the same shapes: static arguments, dev" in text
 
 
 def test_only_shapes_that_padding_makes_equal_are_said_to_be_padded():
@@ -183,18 +280,41 @@ def test_programs_of_jax_itself_are_one_sentence():
 
 
 def test_long_crossings_name_what_they_hand_over():
-    text = said(part("crossing", "f", SECOND // 2, 10, 0))
-    assert "10 of 50 ms, without the function itself. Each hands over float32[] and gets " in text
+    big = [Aval((5_000_000,), "float32")]
+    text = said(part("crossing", "f", SECOND // 2, 20, 0), avals=big)
+    assert "20 of 25 ms, without the function itself. Each hands over float32[5000000] and " in text
     assert "numba" not in text
+
+
+def test_long_crossings_of_small_arrays_waited_for_something_else():
+    text = said(part("crossing", "f", SECOND // 2, 10, 0))
+    assert "10 of 50 ms, without the function itself. Arrays of this size are copied soon" in text
+    assert "waited for the GIL or for a CPU" in text
+
+
+def test_crossings_of_calls_that_the_log_has_no_room_for_are_not_explained():
+    full = dataclasses.replace(recording(part("crossing", "f", SECOND // 2, 10, 0)), overflow=7)
+    text = to_text(full)
+    assert "10 of 50 ms, without the function itself.\n" in text
+    assert "7 host calls did not fit into the log" in text
 
 
 def test_profile_that_cost_much_says_so():
     cheap, costly = recording(), recording()
     costly = dataclasses.replace(costly, profile=costly.profile._replace(events=10**6))
-    assert "(30 %), and 1 ms to read.\nWithout the profiler, the block takes less time." in to_text(
-        costly
-    )
+    text = to_text(costly)
+    assert "(30 %), and 1 ms to read.\nWithout the profiler, the block is faster, and" in text
     assert "Without the profiler" not in to_text(cheap)
+
+
+@pytest.mark.parametrize(("source", "cost"), [("", "60"), (f"f {COMPILED_BEFORE}", "175")])
+def test_what_it_cost_to_observe_jaxs_own_callbacks_is_said(source, cost):
+    one = recording(part("crossing", "f", SECOND // 2, 1000, 0), flavor="jax pure")
+    (fact,) = one.lowered
+    site = dataclasses.replace(fact.site, source=source)
+    text = to_text(dataclasses.replace(one, lowered=(dataclasses.replace(fact, site=site),)))
+    assert f"To observe JAX's own callbacks took about {cost} ms of their crossings." in text
+    assert ("Without the profiler" in text) == (cost == "175")
 
 
 def test_an_operation_is_named_if_most_of_the_time_is_spent_in_programs():
@@ -206,7 +326,7 @@ def test_an_operation_is_named_if_most_of_the_time_is_spent_in_programs():
 def test_python_and_waiting_are_named_with_their_line():
     text = said(part("python", "load", SECOND // 2), part("idle", "", SECOND // 2))
     assert "Python outside of JAX took 50 % of 1 s, 500 ms of it in model.py:3." in text
-    assert "The block's thread waited, and nothing of JAX ran, for 50 % of 1 s" in text
+    assert "The block's thread was idle for 50 % of 1 s, 500 ms of it in model.py:3: it s" in text
 
 
 def test_bar_headline_and_cost_are_in_the_text():

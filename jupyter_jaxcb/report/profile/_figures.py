@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...recording import Part, PartKind, Profile, Recording, Unknown
+import numpy as np
+
+from ...recording import (
+    COMPILED_BEFORE,
+    OBSERVED,
+    Part,
+    PartKind,
+    Profile,
+    Recording,
+    Unknown,
+)
 from ..summary import counted
 from ..text import shorten, time_words
 
@@ -32,6 +42,12 @@ _COUNTED = {
     PartKind.DISPATCH: "run",
 }
 _PLURALS = {"copy": "copies"}
+MUCH = 0.1  # share of the wall time that is worth a sentence
+SOME = 0.05  # share of the wall time that is worth saving
+_EVENTS = 4  # a run that is not longer than so many events shows what they cost
+# The share of the crossings of JAX's own callbacks that it takes to observe them: in programs that
+# were compiled before the block, and in others (measured, on machines of different speed).
+_OBSERVING_OLD, _OBSERVING = 0.35, 0.12
 _NAMED = 4  # kinds in the headline
 _LONGEST = 60  # characters of a name
 _SMALL = 0.02  # share of a kind that is not named there
@@ -76,6 +92,13 @@ class Figures(NamedTuple):
         """Return a time as a share of the wall time."""
         return ns / max(self.profile.wall_ns, 1)
 
+    def rows(self, part: Part) -> np.ndarray:
+        """Return the host calls of the callback of a part: those of its call site."""
+        lowered = self.recording.lowered
+        site = lowered[part.lowered].site
+        own = [number for number, fact in enumerate(lowered) if fact.site == site]
+        return self.recording.calls[np.isin(self.recording.calls["lowered"], own)]
+
     def where(self, part: Part) -> str:
         """Name the line of a part, with its column if others like it are on that line."""
         if part.place is None:
@@ -115,6 +138,16 @@ def share_words(share: float) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.0095 else f"{100 * share:.0f} %"
 
 
+def took(figures: Figures, ns: int) -> str:
+    """Return ``82 % of 1.3 s``."""
+    return f"{share_words(figures.share(ns))} of {time_words(figures.profile.wall_ns)}"
+
+
+def is_mostly_cost(figures: Figures, part: Part) -> bool:
+    """Return whether the runs of a part are so short that they mostly show the profiler's cost."""
+    return part.busy_ns < _EVENTS * figures.profile.event_ns * part.times
+
+
 def count_words_of(part: Part) -> str:
     """Return ``900 calls``; empty if the part is not counted."""
     noun = _COUNTED.get(part.kind, "")
@@ -132,8 +165,16 @@ def notes(figures: Figures) -> list[str]:
         f"Profiling: {profile.events:,} events took about {time_words(cost)} of this time "
         f"({share}), and {reading} to read."
     ]
-    if figures.share(cost) >= _COSTLY and cost >= _NOTICED_NS:
-        found.append("Without the profiler, the block takes less time.")
+    observing = _observing_ns(figures)
+    if observing >= _NOTICED_NS:
+        found.append(
+            f"To observe JAX's own callbacks took about {time_words(observing)} of their crossings."
+        )
+    if figures.share(cost + observing) >= _COSTLY and cost + observing >= _NOTICED_NS:
+        found.append(
+            "Without the profiler, the block is faster, and short operations and crossings take a "
+            "smaller part of it."
+        )
     found += [
         f"JAX's profiler was off for {time_words(part.wall_ns)}, and what XLA did then is not known"
         f"{_WHY_OFF.get(part.name, '.')}"
@@ -145,3 +186,14 @@ def notes(figures: Figures) -> list[str]:
             "time counts as that of crossings. Use a larger capacity."
         )
     return found
+
+
+def _observing_ns(figures: Figures) -> int:
+    """Estimate how long it took to observe JAX's own callbacks."""
+    total = 0.0
+    for part in figures.parts(PartKind.CROSSING):
+        site = None if part.lowered < 0 else figures.recording.lowered[part.lowered].site
+        if site is not None and site.flavor.startswith(OBSERVED):
+            is_old = site.source.endswith(COMPILED_BEFORE)
+            total += part.wall_ns * (_OBSERVING_OLD if is_old else _OBSERVING)
+    return int(total)

@@ -46,6 +46,12 @@ class Retraces(NamedTuple):
             )
         if len({one.arguments for one in self.compilations}) == len(self.compilations):
             return f", for {_listed([one.arguments for one in self.compilations])}"
+        same = {(one.function, one.arguments) for one in self.compilations}
+        if len(same) == 1 and self.compilations[0].function:
+            return (
+                ", for arguments of the same shapes: static arguments, devices or JAX's settings "
+                "differ, or JAX's caches were cleared"
+            )
         return ""
 
 

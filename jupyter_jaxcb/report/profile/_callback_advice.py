@@ -1,0 +1,191 @@
+"""Say what callbacks cost, and what would make them cheaper, each with its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...recording import (
+    COMPILED_THREAD,
+    OBSERVED,
+    Aval,
+    LoweredSite,
+    Part,
+    PartKind,
+)
+from ..text import shorten, time_words
+from ._figures import MUCH, SOME, Figures, is_mostly_cost, took
+
+# What a crossing of our callbacks takes, see docs/benchmarks.md: a fixed time, and per byte.
+_CROSSING_NS, _BYTE_NS = 3000, 0.1
+_COMPILED_NS = 100  # what a crossing into compiled code takes
+_LONG_CROSSING_NS = 1_000_000
+_COPYING_NS = 1  # per byte: a crossing that takes longer than copying waited for something else
+_BUSY = 0.8  # of the wall time: a queue with more room would not end sooner
+_LONGEST = 60  # characters of arguments
+# JAX's own callbacks, and the callbacks with the same signature.
+_DROP_INS = {
+    "pure": "pure_callback",
+    "io": "io_callback",
+    "debug": "debug_callback",
+    "buffer": "buffer_callback",
+}
+
+
+def callback_advice(figures: Figures) -> list[str]:
+    """Return sentences about callbacks, those that took longest first in each kind."""
+    return [
+        *_host_functions(figures),
+        *_crossings(figures),
+        *_queueable(figures),
+        *_full_queues(figures),
+    ]
+
+
+def _host_functions(figures: Figures) -> Iterator[str]:
+    for part in figures.parts(PartKind.HOST):
+        if figures.share(part.wall_ns) < MUCH or part.lowered < 0:
+            continue
+        each = part.busy_ns // max(part.times, 1)
+        text = f"{figures.named(part)} took {took(figures, part.wall_ns)}: "
+        text += f"{part.times:,} calls of {time_words(each)}." if part.times > 1 else "1 call."
+        yield text + _batched(figures, part)
+
+
+def _batched(figures: Figures, part: Part) -> str:
+    """Say how many calls a vmap method without a loop would make; empty if it gains little."""
+    rows, recording = figures.rows(part), figures.recording
+    flavor = recording.lowered[part.lowered].site.flavor.removeprefix(OBSERVED)
+    if flavor != "pure" or not _is_python(figures, rows):
+        return ""
+    looped = calls = looped_ns = 0
+    for number in np.unique(rows["lowered"]).tolist():
+        elements = recording.lowered[number].elements
+        own = rows[rows["lowered"] == number]
+        if elements and elements > 1:
+            looped += len(own)
+            calls += -(-len(own) // elements)
+            looped_ns += int((own["end_ns"] - own["start_ns"]).sum())
+    if 2 * calls > looped or figures.share(looped_ns) < MUCH:
+        return ""
+    return (
+        f" vmap makes {looped:,} of them, one for each batch element. If the function can take a "
+        f"batch, vmap_method='expand_dims' makes {calls:,} instead."
+    )
+
+
+def _crossings(figures: Figures) -> Iterator[str]:
+    for part in figures.parts(PartKind.CROSSING):
+        each = part.busy_ns // max(part.times, 1)
+        if figures.share(part.wall_ns) < MUCH or is_mostly_cost(figures, part):
+            continue
+        count = f"{part.times:,} of {time_words(each)}" if part.times > 1 else "1 crossing"
+        text = (
+            f"Crossings of {figures.named(part)} took {took(figures, part.wall_ns)}: {count}, "
+            "without the function itself."
+        )
+        if part.lowered < 0 or figures.recording.overflow:
+            yield text
+        else:
+            fact = figures.recording.lowered[part.lowered]
+            long = each > _LONG_CROSSING_NS
+            yield text + (_long(fact, each) if long else _cheaper(figures, part, fact))
+
+
+def _long(fact: LoweredSite, each_ns: int) -> str:
+    """Say why a single crossing is long: its arrays are large, or it waited."""
+    operands, results = (
+        shorten(", ".join(map(str, avals)) or "nothing", _LONGEST)
+        for avals in (fact.operands, fact.results)
+    )
+    if each_ns <= _COPYING_NS * _bytes(fact):
+        return f" Each hands over {operands} and gets {results} back."
+    return (
+        " Arrays of this size are copied sooner: the crossing waited for the GIL or for a CPU, "
+        "which other threads used."
+    )
+
+
+def _cheaper(figures: Figures, part: Part, fact: LoweredSite) -> str:
+    """Say which callback would cross sooner, and how much time that saves."""
+    if fact.site.flavor.startswith(OBSERVED):
+        each = _CROSSING_NS + _BYTE_NS * _bytes(fact)
+        own = time_words(round(each))
+        way = f"This is JAX's own callback; jaxcb.{_drop_in(fact)} takes about {own}"
+    elif fact.site.flavor == "pure" and _is_python(figures, figures.rows(part)):
+        each = _COMPILED_NS
+        way = f"If numba can compile the function, compile='numba' takes {time_words(each)}"
+    else:
+        return ""
+    saved = round(part.wall_ns - part.times * each)
+    if figures.share(saved) < SOME:
+        return ""
+    return f" {way} for each, which saves up to {time_words(saved)}."
+
+
+def _drop_in(fact: LoweredSite) -> str:
+    if fact.site.function == "debug.print":
+        return "debug_print"
+    return _DROP_INS.get(fact.site.flavor.removeprefix(OBSERVED), "pure_callback")
+
+
+def _bytes(fact: LoweredSite) -> int:
+    return sum(_bytes_of(aval) for aval in (*fact.operands, *fact.results))
+
+
+def _bytes_of(aval: Aval) -> int:
+    digits = "".join(filter(str.isdigit, aval.dtype.split("_")[0])) or "8"
+    return int(np.prod(aval.shape, dtype=np.int64)) * max(1, int(digits) // 8)
+
+
+def _is_python(figures: Figures, rows: np.ndarray) -> bool:
+    """Return whether a function runs in Python, in the program's own threads."""
+    recording = figures.recording
+    workers = {worker.thread for worker in recording.workers}
+    threads = np.unique(rows["thread"]).tolist()
+    return not any(n in workers or recording.threads[n] == COMPILED_THREAD for n in threads)
+
+
+def _queueable(figures: Figures) -> Iterator[str]:
+    """Name the callbacks that the program waits for without needing a result."""
+    for part in figures.parts(PartKind.HOST):
+        if part.lowered < 0:
+            continue
+        fact = figures.recording.lowered[part.lowered]
+        flavor = fact.site.flavor.removeprefix(OBSERVED)
+        if flavor not in ("debug", "io") or fact.results:
+            continue
+        crossings = figures.parts(PartKind.CROSSING)
+        own = sum(one.wall_ns for one in crossings if one.lowered == part.lowered)
+        waited = part.wall_ns + own
+        # What the program can do meanwhile: at the end of the block, it waits for the queue.
+        saved = min(part.wall_ns, figures.profile.wall_ns - waited)
+        if figures.share(saved) >= SOME and _is_python(figures, figures.rows(part)):
+            observed = flavor != fact.site.flavor
+            how = f"jaxcb.{_drop_in(fact)}(..., queued=True)" if observed else "queued=True"
+            yield (
+                f"The program waited {time_words(waited)} for {figures.named(part)}, whose result "
+                f"it does not need. With {how} it goes on meanwhile, which saves up to "
+                f"{time_words(saved)}."
+            )
+
+
+def _full_queues(figures: Figures) -> Iterator[str]:
+    for part in figures.parts(PartKind.WAITING):
+        if figures.share(part.wall_ns) < SOME:
+            continue
+        queued = figures.parts(PartKind.QUEUED)
+        busy = sum(one.busy_ns for one in queued if one.lowered == part.lowered)
+        left = figures.profile.wall_ns - busy
+        way = (
+            f"Its calls took {time_words(busy)}, one after the other, so more room would not help. "
+            "Call it less often, or drop calls with on_full='drop'."
+            if figures.share(busy) >= _BUSY
+            else f"More room, with jaxcb.set_queue_limit, saves up to "
+            f"{time_words(min(part.wall_ns, left))}."
+        )
+        yield (
+            f"The program waited {time_words(part.wall_ns)} for room in the queue of "
+            f"{figures.named(part)}. {way}"
+        )
