@@ -1,0 +1,55 @@
+"""What the sentences about a profile promise is what happens."""
+
+import re
+import time
+
+import jax
+import jax.numpy as jnp
+import jupyter_jaxcb as jaxcb
+
+
+def test_expand_dims_makes_as_many_calls_as_the_sentence_says():
+    calls = []
+
+    def simulate(x):
+        calls.append(x)
+        time.sleep(0.003)
+        return x * 2
+
+    def run(method):
+        step = jax.jit(jax.vmap(jaxcb.pure(simulate, result="x", vmap_method=method)))
+        step(jnp.arange(7.0))
+        calls.clear()
+        with jaxcb.profile() as p:
+            for n in range(3):
+                step(jnp.arange(7.0) + n).block_until_ready()
+        return re.search(r"vmap makes (\d+) of them.*expand_dims' makes (\d+) instead", str(p))
+
+    made, promised = map(int, run("sequential").groups())
+    assert made == len(calls) == 21
+    assert run("expand_dims") is None
+    assert promised == len(calls) == 3
+
+
+def test_one_jit_around_small_programs_starts_one_program():
+    def small(x):
+        for _ in range(300):
+            x = jnp.sin(x)
+        return x
+
+    def runs(f):
+        with jaxcb.profile() as p:
+            f(jnp.arange(3.0)).block_until_ready()
+        found = [part for part in p.profile.parts if part.kind == "dispatch" and "sin" in part.name]
+        return sum(part.times for part in found), str(p)
+
+    small(jnp.arange(3.0))
+    started, text = runs(small)
+    assert started == 300
+    assert "With one jax.jit around them it starts one" in text
+    jitted = jax.jit(lambda x: small(x))
+    jitted(jnp.arange(3.0))
+    with jaxcb.profile() as p:
+        jitted(jnp.arange(3.0)).block_until_ready()
+    assert sum(q.times for q in p.profile.parts if q.name == "<lambda>") == 1
+    assert "With one jax.jit" not in str(p)
