@@ -5,6 +5,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+
 import jupyter_jaxcb as jaxcb
 
 

@@ -56,7 +56,7 @@ def _host_functions(figures: Figures) -> Iterator[str]:
 def _batched(figures: Figures, part: Part) -> str:
     """Say how many calls a vmap method without a loop would make; empty if it gains little."""
     rows, recording = figures.rows(part), figures.recording
-    # A vmap loops over JAX's own callbacks in the program, where it looks like a loop of the user's.
+    # A vmap loops over JAX's own callbacks in the program, as any other loop there.
     is_pure = recording.lowered[part.lowered].site.flavor == "pure"
     if not is_pure or not _is_python(figures, rows):
         return ""
