@@ -21,7 +21,6 @@ _FILLS = {  # of the bar; rows repeat them
     PartKind.IDLE: "·",
     PartKind.UNKNOWN: "?",
 }
-_LISTED = 5  # parts of a kind
 
 
 def profile_to_text(recording: Recording) -> str:
@@ -55,14 +54,10 @@ def _bar(figures: Figures) -> str:
 
 def _rows(figures: Figures, kind: PartKind, ns: int) -> list[list[str]]:
     rows = [[f"{_FILLS[kind]} {KINDS[kind]}", "", *_amounts(figures, ns), ""]]
-    parts = figures.parts(kind)
-    for part in parts[:_LISTED]:
+    for part in figures.parts(kind):
         if part.name or part.place:
             name, amounts = short_name(part), _amounts(figures, part.wall_ns)
             rows.append([f"    {name}", figures.where(part), *amounts, count_words_of(part)])
-    if len(parts) > _LISTED:
-        rest = sum(part.wall_ns for part in parts[_LISTED:])
-        rows.append(["    others", "", *_amounts(figures, rest), ""])
     return rows
 
 
