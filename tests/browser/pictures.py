@@ -73,7 +73,7 @@ def take(browser, server, theme):
 
 def take_profile(browser, server, theme):
     """Take the picture of the tab Time in one theme."""
-    page = browser.new_page(viewport={"width": 1180, "height": 900})
+    page = browser.new_page(viewport={"width": 1180, "height": 1140})
     notebook = Notebook(page, server, server.write(f"profile-{theme}.ipynb", PROFILED))
     notebook.set_theme(THEMES[theme])
     notebook.command("application:toggle-left-area")

@@ -70,9 +70,10 @@ def _batched(figures: Figures, part: Part) -> str:
             looped_ns += int((own["end_ns"] - own["start_ns"]).sum())
     if 2 * calls > looped or figures.share(looped_ns) < MUCH:
         return ""
+    some = "one" if looped == part.times else f"{looped:,} of them, one"
     return (
-        f" vmap makes {looped:,} of them, one for each batch element. If the function can take a "
-        f"batch, vmap_method='expand_dims' makes {calls:,} instead."
+        f" vmap makes {some} for each batch element. If the function can take a batch, "
+        f"vmap_method='expand_dims' makes {calls:,} instead."
     )
 
 
