@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
 from typing import NamedTuple
@@ -18,6 +19,12 @@ _GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while the
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
 _MANY_EVENTS = 300_000  # with fewer, something else has made the process grow
 _MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
+_RUNNING = (
+    "cannot profile: JAX's profiler is running already. End the other profile() block, or call "
+    "jax.profiler.stop_trace()."
+)
+
+_waiting: set[int] = set()  # the process, while a profiler waits for JAX's backends in it
 
 
 class Gap(NamedTuple):
@@ -30,6 +37,9 @@ class Gap(NamedTuple):
 
 class Tracing:
     """JAX's profiler while a block runs; all methods are called by the thread of the sampler.
+
+    To start the profiler initializes JAX's backends, and then the program cannot choose its devices
+    any more. So the profiler waits until the program has initialized them.
 
     Its events take 270 bytes each while they are collected, and four times as much while they are
     read. When the used memory has grown by `_GROWTH_BYTES`, they are read, and the rest of the
@@ -48,22 +58,28 @@ class Tracing:
         self.parts: list[Events] = []
         self._next_check = self._used = 0
         self._ran_ns = 0  # when the profiler was last seen to run
+        self._waits_ns = 0  # when JAX's backends were last seen to be missing; 0: it does not wait
         self._session: jax_compat.ProfilerSession | None = None
 
     def start(self) -> None:
-        """Start the profiler.
+        """Start the profiler, or let it wait for JAX's backends.
 
         Raises:
-            RuntimeError: it is running already.
+            RuntimeError: it is running already, or waits in another block.
         """
-        self._used = _used_bytes()
-        self._session = _start()
-        self._measure()
-        mark()
+        if os.getpid() in _waiting:
+            raise RuntimeError(_RUNNING)
+        if jax_compat.backends_exist():
+            self._begin()
+        else:
+            _waiting.add(os.getpid())
+            self._waits_ns = time.perf_counter_ns()
 
     def check(self) -> None:
-        """Stop the profiler if there are too many events."""
+        """Start the profiler if it waits no longer; stop it if there are too many events."""
         now = time.perf_counter_ns()
+        if self._waits_ns:
+            self._look(now)
         if self._session is None or not self._session.is_running:
             return
         self._ran_ns = now
@@ -84,6 +100,11 @@ class Tracing:
 
     def stop(self) -> None:
         """Stop the profiler and read its events."""
+        if self._waits_ns:
+            since = self._wait_no_longer()
+            self.parts.append(Events([], [], 0))
+            if jax_compat.backends_exist():
+                self.gaps.append(Gap(since, 0, Unknown.STARTING))
         if self._session is None:
             return
         was_stopped = not self._session.is_running
@@ -93,6 +114,31 @@ class Tracing:
         if was_stopped:
             since = max(self._ran_ns, self.parts[-1].last_ns)
             self.gaps.append(Gap(since, 0, Unknown.STOPPED))
+
+    def _begin(self) -> None:
+        self._used = _used_bytes()
+        self._session = _start()
+        self._measure()
+        mark()
+
+    def _look(self, now: int) -> None:
+        """Start the profiler that waits, if JAX's backends exist."""
+        if not jax_compat.backends_exist():
+            self._waits_ns = now
+            return
+        since = self._wait_no_longer()
+        try:
+            self._begin()
+        except RuntimeError:
+            self.parts.append(Events([], [], 0))
+            self.gaps.append(Gap(since, 0, Unknown.OTHER))
+        else:
+            self.gaps.append(Gap(since, time.perf_counter_ns(), Unknown.STARTING))
+
+    def _wait_no_longer(self) -> int:
+        since, self._waits_ns = self._waits_ns, 0
+        _waiting.discard(os.getpid())
+        return since
 
     def _read(self, session: jax_compat.ProfilerSession) -> None:
         began = time.perf_counter_ns()
@@ -117,10 +163,7 @@ def _start() -> jax_compat.ProfilerSession:
     try:
         return jax_compat.ProfilerSession()
     except RuntimeError as error:
-        raise RuntimeError(
-            "cannot profile: JAX's profiler is running already. End the other profile() block, or "
-            "call jax.profiler.stop_trace()."
-        ) from error
+        raise RuntimeError(_RUNNING) from error
 
 
 def mark(whose: str = "") -> None:

@@ -14,6 +14,7 @@ from ._optional import optional_module
 
 _profiler = optional_module("jax._src.profiler")
 _backend = optional_module("jax.extend.backend")
+_xla_bridge = optional_module("jax._src.xla_bridge")
 
 DURATIONS = {  # events of `jax.monitoring`, and what they measure
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -26,8 +27,20 @@ _reports: list[Report] = []  # who wants to know what is compiled
 _listening: list[bool] = []  # not empty: `_listen` is registered, or will be
 
 
+def backends_exist() -> bool:
+    """Return whether JAX's backends are initialized, without initializing them.
+
+    If a JAX lacks the pieces, this is always true: a profile then initializes the backends, and the
+    program cannot choose its devices any more. JAX's lock is not taken, because the thread that
+    initializes the backends holds it for long.
+    """
+    backends = getattr(_xla_bridge, "_backends", None)
+    lock = getattr(_xla_bridge, "_backend_lock", None)
+    return backends is None or (bool(backends) and not (lock is not None and lock.locked()))
+
+
 class ProfilerSession:
-    """One run of JAX's profiler, from its creation to `stop`.
+    """One run of JAX's profiler, from its creation to `stop`. It initializes JAX's backends.
 
     Since JAX 0.12 this is public API. Before, the data is taken from JAX's session; if a JAX lacks
     that, it is written to a temporary folder and read from there, which takes twice as long.
