@@ -14,10 +14,10 @@ from ...stack import jax_compat
 from ._events import CLOCK, MEASURED, Events, read_events
 from ._memory import used_bytes
 
-_GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while they are collected
+_GROWTH_BYTES = 120_000_000  # of used memory, by about 440,000 events while they are collected
 _LONGEST_NS = 10_000_000_000  # until they are read where the used memory is not known
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
-_MANY_EVENTS = 300_000  # with fewer, something else has made the process grow
+_MANY_EVENTS = 200_000  # with fewer, something else has made the process grow
 _MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
 _RUNNING = (
     "cannot profile: JAX's profiler is running already. End the other profile() block, or call "
