@@ -30,6 +30,8 @@ class Unknown(enum.StrEnum):
     EVENTS = "too many events"  # it was stopped for the rest of the block
     READING = "events were read"  # because memory grew, but they were few: it was started again
     STOPPED = "stopped by the program"  # with `jax.profiler.stop_trace`
+    STARTING = "not started yet"  # JAX's backends were initialized shortly before
+    OTHER = "another profiler ran"  # the program had started it before
 
 
 JAX_PYTHON = "Python of JAX"  # the name of parts of dispatch: a sampled line called JAX's Python

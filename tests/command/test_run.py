@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -177,3 +178,31 @@ def test_profile_says_where_the_time_of_the_script_went(run, tmp_path):
     assert "% compilation" in done.stderr
     recording = jaxcb.load(tmp_path / "run.jaxcb")
     assert sum(part.wall_ns for part in recording.profile.parts) == recording.profile.wall_ns
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'\n"
+            "import jax; print(jax.device_count())",
+            "3\n",
+        ),
+        (
+            "import jax; jax.config.update('jax_num_cpu_devices', 4); print(jax.device_count())",
+            "4\n",
+        ),
+    ],
+)
+def test_profiled_script_can_still_choose_the_devices_and_flags_of_xla(run, source, said):
+    done = run(source, before=["--profile"], JAX_NUM_CPU_DEVICES="-1")
+    assert done.stdout == said
+
+
+def test_profiled_script_can_still_join_other_processes(run):
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        port = listener.getsockname()[1]
+    source = f"import jax; jax.distributed.initialize('localhost:{port}', 1, 0)\n"
+    done = run(f"{source}print(jax.process_count())", before=["--profile"])
+    assert done.stdout == "1\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import warnings
+from array import array
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ _DISPATCH = re.compile(r"PjitFunction\((.*)\)|(shard_args|np\.asarray.*)")
 CALLBACK = re.compile(r"(?:jaxcb_\w+|pure|io|debug|buffer)_callback\b|debug_print\b")
 # Arrays of NumPy on their way to a device, which on a CPU is a copy too.
 _COPY = re.compile(r"H2D Dispatch|DevicePut(?:WithSharding)?|.*::LinearizeIntoImpl")
-_IGNORED, _ENDED, _MARK = "", "end", "clock"
+_IGNORED, _MEASURED, _ENDED, _MARK = "", "cost", "end", "clock"
 
 
 class Key(NamedTuple):
@@ -70,47 +72,62 @@ class _Reader:
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}  # by the name of the event
         self._keys: dict[Key, int] = {}
-        self._ends: dict[str, list[float]] = {}  # of operations, by name
+        self._operations: dict[tuple[str, Any], int] = {}  # keys by name and program
+        self._ends: dict[str, list[float]] = defaultdict(list)  # by the name of the event
         self._count = 0
 
     def read(self, data: Any) -> Events:
         lanes = [self._lane(name, device, line) for name, device, line in _lines(data)]
         keys = list(self._keys)
-        for name, ended in self._ends.items():
+        for title, ended in self._ends.items():
+            name = title[len(_END) :]
             if CALLBACK.match(name):
                 continue  # its event ends when the host function does; that of its end may be late
             _extend(lanes, [n for n, key in enumerate(keys) if key[:2] == ("xla", name)], ended)
         return Events(lanes, keys, self._count)
 
     def _lane(self, name: str, is_device: bool, line: Any) -> LaneEvents:
-        rows: list[tuple[float, float, int]] = []
+        starts, stops, places = array("d"), array("d"), array("q")
         marks, is_own = [], False
         until = {"dispatch": 0.0, "copy": 0.0}  # the end of the last one
         kinds: dict[str, str] = {} if is_device else self._kinds
-        keys, ends = self._keys, self._ends
-        for event in line.events:
+        for event in line.events:  # there may be a million
             title = event.name
-            self._count += title != MEASURED
             kind = kinds.get(title)
             if kind is None:
                 kind = kinds[title] = _kind(title, event, is_device)
-            if kind == _IGNORED:
+            self._count += kind != _MEASURED
+            if kind == "xla":
+                places.append(self._operation(title, event, is_device))
+            elif kind == _ENDED:
+                self._ends[title].append(event.end_ns)
                 continue
-            if kind in until:
-                if event.start_ns < until[kind]:
-                    continue  # a part of the one before
-                until[kind] = event.end_ns
-            if kind == _ENDED:
-                ends.setdefault(title[len(_END) :], []).append(event.end_ns)
             elif kind == _MARK:
                 marks.append((int(title[len(CLOCK) :].removesuffix(OWN)), event.start_ns))
                 is_own = is_own or title.endswith(OWN)
+                continue
+            elif kind in until and event.start_ns >= until[kind]:  # no part of the one before
+                until[kind] = event.end_ns
+                places.append(self._number(Key(kind, _short(title))))
             else:
-                key = _operation(title, event) if kind == "xla" else Key(kind, _short(title))
-                place = keys.setdefault(key, len(keys))
-                rows.append((event.start_ns, event.end_ns, place))
-        starts, stops, places = np.array(rows, np.float64).reshape(-1, 3).T
-        return LaneEvents(name, is_device, starts, stops, places.astype(np.int64), marks, is_own)
+                continue
+            starts.append(event.start_ns)
+            stops.append(event.end_ns)
+        columns = np.array(starts), np.array(stops), np.array(places, np.int64)
+        return LaneEvents(name, is_device, *columns, marks, is_own)
+
+    def _number(self, key: Key) -> int:
+        return self._keys.setdefault(key, len(self._keys))
+
+    def _operation(self, title: str, event: Any, is_device: bool) -> int:
+        """Return the number of an operation's key; to make each key again would take long."""
+        program = next((value for stat, value in event.stats if stat == "program_id"), None)
+        if is_device or program is None:  # a kernel may be part of several operations
+            return self._number(_operation(title, event))
+        found = self._operations.get((title, program))
+        if found is None:
+            found = self._operations[title, program] = self._number(_operation(title, event))
+        return found
 
 
 def _lines(data: Any) -> Iterator[tuple[str, bool, Any]]:
@@ -130,6 +147,8 @@ def _lines(data: Any) -> Iterator[tuple[str, bool, Any]]:
 def _kind(title: str, event: Any, is_device: bool) -> str:
     if is_device:
         return "copy" if "memcpy" in title.lower() else "xla"
+    if title == MEASURED:
+        return _MEASURED
     if title.startswith(_END):
         return _ENDED
     if title.startswith(CLOCK):

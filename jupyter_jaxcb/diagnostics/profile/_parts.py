@@ -151,6 +151,8 @@ def _operations(keys: list[Key]) -> dict[Key, elision.Operation]:
     for key in keys:
         if key.kind == "xla":
             wanted.setdefault((key.module, key.program), {})[key.name] = key
+    if not wanted:  # to ask JAX for its programs would initialize its backends
+        return {}
     modules = {name for name, _ in wanted}
     found = {}
     for name, read in jax_compat.modules_of_programs():

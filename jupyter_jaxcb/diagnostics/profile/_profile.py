@@ -53,7 +53,7 @@ def profile(
     results, as by `jax.block_until_ready`.
 
     The times come from the recording, from JAX's profiler, from `jax.monitoring`, and from samples
-    of the block's thread every 5 ms. After about 600,000 events of the profiler, a second
+    of the block's thread every 5 ms. After about 440,000 events of the profiler, less than a second
     of a program of tiny operations, the rest of the block is not profiled.
 
     Args:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
+import os
 import time
 from typing import NamedTuple
 
@@ -13,11 +12,19 @@ import numpy as np
 from ...recording import Unknown
 from ...stack import jax_compat
 from ._events import CLOCK, MEASURED, Events, read_events
+from ._memory import used_bytes
 
-_GROWTH_BYTES = 160_000_000  # of used memory, by about 600,000 events while they are collected
+_GROWTH_BYTES = 120_000_000  # of used memory, by about 440,000 events while they are collected
+_LONGEST_NS = 10_000_000_000  # until they are read where the used memory is not known
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
-_MANY_EVENTS = 300_000  # with fewer, something else has made the process grow
+_MANY_EVENTS = 200_000  # with fewer, something else has made the process grow
 _MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
+_RUNNING = (
+    "cannot profile: JAX's profiler is running already. End the other profile() block, or call "
+    "jax.profiler.stop_trace()."
+)
+
+_waiting: set[int] = set()  # the process, while a profiler waits for JAX's backends in it
 
 
 class Gap(NamedTuple):
@@ -31,9 +38,13 @@ class Gap(NamedTuple):
 class Tracing:
     """JAX's profiler while a block runs; all methods are called by the thread of the sampler.
 
+    To start the profiler initializes JAX's backends, and then the program cannot choose its devices
+    any more. So the profiler waits until the program has initialized them.
+
     Its events take 270 bytes each while they are collected, and four times as much while they are
     read. When the used memory has grown by `_GROWTH_BYTES`, they are read, and the rest of the
-    block is not profiled, unless there are few of them.
+    block is not profiled, unless there are few of them. Where the system does not tell how much
+    memory is used, as on Windows, they are read every `_LONGEST_NS`.
 
     Attributes:
         parts: the events; several, if some were read before the end.
@@ -46,31 +57,38 @@ class Tracing:
         self.event_ns = self.reading_ns = 0
         self.gaps: list[Gap] = []
         self.parts: list[Events] = []
-        self._next_check = self._used = 0
+        self._next_check = self._began_ns = 0
+        self._used: int | None = None
         self._ran_ns = 0  # when the profiler was last seen to run
+        self._waits_ns = 0  # when JAX's backends were last seen to be missing; 0: it does not wait
         self._session: jax_compat.ProfilerSession | None = None
 
     def start(self) -> None:
-        """Start the profiler.
+        """Start the profiler, or let it wait for JAX's backends.
 
         Raises:
-            RuntimeError: it is running already.
+            RuntimeError: it is running already, or waits in another block.
         """
-        self._used = _used_bytes()
-        self._session = _start()
-        self._measure()
-        mark()
+        if os.getpid() in _waiting:
+            raise RuntimeError(_RUNNING)
+        if jax_compat.backends_exist():
+            self._begin()
+        else:
+            _waiting.add(os.getpid())
+            self._waits_ns = time.perf_counter_ns()
 
     def check(self) -> None:
-        """Stop the profiler if there are too many events."""
+        """Start the profiler if it waits no longer; stop it if there are too many events."""
         now = time.perf_counter_ns()
+        if self._waits_ns:
+            self._look(now)
         if self._session is None or not self._session.is_running:
             return
         self._ran_ns = now
         if now < self._next_check:
             return
         self._next_check = now + _CHECK_NS
-        if _used_bytes() < self._used + _GROWTH_BYTES:
+        if not self._has_grown(now):
             return
         self._read(self._session)
         self._session = None
@@ -80,10 +98,15 @@ class Tracing:
             self.gaps.append(Gap(now, time.perf_counter_ns(), Unknown.READING))
         else:
             self.gaps.append(Gap(now, 0, Unknown.EVENTS))
-        self._used = _used_bytes()
+        self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
 
     def stop(self) -> None:
         """Stop the profiler and read its events."""
+        if self._waits_ns:
+            since = self._wait_no_longer()
+            self.parts.append(Events([], [], 0))
+            if jax_compat.backends_exist():
+                self.gaps.append(Gap(since, 0, Unknown.STARTING))
         if self._session is None:
             return
         was_stopped = not self._session.is_running
@@ -93,6 +116,37 @@ class Tracing:
         if was_stopped:
             since = max(self._ran_ns, self.parts[-1].last_ns)
             self.gaps.append(Gap(since, 0, Unknown.STOPPED))
+
+    def _has_grown(self, now: int) -> bool:
+        used = used_bytes()
+        if used is None or self._used is None:
+            return now >= self._began_ns + _LONGEST_NS
+        return used >= self._used + _GROWTH_BYTES
+
+    def _begin(self) -> None:
+        self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
+        self._session = _start()
+        self._measure()
+        mark()
+
+    def _look(self, now: int) -> None:
+        """Start the profiler that waits, if JAX's backends exist."""
+        if not jax_compat.backends_exist():
+            self._waits_ns = now
+            return
+        since = self._wait_no_longer()
+        try:
+            self._begin()
+        except RuntimeError:
+            self.parts.append(Events([], [], 0))
+            self.gaps.append(Gap(since, 0, Unknown.OTHER))
+        else:
+            self.gaps.append(Gap(since, time.perf_counter_ns(), Unknown.STARTING))
+
+    def _wait_no_longer(self) -> int:
+        since, self._waits_ns = self._waits_ns, 0
+        _waiting.discard(os.getpid())
+        return since
 
     def _read(self, session: jax_compat.ProfilerSession) -> None:
         began = time.perf_counter_ns()
@@ -117,10 +171,7 @@ def _start() -> jax_compat.ProfilerSession:
     try:
         return jax_compat.ProfilerSession()
     except RuntimeError as error:
-        raise RuntimeError(
-            "cannot profile: JAX's profiler is running already. End the other profile() block, or "
-            "call jax.profiler.stop_trace()."
-        ) from error
+        raise RuntimeError(_RUNNING) from error
 
 
 def mark(whose: str = "") -> None:
@@ -136,27 +187,3 @@ def _to_recorders_clock(events: Events) -> None:
     for lane in events.lanes:
         lane.starts = (lane.starts + offset).astype(np.int64)
         lane.ends = (lane.ends + offset).astype(np.int64)
-
-
-class _Memory(ctypes.Structure):
-    """The ``struct mallinfo2`` of the GNU C library."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"),
-            *("fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    ]
-
-
-def _used_bytes() -> int:
-    """Return the memory of small allocations, without large arrays; 0 if the system does not say.
-
-    Not the size of the process, which stays when memory is freed and used again.
-    """
-    find = getattr(ctypes.CDLL(None), "mallinfo2", None) if sys.platform == "linux" else None
-    if find is None:
-        return 0
-    find.restype = _Memory
-    return find().uordblks

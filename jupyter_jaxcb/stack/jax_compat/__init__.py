@@ -48,6 +48,7 @@ from ._lowering_context import shard_devices as shard_devices
 from ._lowering_context import shard_number as shard_number
 from ._lowering_context import times_called as times_called
 from ._profiler import ProfilerSession as ProfilerSession
+from ._profiler import backends_exist as backends_exist
 from ._profiler import modules_of_programs as modules_of_programs
 from ._profiler import unwatch_compilation_times as unwatch_compilation_times
 from ._profiler import watch_compilation_times as watch_compilation_times

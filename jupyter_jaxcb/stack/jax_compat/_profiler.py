@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from ._optional import optional_module
 
 _profiler = optional_module("jax._src.profiler")
 _backend = optional_module("jax.extend.backend")
+_xla_bridge = optional_module("jax._src.xla_bridge")
 
 DURATIONS = {  # events of `jax.monitoring`, and what they measure
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -26,11 +29,23 @@ _reports: list[Report] = []  # who wants to know what is compiled
 _listening: list[bool] = []  # not empty: `_listen` is registered, or will be
 
 
+def backends_exist() -> bool:
+    """Return whether JAX's backends are initialized, without initializing them.
+
+    If a JAX lacks the pieces, this is always true: a profile then initializes the backends, and the
+    program cannot choose its devices any more. JAX's lock is not taken, because the thread that
+    initializes the backends holds it for long.
+    """
+    backends = getattr(_xla_bridge, "_backends", None)
+    lock = getattr(_xla_bridge, "_backend_lock", None)
+    return backends is None or (bool(backends) and not (lock is not None and lock.locked()))
+
+
 class ProfilerSession:
-    """One run of JAX's profiler, from its creation to `stop`.
+    """One run of JAX's profiler, from its creation to `stop`. It initializes JAX's backends.
 
     Since JAX 0.12 this is public API. Before, the data is taken from JAX's session; if a JAX lacks
-    that, it is written to a temporary folder and read from there, which takes twice as long.
+    that, JAX writes it to a temporary folder, which takes twice as long, and it is read from there.
 
     Raises:
         RuntimeError: the profiler is running already.
@@ -40,18 +55,14 @@ class ProfilerSession:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0  # events of each Python call would slow the program down
         options.enable_hlo_proto = False  # of every program, also of those that do not run
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: pathlib.Path | None = None  # JAX creates it if it writes there
         self._session: Any = None
         public = getattr(jax.profiler, "ProfileSession", None)
         if public is not None:
             self._session = public(profiler_options=options).start()
             return
-        self._folder = tempfile.TemporaryDirectory(prefix="jaxcb-profile-")
-        try:
-            jax.profiler.start_trace(self._folder.name, profiler_options=options)
-        except BaseException:
-            self._folder.cleanup()
-            raise
+        self._folder = pathlib.Path(tempfile.gettempdir(), f"jaxcb-profile-{uuid.uuid4().hex}")
+        jax.profiler.start_trace(self._folder, profiler_options=options)
         self._session = getattr(_state(), "profile_session", None)  # until JAX 0.11
 
     @property
@@ -65,10 +76,12 @@ class ProfilerSession:
         """Stop the profiler, unless it was stopped; return its `jax.profiler.ProfileData`."""
         if self._folder is None:
             return self._session.stop() if self.is_running else self._session.profile_data
-        with self._folder:
-            return self._data_of_session(self._folder.name)
+        try:
+            return self._data_of_session(self._folder)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _data_of_session(self, folder: str) -> Any:
+    def _data_of_session(self, folder: pathlib.Path) -> Any:
         stop = getattr(self._session, "stop_and_get_profile_data", None)
         if stop is None:
             if self.is_running:
@@ -81,7 +94,7 @@ class ProfilerSession:
                         return stop()
                     finally:
                         state.reset()
-        (file,) = pathlib.Path(folder).rglob("*.xplane.pb")
+        (file,) = folder.rglob("*.xplane.pb")
         return jax.profiler.ProfileData.from_file(str(file))
 
 

@@ -1,5 +1,6 @@
 """A `profile` block ends well, and keeps what it has, whatever happens meanwhile."""
 
+import signal
 import threading
 import time
 
@@ -132,6 +133,23 @@ def test_block_may_end_in_another_thread(step, tmp_path):
     (p,) = entered
     assert len(p.recording) == 2 and crossings(p) == 2 and is_complete(p)
     assert_nothing_is_left(tmp_path)
+
+
+KILLED = """
+    import os, signal, sys, tempfile
+    import jax, jupyter_jaxcb as jaxcb
+
+    tempfile.tempdir = sys.argv[1]
+    jax.devices()
+    with jaxcb.profile() as p:
+        jax.jit(lambda x: x + 1)(1.0).block_until_ready()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_process_that_is_killed_in_a_block_leaves_no_temporary_folder(in_process, tmp_path):
+    in_process(KILLED, tmp_path, status=-signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == []
 
 
 FORKED = """

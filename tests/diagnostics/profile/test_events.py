@@ -141,6 +141,23 @@ def test_streams_of_a_gpu_are_lanes_and_its_other_lines_repeat_them():
     assert events.total == 4
 
 
+def test_operations_of_one_name_are_told_apart_by_program_and_those_of_one_kernel_by_name():
+    space = Space()
+    space.line(
+        "/host:CPU", "python", operation("add.1", 0, 1), operation("add.1", 2, 3, "jit_other", 8),
+        operation("add.1", 4, 5),
+    )  # fmt: skip
+    space.line(
+        "/device:GPU:0", "Stream #13(Compute)",
+        ("gemm", 10, 11, {"program_id": 7, "hlo_module": "jit_step", "hlo_op": "dot.1"}),
+        ("gemm", 12, 13, {"program_id": 7, "hlo_module": "jit_step", "hlo_op": "dot.2"}),
+    )  # fmt: skip
+    events = space.read()
+    step, other = Key("xla", "add.1", "jit_step", 7), Key("xla", "add.1", "jit_other", 8)
+    assert [key for _, _, key in rows(events.lanes[0], events)] == [step, other, step]
+    assert [key.name for _, _, key in rows(events.lanes[1], events)] == ["dot.1", "dot.2"]
+
+
 def test_operations_of_a_tpu_are_a_lane():
     space = Space()
     space.line("/device:TPU:0", "Steps", ("1", 0, 100))

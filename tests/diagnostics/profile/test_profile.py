@@ -249,7 +249,7 @@ class Growth:
         self._bytes, self._starts = 0, 0
         self._read, self._start = _session.read_events, _session._start
         self.was_read, self.began_again = threading.Event(), threading.Event()
-        monkeypatch.setattr(_session, "_used_bytes", lambda: self._bytes)
+        monkeypatch.setattr(_session, "used_bytes", lambda: self._bytes)
         monkeypatch.setattr(_session, "_GROWTH_BYTES", 1)
         monkeypatch.setattr(_session, "read_events", self._read_events)
         monkeypatch.setattr(_session, "_start", self._start_profiler)
@@ -306,6 +306,20 @@ def test_few_events_restart_the_profiling(step, monkeypatch):
     assert crossings(p.profile) == 4
     assert 0 < p.profile.of_kind("unknown") < p.profile.wall_ns
     assert [lane.name for lane in p.profile.lanes].count("main thread") == 1
+
+
+def test_where_the_used_memory_is_not_known_events_are_read_after_some_time(step, monkeypatch):
+    growth = Growth(monkeypatch)
+    monkeypatch.setattr(_session, "used_bytes", lambda: None)
+    with jaxcb.profile() as p:
+        step(1.0).block_until_ready()
+        assert not growth.was_read.is_set()
+        monkeypatch.setattr(_session, "_LONGEST_NS", 0)
+        assert growth.began_again.wait(timeout=60)
+        monkeypatch.setattr(_session, "_LONGEST_NS", 10**15)
+        step(2.0).block_until_ready()
+    assert is_complete(p, 2)
+    assert crossings(p.profile) == 2
 
 
 def test_program_compiled_for_several_shapes_is_named_with_them():
