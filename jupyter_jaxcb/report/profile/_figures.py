@@ -62,6 +62,8 @@ _WHY_OFF: dict[str, str] = {
         ": the memory of the process grew, so the events were read, to see how many there are."
     ),
     Unknown.STOPPED: ": the program stopped it with jax.profiler.stop_trace().",
+    Unknown.STARTING: ": JAX had no backends before, and the profiler starts when it has.",
+    Unknown.OTHER: ": another one was running. Call jax.profiler.stop_trace() first.",
 }
 
 
