@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def build(collected: Collected) -> Profile:
     edges = samples.times.tolist()
     start, end = collected.start_ns, collected.end_ns
     divided = [
-        divide(start, end, _of_lane(lane, kinds, collected, layers), edges * lane.is_own)
+        divide(start, end, _of_lane(lane, kinds, collected, layers), edges if lane.is_own else ())
         for lane in lanes
     ]
     division = divide(start, end, [layers[kind] for kind in _LAYERS], edges)
@@ -86,10 +87,7 @@ def build(collected: Collected) -> Profile:
         busy += one.totals(len(busy))
         drawn.append((lane.name, one))
     busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
-    for crossing, waiting, ns in waits:
-        for column in (wall, busy):
-            moved = min(ns, column[crossing])
-            column[[crossing, waiting]] += -moved, moved
+    _move_waiting(waits, wall, busy)
     numbers, final = _merged(parts, wall, busy)
     return Profile(
         start_ns=start,
@@ -147,11 +145,7 @@ def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int
 def _add_calls(
     lanes: list[ThreadLane], parts: Parts, recording: Recording, host: Intervals, queued: Intervals
 ) -> None:
-    crossings = {
-        parts.lowered[number]: number
-        for number, (kind, _, _) in enumerate(parts.keys)
-        if kind == PartKind.CROSSING and parts.lowered[number] >= 0
-    }
+    crossings = parts.crossings
     crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
     rows, queues = recording.calls, parts.is_queued
     add_calls(lanes, host, rows[~queues], recording, crossing_of)
@@ -203,18 +197,30 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     return wall
 
 
-def _full_queues(recording: Recording, parts: Parts) -> list[tuple[int, int, int]]:
-    """Return how long crossings waited for a full queue: their part, that of waiting, and time."""
-    crossings = {
-        parts.lowered[number]: number
-        for number, (kind, _, _) in enumerate(parts.keys)
-        if kind == PartKind.CROSSING
-    }
-    return [
-        (crossing, parts.of_callback(PartKind.WAITING, use.lowered), use.waited_ns)
-        for use in recording.queue
-        if (crossing := crossings.get(parts.site_of(use.lowered))) is not None and use.waited_ns
-    ]
+def _full_queues(recording: Recording, parts: Parts) -> dict[tuple[int, int], int]:
+    """Return how long crossings waited for a full queue, by their part and that of waiting.
+
+    Several devices wait at the same time, so this is busy time.
+    """
+    crossings, found = parts.crossings, Counter[tuple[int, int]]()
+    for use in recording.queue:
+        crossing = crossings.get(parts.site_of(use.lowered))
+        if crossing is not None and use.waited_ns:
+            found[crossing, parts.of_callback(PartKind.WAITING, use.lowered)] += use.waited_ns
+    return found
+
+
+def _move_waiting(waits: Mapping[tuple[int, int], int], wall: np.ndarray, busy: np.ndarray) -> None:
+    """Move the time for which crossings waited to the parts of waiting.
+
+    When they waited is not known. So of the wall time of crossings, the same share is moved as of
+    their busy time.
+    """
+    for (crossing, waiting), ns in waits.items():
+        share = min(ns / busy[crossing], 1.0) if busy[crossing] else 0.0
+        for column in (wall, busy):
+            moved = column[crossing] * share
+            column[[crossing, waiting]] += np.array([-moved, moved]).astype(column.dtype)
 
 
 def _function(place: Frame | None) -> str:

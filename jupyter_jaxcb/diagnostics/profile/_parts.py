@@ -51,6 +51,15 @@ class Parts:
         """Return the first index in `Recording.lowered` of a fact of the same site."""
         return self._sites[self._recording.lowered[lowered].site]
 
+    @property
+    def crossings(self) -> dict[int, int]:
+        """The part of the crossings of each site, by the first index in `Recording.lowered`."""
+        return {
+            self.lowered[number]: number
+            for (kind, _, _), number in self.keys.items()
+            if kind == PartKind.CROSSING and self.lowered[number] >= 0
+        }
+
     def of_callback(self, kind: PartKind, lowered: int) -> int:
         """Return the number of a part of the callback with this index."""
         site = self._recording.lowered[lowered].site

@@ -227,6 +227,31 @@ def test_waiting_for_a_full_queue_is_taken_from_the_crossings():
     assert wall(profile)["crossing", "log"] == 385 - 10 - 300
 
 
+def test_devices_that_wait_for_a_full_queue_at_the_same_time_leave_time_to_the_crossings():
+    """They wait 600 of the 750 that their crossings take: for 4/5 of the wall time too."""
+    profile = built(
+        lane("python", is_own=True),
+        lane("tf_XLA/1", (15, 400, "xla", CALLBACK)),
+        lane("tf_XLA/2", (15, 400, "xla", CALLBACK)),
+        recording=recorded(
+            (20, 30, "log", 0), (20, 30, "log", 1), threads=("Dummy-1", "Dummy-2"),
+            queue=(QueueUse(0, waits=1, waited_ns=320), QueueUse(0, waits=1, waited_ns=280)),
+        ),
+    )  # fmt: skip
+    busy = {str(part.kind): part.busy_ns for part in profile.parts}
+    assert (wall(profile)["waiting", "log"], busy["waiting"]) == (300, 600)
+    assert (wall(profile)["crossing", "log"], busy["crossing"]) == (75, 150)
+
+
+def test_crossings_cannot_wait_longer_than_they_take():
+    profile = built(
+        lane("python", (15, 400, "xla", CALLBACK), is_own=True),
+        recording=recorded((20, 30, "log"), queue=(QueueUse(0, waits=1, waited_ns=9999),)),
+    )
+    assert wall(profile)["waiting", "log"] == 385 - 10
+    assert ("crossing", "log") not in wall(profile)
+
+
 def test_after_the_profiler_stopped_in_a_program_the_rest_of_it_is_unknown():
     """The dispatch had not ended, so it has no event: between its operations is not Python."""
     profile = built(
