@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import OTHER, Compilation, Frame, Lane, Part, PartKind, Profile, Recording
+from ...recording import (
+    OTHER,
+    PYTHON_OF_JAX,
+    Compilation,
+    Frame,
+    Lane,
+    Part,
+    PartKind,
+    Profile,
+    Recording,
+)
 from ._compilations import Stage
 from ._division import NOBODY, Division, Intervals, divide, spans
 from ._events import Events
@@ -189,8 +199,9 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     places = by_place(division, block.is_free, found, samples)
     more = {}
     for kind, own in zip((PartKind.PYTHON, PartKind.IDLE), places, strict=True):
-        for place, total in own.items():
-            more[parts.number(kind, _function(place), place)] = total
+        for (place, in_jax), total in own.items():
+            key = (PartKind.DISPATCH, PYTHON_OF_JAX) if in_jax else (kind, _function(place))
+            more[parts.number(*key, place)] = total
     wall = np.concatenate([wall, np.zeros(len(parts.keys) - len(wall))])
     for number, total in more.items():
         wall[number] += total
@@ -228,15 +239,19 @@ def _function(place: Frame | None) -> str:
 
 
 def _drawn(block: _Block, samples: Samples, parts: Parts) -> Division:
-    """Return the block for its picture: free time is Python's or idle, by interval."""
+    """Return the block for its picture: free time is Python's, JAX's or idle, by interval."""
     division, is_free, found = block
     first = {kind: number for (kind, _, _), number in reversed(parts.keys.items())}
+    of_jax = [number for (_, name, _), number in parts.keys.items() if name == PYTHON_OF_JAX]
+    python = first.get(PartKind.PYTHON, of_jax[0] if of_jax else NOBODY)
     at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
     owners = division.owners.copy()
     nobody = owners == NOBODY
     owners[nobody] = first.get(PartKind.IDLE, NOBODY)
     runs = is_free & found.runs(at)
-    owners[runs] = first.get(PartKind.PYTHON, NOBODY)
+    owners[runs] = python
+    # An interval has the line of the sample at its end.
+    owners[runs & samples.in_jax[1:][at]] = of_jax[0] if of_jax else python
     return Division(division.edges, owners)
 
 

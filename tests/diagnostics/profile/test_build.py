@@ -12,6 +12,7 @@ from jupyter_jaxcb.diagnostics.profile._events import Events, Key, LaneEvents
 from jupyter_jaxcb.diagnostics.profile._outside import Samples
 from jupyter_jaxcb.diagnostics.profile._session import Gap
 from jupyter_jaxcb.recording import (
+    PYTHON_OF_JAX,
     Frame,
     LoweredSite,
     Program,
@@ -64,9 +65,11 @@ def recorded(*calls, queued=(), threads=("MainThread",), **facts):
 
 
 def built(
-    *lanes, more=(), recording=None, cpu=(0, 0), times=(0, WALL), places=None, gaps=(), stages=()
-):
-    samples = Samples(np.array(times), np.array(cpu), places or [None] * len(times))
+    *lanes, more=(), recording=None, cpu=(0, 0), times=(0, WALL), places=None, in_jax=(), gaps=(),
+    stages=(),
+):  # fmt: skip
+    jax = np.isin(np.arange(len(times)), in_jax)  # the samples in which JAX's own Python runs
+    samples = Samples(np.array(times), np.array(cpu), places or [None] * len(times), jax)
     profile = build(
         Collected(
             0, WALL, "main thread", 1, Recording() if recording is None else recording,
@@ -123,6 +126,24 @@ def test_free_time_is_named_by_the_line_of_the_samples():
         places=[None, here, here, there, None],
     )  # fmt: skip
     assert wall(profile) == {("python", "load"): 500, ("idle", "wait"): 500}
+
+
+def test_pythons_time_in_jax_is_a_part_of_dispatch_at_the_line_that_calls_jax():
+    here, there = Frame("train", "model.py", 3), Frame("load", "model.py", 9)
+    profile = built(
+        times=(0, 250, 500, 750, 1000), cpu=(0, 250, 500, 750, 750),
+        places=[None, here, here, there, None], in_jax=[1, 2],
+    )  # fmt: skip
+    assert wall(profile) == {
+        ("dispatch", PYTHON_OF_JAX): 500,
+        ("python", "load"): 250,
+        ("idle", ""): 250,
+    }
+    (part,) = (one for one in profile.parts if one.kind == "dispatch")
+    assert (part.place, part.times) == (here, 0)
+    assert spans(profile, "wall time") == [
+        (0, 500, PYTHON_OF_JAX), (500, 750, "load"), (750, 1000, ""),
+    ]  # fmt: skip
 
 
 def test_calls_that_take_no_time_are_counted():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import PYTHON_OF_JAX
 
 TOLERANCE = 0.02  # of the wall time
 MATRIX = np.linspace(-1, 1, 600 * 600, dtype=np.float32).reshape(600, 600) / 600
@@ -138,6 +139,25 @@ def test_computing_between_steps_is_python():
 
     profile = profiled(run)
     assert_took(profile, "python", watch.ns)
+
+
+def test_python_of_jax_is_no_python_of_the_program():
+    """JAX prints a program, which it does in Python; then the program computes in Python itself."""
+    watch, took = Watch(), []
+    large = jax.make_jaxpr(lambda x: [x := jnp.sin(x) * n for n in range(300)])(1.0)
+
+    def run():
+        start = time.thread_time_ns()
+        while time.thread_time_ns() < start + 0.2e9:
+            str(large)
+        took.append(time.thread_time_ns() - start)
+        watch.compute(0.2)
+
+    profile = profiled(run)
+    of_jax = [part for part in profile.parts if part.name == PYTHON_OF_JAX]
+    assert {(str(part.kind), part.place.file) for part in of_jax} == {("dispatch", __file__)}
+    assert_took(profile, "python", watch.ns, tolerance=0.15)
+    assert_took(profile, "dispatch", took[0], tolerance=0.15)
 
 
 def test_matrix_products_of_known_size():
