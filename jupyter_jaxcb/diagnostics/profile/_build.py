@@ -123,8 +123,10 @@ def _intervals(
         lane.events = parts.name_crossings(lane.events, host)
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
+    block = collected.start_ns, collected.end_ns
     for intervals in (events, host, queued):
-        parts.count(intervals.touching(collected.start_ns, collected.end_ns).owners)
+        parts.count(intervals.touching(*block).owners)
+    parts.count(_rests(numbered).touching(*block).owners, by=-1)
     layers = {
         kind: events.chosen(kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
     }
@@ -135,6 +137,17 @@ def _intervals(
     layers[PartKind.UNKNOWN] = parts.gaps(gaps, collected.end_ns)
     _add_calls(lanes, parts, collected.recording, host, queued)
     return lanes, layers
+
+
+def _rests(numbered: Sequence[tuple[Events, np.ndarray]]) -> Intervals:
+    """Return the events that go on with what another one began."""
+    found = []
+    for events, numbers in numbered:
+        is_rest = np.array([key.is_rest for key in events.keys], bool)
+        for lane in events.lanes:
+            own = Intervals(lane.starts, lane.ends, numbers[lane.keys])
+            found.append(own.chosen(is_rest[lane.keys]))
+    return _concatenated(found)
 
 
 def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int:

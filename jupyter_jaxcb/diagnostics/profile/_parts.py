@@ -93,10 +93,10 @@ class Parts:
         site = self._recording.lowered[lowered].site
         return place is not None and (site.file, site.line) == (place.file, place.line)
 
-    def count(self, numbers: np.ndarray) -> None:
-        """Add one to the count of each of these parts."""
+    def count(self, numbers: np.ndarray, by: int = 1) -> None:
+        """Add `by` to the count of each of these parts."""
         for number, more in enumerate(np.bincount(numbers, minlength=len(self.counts))):
-            self.counts[number] += int(more)
+            self.counts[number] += by * int(more)
 
     @property
     def is_queued(self) -> np.ndarray:

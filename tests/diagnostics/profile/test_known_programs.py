@@ -184,6 +184,14 @@ def test_matrix_products_of_known_size():
     assert part.place.file == __file__
 
 
+def test_copies_are_counted_once_also_if_they_go_on_in_another_thread():
+    large = np.ones((1000, 1000), np.float32)
+    profile = profiled(
+        lambda: [jax.device_put(x).block_until_ready() for x in (large, MATRIX[0]) * 10]
+    )
+    assert part_of(profile, "copy", "device_put").times == 20
+
+
 def test_compilation_of_a_large_function():
     def chain(x):
         for n in range(300):
