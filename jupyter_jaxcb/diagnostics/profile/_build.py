@@ -120,7 +120,7 @@ def _intervals(
     compiled = parts.compilations(collected.stages)
     lanes = lanes_of(numbered, collected.thread)
     for lane in lanes:
-        lane.events = parts.name_crossings(lane.events, host)
+        lane.events, host = parts.name_crossings(lane.events, host)
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
     block = collected.start_ns, collected.end_ns
@@ -168,8 +168,9 @@ def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int
 def _add_calls(
     lanes: list[ThreadLane], parts: Parts, recording: Recording, host: Intervals, queued: Intervals
 ) -> None:
-    crossings = parts.crossings
-    crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
+    crossings, places = parts.crossings, [place for _, _, place in parts.keys]
+    keys = zip(parts.lowered, places, strict=True)
+    crossing_of = np.array([crossings.get(key, -1) for key in keys], np.int64)
     rows, queues = recording.calls, parts.is_queued
     add_calls(lanes, host, rows[~queues], recording, crossing_of)
     add_calls(lanes, queued, rows[queues], recording, np.full_like(crossing_of, -1))
@@ -228,7 +229,7 @@ def _full_queues(recording: Recording, parts: Parts) -> dict[tuple[int, int], in
     """
     crossings, found = parts.crossings, Counter[tuple[int, int]]()
     for use in recording.queue:
-        crossing = crossings.get(parts.site_of(use.lowered))
+        crossing = crossings.get((parts.site_of(use.lowered), parts.place_of(use.lowered)))
         if crossing is not None and use.waited_ns:
             found[crossing, parts.of_callback(PartKind.WAITING, use.lowered)] += use.waited_ns
     return found

@@ -52,19 +52,31 @@ class Parts:
         return self._sites[self._recording.lowered[lowered].site]
 
     @property
-    def crossings(self) -> dict[int, int]:
-        """The part of the crossings of each site, by the first index in `Recording.lowered`."""
+    def crossings(self) -> dict[tuple[int, Frame | None], int]:
+        """The parts of crossings, by the first index of their site and their line."""
         return {
-            self.lowered[number]: number
-            for (kind, _, _), number in self.keys.items()
+            (self.lowered[number], place): number
+            for (kind, _, place), number in self.keys.items()
             if kind == PartKind.CROSSING and self.lowered[number] >= 0
         }
 
-    def of_callback(self, kind: PartKind, lowered: int) -> int:
-        """Return the number of a part of the callback with this index."""
+    def place_of(self, lowered: int) -> Frame | None:
+        """Return the line of the callback with this index; None if it is not known."""
         site = self._recording.lowered[lowered].site
-        place = Frame("", site.file, site.line, site.column, site.cell)
-        number = self.number(kind, site.function, place)
+        return Frame("", site.file, site.line, site.column, site.cell) if site.line else None
+
+    def of_callback(self, kind: PartKind, lowered: int, operation: Frame | None = None) -> int:
+        """Return the number of a part of the callback with this index.
+
+        Args:
+            kind: of the part.
+            lowered: index of the callback in `Recording.lowered`.
+            operation: the line of its operation. In a program that was compiled before, only the
+                operation tells where the callback is.
+        """
+        fact = self._recording.lowered[lowered]
+        place = operation if fact.program is None else None
+        number = self.number(kind, fact.site.function, place or self.place_of(lowered))
         self.lowered[number] = self.site_of(lowered)
         return number
 
@@ -115,16 +127,17 @@ class Parts:
         is_queued = self.is_queued
         return found.chosen(~is_queued), found.chosen(is_queued)
 
-    def name_crossings(self, events: Intervals, calls: Intervals) -> Intervals:
-        """Return `events` with the callbacks of crossings whose program does not tell.
+    def name_crossings(self, events: Intervals, calls: Intervals) -> tuple[Intervals, Intervals]:
+        """Return `events` with the callbacks of crossings whose program does not tell, and `calls`.
 
         They are found by the first host call in the crossing: JAX's own callbacks in programs that
-        were compiled before, and programs with the same name.
+        were compiled before, and programs with the same name. The call then has the crossing's
+        line.
         """
-        owners = events.owners.copy()
+        owners, callers = events.owners.copy(), calls.owners.copy()
         order = np.argsort(calls.starts)
         starts, callbacks = calls.starts[order], calls.owners[order]
-        for (kind, _, _), number in list(self.keys.items()):
+        for (kind, _, place), number in list(self.keys.items()):
             own = np.flatnonzero(owners == number)
             if kind != PartKind.CROSSING or self.lowered[number] >= 0 or not len(own):
                 continue
@@ -132,9 +145,13 @@ class Parts:
             called = first < np.searchsorted(starts, events.ends[own])
             inside = callbacks[first[called]]
             for callback in np.unique(inside):
-                crossing = self.of_callback(PartKind.CROSSING, self.lowered[callback])
-                owners[own[called][inside == callback]] = crossing
-        return events._replace(owners=owners)
+                which, lowered = inside == callback, self.lowered[callback]
+                crossing = self.of_callback(PartKind.CROSSING, lowered, place)
+                owners[own[called][which]] = crossing
+                callers[order[first[called][which]]] = self.of_callback(
+                    PartKind.HOST, lowered, place
+                )
+        return events._replace(owners=owners), calls._replace(owners=callers)
 
     def compilations(self, stages: Iterable[Stage]) -> Intervals:
         """Return the intervals of compilations; a part counts its runs of XLA's compiler."""

@@ -3,6 +3,8 @@
 Times are in nanoseconds; a block has 1,000 of them.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,21 @@ def test_two_devices_do_not_share_an_event_that_contains_the_calls_of_both():
     )
     (part,) = (part for part in profile.parts if part.kind == "host")
     assert (part.wall_ns, part.busy_ns) == (400, 2 * 390)
+
+
+def test_callback_without_a_known_line_has_no_place():
+    recording = recorded((100, 200, "debug.print"))
+    (fact,) = recording.lowered
+    site = dataclasses.replace(fact.site, file="<unknown>", line=0)
+    fact = dataclasses.replace(fact, site=site, program=None)
+    profile = built(
+        lane("python", (50, 300, "xla", "debug_print.1"), is_own=True),
+        recording=dataclasses.replace(recording, lowered=(fact,)),
+    )
+    named = [part for part in profile.parts if part.name == "debug.print"]
+    assert [(str(part.kind), part.place, part.wall_ns) for part in named] == [
+        ("host", None, 100), ("crossing", None, 150),
+    ]  # fmt: skip
 
 
 def test_queued_call_is_not_in_the_lane_of_a_crossing():

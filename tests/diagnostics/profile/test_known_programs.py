@@ -113,6 +113,29 @@ def test_a_callback_of_jax_in_a_program_compiled_before():
     assert part_of(profile, "crossing", "simulate").times == 20
 
 
+def test_callbacks_of_jax_in_a_program_compiled_before_have_their_own_lines(capfd):
+    """Each has the line of its operation: both prints have the same host function of JAX."""
+
+    @jax.jit
+    def step(x):
+        jax.debug.print("one {}", x)
+        jax.debug.print("two {}", x * 2)
+        jax.debug.callback(int, x)
+        return x
+
+    first = step.__wrapped__.__code__.co_firstlineno + 2
+    step(1.0).block_until_ready()
+    jax.effects_barrier()
+    profile = profiled(lambda: [step(1.0).block_until_ready() for _ in range(3)])
+    for kind in ("host", "crossing"):
+        parts = [part for part in profile.parts if part.kind == kind]
+        found = sorted((part.place.line, part.name, part.times) for part in parts)
+        assert [line for line, _, _ in found] == [first, first + 1, first + 2]
+        assert [name for _, name, _ in found] == ["debug.print", "debug.print", "int"]
+        assert {part.place.file for part in parts} == {__file__}
+        assert {times for _, _, times in found} == {3}
+
+
 def test_sleeping_between_steps_is_idle():
     watch = Watch()
     step = jax.jit(lambda x: x + 1)
