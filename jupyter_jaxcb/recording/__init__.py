@@ -34,8 +34,8 @@ from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
-from ._profile import JAX_PYTHON as JAX_PYTHON
 from ._profile import OTHER as OTHER
+from ._profile import PYTHON_OF_JAX as PYTHON_OF_JAX
 from ._profile import Lane as Lane
 from ._profile import Part as Part
 from ._profile import PartKind as PartKind

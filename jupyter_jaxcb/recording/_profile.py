@@ -17,8 +17,8 @@ class PartKind(enum.StrEnum):
     COPY = "copy"  # data is copied to or from a device
     XLA = "xla"  # an operation of a compiled program runs
     COMPILATION = "compilation"  # JAX traces or lowers, or XLA compiles
-    DISPATCH = "dispatch"  # JAX prepares a run: arguments, cached programs, results
-    PYTHON = "python"  # the block's thread runs something else
+    DISPATCH = "dispatch"  # JAX prepares a run: arguments, cached programs, results; its own Python
+    PYTHON = "python"  # the block's thread runs Python outside of JAX
     QUEUED = "queued"  # a queued host function runs, and the program does nothing
     IDLE = "idle"  # nothing runs: the block's thread sleeps or waits
     UNKNOWN = "unknown"  # JAX's profiler did not run; the part's name says why, see `Unknown`
@@ -34,8 +34,10 @@ class Unknown(enum.StrEnum):
     OTHER = "another profiler ran"  # the program had started it before
 
 
-JAX_PYTHON = "Python of JAX"  # the name of parts of dispatch: a sampled line called JAX's Python
 OTHER = "other"  # the name of the part that adds up the shorter ones of a kind
+# The name of the parts of dispatch in which JAX's own Python runs outside of a dispatched program,
+# as for the gradient of a function without `jax.jit`. Their places are the lines that call JAX.
+PYTHON_OF_JAX = "Python of JAX"
 
 
 class Part(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from jupyter_jaxcb.recording import (
     COMPILED_BEFORE,
-    JAX_PYTHON,
+    PYTHON_OF_JAX,
     Aval,
     Compilation,
     Frame,
@@ -195,7 +195,7 @@ def test_copies_and_queued_functions_that_take_long_are_named():
 
 
 def test_python_of_jax_is_told_from_the_start_of_programs():
-    own = part("dispatch", JAX_PYTHON, SECOND // 2)
+    own = part("dispatch", PYTHON_OF_JAX, SECOND // 2)
     text = said(own, part("dispatch", "add", SECOND // 50, 100))
     assert "JAX's own Python took 50 % of 1 s, 500 ms of it in model.py:3: without jax.jit" in text
     assert "JAX started" not in text

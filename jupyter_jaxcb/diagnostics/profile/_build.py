@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import OTHER, Compilation, Frame, Lane, Part, PartKind, Profile, Recording
+from ...recording import (
+    OTHER,
+    PYTHON_OF_JAX,
+    Compilation,
+    Frame,
+    Lane,
+    Part,
+    PartKind,
+    Profile,
+    Recording,
+)
 from ._compilations import Stage
 from ._division import NOBODY, Division, Intervals, divide, spans
 from ._events import Events
@@ -69,7 +80,7 @@ def build(collected: Collected) -> Profile:
     edges = samples.times.tolist()
     start, end = collected.start_ns, collected.end_ns
     divided = [
-        divide(start, end, _of_lane(lane, kinds, collected, layers), edges * lane.is_own)
+        divide(start, end, _of_lane(lane, kinds, collected, layers), edges if lane.is_own else ())
         for lane in lanes
     ]
     division = divide(start, end, [layers[kind] for kind in _LAYERS], edges)
@@ -86,10 +97,7 @@ def build(collected: Collected) -> Profile:
         busy += one.totals(len(busy))
         drawn.append((lane.name, one))
     busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
-    for crossing, waiting, ns in waits:
-        for column in (wall, busy):
-            moved = min(ns, column[crossing])
-            column[[crossing, waiting]] += -moved, moved
+    _move_waiting(waits, wall, busy)
     numbers, final = _merged(parts, wall, busy)
     return Profile(
         start_ns=start,
@@ -112,11 +120,13 @@ def _intervals(
     compiled = parts.compilations(collected.stages)
     lanes = lanes_of(numbered, collected.thread)
     for lane in lanes:
-        lane.events = parts.name_crossings(lane.events, host)
+        lane.events, host = parts.name_crossings(lane.events, host)
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
+    block = collected.start_ns, collected.end_ns
     for intervals in (events, host, queued):
-        parts.count(intervals.touching(collected.start_ns, collected.end_ns).owners)
+        parts.count(intervals.touching(*block).owners)
+    parts.count(_rests(numbered).touching(*block).owners, by=-1)
     layers = {
         kind: events.chosen(kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
     }
@@ -127,6 +137,17 @@ def _intervals(
     layers[PartKind.UNKNOWN] = parts.gaps(gaps, collected.end_ns)
     _add_calls(lanes, parts, collected.recording, host, queued)
     return lanes, layers
+
+
+def _rests(numbered: Sequence[tuple[Events, np.ndarray]]) -> Intervals:
+    """Return the events that go on with what another one began."""
+    found = []
+    for events, numbers in numbered:
+        is_rest = np.array([key.is_rest for key in events.keys], bool)
+        for lane in events.lanes:
+            own = Intervals(lane.starts, lane.ends, numbers[lane.keys])
+            found.append(own.chosen(is_rest[lane.keys]))
+    return _concatenated(found)
 
 
 def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int:
@@ -147,12 +168,9 @@ def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int
 def _add_calls(
     lanes: list[ThreadLane], parts: Parts, recording: Recording, host: Intervals, queued: Intervals
 ) -> None:
-    crossings = {
-        parts.lowered[number]: number
-        for number, (kind, _, _) in enumerate(parts.keys)
-        if kind == PartKind.CROSSING and parts.lowered[number] >= 0
-    }
-    crossing_of = np.array([crossings.get(one, -1) for one in parts.lowered], np.int64)
+    crossings, places = parts.crossings, [place for _, _, place in parts.keys]
+    keys = zip(parts.lowered, places, strict=True)
+    crossing_of = np.array([crossings.get(key, -1) for key in keys], np.int64)
     rows, queues = recording.calls, parts.is_queued
     add_calls(lanes, host, rows[~queues], recording, crossing_of)
     add_calls(lanes, queued, rows[queues], recording, np.full_like(crossing_of, -1))
@@ -195,26 +213,39 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     places = by_place(division, block.is_free, found, samples)
     more = {}
     for kind, own in zip((PartKind.PYTHON, PartKind.IDLE), places, strict=True):
-        for place, total in own.items():
-            more[parts.number(kind, _function(place), place)] = total
+        for (place, in_jax), total in own.items():
+            key = (PartKind.DISPATCH, PYTHON_OF_JAX) if in_jax else (kind, _function(place))
+            more[parts.number(*key, place)] = total
     wall = np.concatenate([wall, np.zeros(len(parts.keys) - len(wall))])
     for number, total in more.items():
         wall[number] += total
     return wall
 
 
-def _full_queues(recording: Recording, parts: Parts) -> list[tuple[int, int, int]]:
-    """Return how long crossings waited for a full queue: their part, that of waiting, and time."""
-    crossings = {
-        parts.lowered[number]: number
-        for number, (kind, _, _) in enumerate(parts.keys)
-        if kind == PartKind.CROSSING
-    }
-    return [
-        (crossing, parts.of_callback(PartKind.WAITING, use.lowered), use.waited_ns)
-        for use in recording.queue
-        if (crossing := crossings.get(parts.site_of(use.lowered))) is not None and use.waited_ns
-    ]
+def _full_queues(recording: Recording, parts: Parts) -> dict[tuple[int, int], int]:
+    """Return how long crossings waited for a full queue, by their part and that of waiting.
+
+    Several devices wait at the same time, so this is busy time.
+    """
+    crossings, found = parts.crossings, Counter[tuple[int, int]]()
+    for use in recording.queue:
+        crossing = crossings.get((parts.site_of(use.lowered), parts.place_of(use.lowered)))
+        if crossing is not None and use.waited_ns:
+            found[crossing, parts.of_callback(PartKind.WAITING, use.lowered)] += use.waited_ns
+    return found
+
+
+def _move_waiting(waits: Mapping[tuple[int, int], int], wall: np.ndarray, busy: np.ndarray) -> None:
+    """Move the time for which crossings waited to the parts of waiting.
+
+    When they waited is not known. So of the wall time of crossings, the same share is moved as of
+    their busy time.
+    """
+    for (crossing, waiting), ns in waits.items():
+        share = min(ns / busy[crossing], 1.0) if busy[crossing] else 0.0
+        for column in (wall, busy):
+            moved = column[crossing] * share
+            column[[crossing, waiting]] += np.array([-moved, moved]).astype(column.dtype)
 
 
 def _function(place: Frame | None) -> str:
@@ -222,15 +253,19 @@ def _function(place: Frame | None) -> str:
 
 
 def _drawn(block: _Block, samples: Samples, parts: Parts) -> Division:
-    """Return the block for its picture: free time is Python's or idle, by interval."""
+    """Return the block for its picture: free time is Python's, JAX's or idle, by interval."""
     division, is_free, found = block
     first = {kind: number for (kind, _, _), number in reversed(parts.keys.items())}
+    of_jax = [number for (_, name, _), number in parts.keys.items() if name == PYTHON_OF_JAX]
+    python = first.get(PartKind.PYTHON, of_jax[0] if of_jax else NOBODY)
     at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
     owners = division.owners.copy()
     nobody = owners == NOBODY
     owners[nobody] = first.get(PartKind.IDLE, NOBODY)
     runs = is_free & found.runs(at)
-    owners[runs] = first.get(PartKind.PYTHON, NOBODY)
+    owners[runs] = python
+    # An interval has the line of the sample at its end.
+    owners[runs & samples.in_jax[1:][at]] = of_jax[0] if of_jax else python
     return Division(division.edges, owners)
 
 

@@ -19,8 +19,9 @@ _END = "end: "  # begins the name of the event in which XLA notes the end of an 
 _DISPATCH = re.compile(r"PjitFunction\((.*)\)|(shard_args|np\.asarray.*)")
 # The names of operations that call the host.
 CALLBACK = re.compile(r"(?:jaxcb_\w+|pure|io|debug|buffer)_callback\b|debug_print\b")
-# Arrays of NumPy on their way to a device, which on a CPU is a copy too.
-_COPY = re.compile(r"H2D Dispatch|DevicePut(?:WithSharding)?|.*::LinearizeIntoImpl")
+# Arrays of NumPy on their way to a device, which on a CPU is a copy too: how each copy begins, and
+# how it may go on in another thread.
+_COPY = re.compile(r"DevicePut(?:WithSharding)?|(H2D Dispatch|.*::LinearizeIntoImpl)")
 _IGNORED, _MEASURED, _ENDED, _MARK = "", "cost", "end", "clock"
 
 
@@ -31,6 +32,7 @@ class Key(NamedTuple):
     name: str  # of XLA's operation, or of the function that is dispatched
     module: str = ""  # of an operation: the name of its program
     program: int | None = None  # and XLA's number of that program
+    is_rest: bool = False  # goes on with what another event began, and is not counted
 
 
 @dataclasses.dataclass
@@ -108,7 +110,7 @@ class _Reader:
                 continue
             elif kind in until and event.start_ns >= until[kind]:  # no part of the one before
                 until[kind] = event.end_ns
-                places.append(self._number(Key(kind, _short(title))))
+                places.append(self._number(_host_key(kind, title)))
             else:
                 continue
             starts.append(event.start_ns)
@@ -160,11 +162,11 @@ def _kind(title: str, event: Any, is_device: bool) -> str:
     return "xla" if any(name == "hlo_op" for name, _ in event.stats) else _IGNORED
 
 
-def _short(title: str) -> str:
-    if _COPY.fullmatch(title):
-        return "device_put"
-    found = _DISPATCH.fullmatch(title)
-    return title if found is None else found[1] or found[2]
+def _host_key(kind: str, title: str) -> Key:
+    copy, dispatch = _COPY.fullmatch(title), _DISPATCH.fullmatch(title)
+    if copy is not None:
+        return Key(kind, "device_put", is_rest=copy[1] is not None)
+    return Key(kind, title if dispatch is None else dispatch[1] or dispatch[2])
 
 
 def _operation(title: str, event: Any) -> Key:

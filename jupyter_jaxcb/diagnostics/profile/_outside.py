@@ -10,6 +10,7 @@ import numpy as np
 from ...recording import Frame
 from ._division import NOBODY, Division
 
+_Where = tuple[Frame | None, bool]  # a line, and whether JAX's own Python runs for it
 _COVERED = 0.95  # of an interval between samples, to count as covered
 
 
@@ -19,6 +20,7 @@ class Samples(NamedTuple):
     times: np.ndarray  # on the recorder's clock
     cpu: np.ndarray  # the CPU time of the thread until then, in nanoseconds
     places: Sequence[Frame | None]  # the innermost line of user code
+    in_jax: np.ndarray  # whether JAX's own Python runs for that line
 
 
 class Outside(NamedTuple):
@@ -64,30 +66,31 @@ def interval_of(division: Division, samples: Samples) -> np.ndarray:
 
 def by_place(
     block: Division, is_free: np.ndarray, found: Outside, samples: Samples
-) -> tuple[dict[Frame | None, int], dict[Frame | None, int]]:
+) -> tuple[dict[_Where, int], dict[_Where, int]]:
     """Divide the time by the line of the samples: that of Python, and that of waiting.
 
-    Only samples in free time count: another one shows the line of a JAX call.
+    The time of Python is also divided by whether JAX's own Python runs. Only samples in free time
+    count: in other time, the events of the profiler tell what runs.
     """
     at = np.searchsorted(block.edges, samples.times, side="right") - 1
     at = np.clip(at, 0, len(block.owners) - 1)
-    counts: tuple[dict[Frame | None, int], dict[Frame | None, int]] = {}, {}
-    for number, place in enumerate(samples.places):
-        if place is None or not is_free[at[number]] or not number:
+    counts: tuple[dict[_Where, int], dict[_Where, int]] = {}, {}
+    for number, (place, in_jax) in enumerate(zip(samples.places, samples.in_jax, strict=True)):
+        if (place is None and not in_jax) or not is_free[at[number]] or not number:
             continue
-        waits = found.waiting_ns[number - 1] >= found.python_ns[number - 1]
-        own = counts[int(waits)]
-        own[place] = own.get(place, 0) + 1
+        waits = bool(found.waiting_ns[number - 1] >= found.python_ns[number - 1])
+        own, where = counts[waits], (place, bool(in_jax) and not waits)
+        own[where] = own.get(where, 0) + 1
     totals = int(found.python_ns.sum()), int(found.waiting_ns.sum())
     return tuple(_shared(total, own) for total, own in zip(totals, counts, strict=True))  # type: ignore
 
 
-def _shared(total: int, counts: dict[Frame | None, int]) -> dict[Frame | None, int]:
+def _shared(total: int, counts: dict[_Where, int]) -> dict[_Where, int]:
     """Divide `total` in the proportion of the counts, without a rest."""
     if not total:
         return {}
     if not counts:
-        return {None: total}
+        return {(None, False): total}
     places = list(counts)
     bounds = np.cumsum([0, *counts.values()]) * total // sum(counts.values())
     return {place: int(n) for place, n in zip(places, np.diff(bounds), strict=True)}

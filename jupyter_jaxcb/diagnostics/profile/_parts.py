@@ -51,11 +51,32 @@ class Parts:
         """Return the first index in `Recording.lowered` of a fact of the same site."""
         return self._sites[self._recording.lowered[lowered].site]
 
-    def of_callback(self, kind: PartKind, lowered: int) -> int:
-        """Return the number of a part of the callback with this index."""
+    @property
+    def crossings(self) -> dict[tuple[int, Frame | None], int]:
+        """The parts of crossings, by the first index of their site and their line."""
+        return {
+            (self.lowered[number], place): number
+            for (kind, _, place), number in self.keys.items()
+            if kind == PartKind.CROSSING and self.lowered[number] >= 0
+        }
+
+    def place_of(self, lowered: int) -> Frame | None:
+        """Return the line of the callback with this index; None if it is not known."""
         site = self._recording.lowered[lowered].site
-        place = Frame("", site.file, site.line, site.column, site.cell)
-        number = self.number(kind, site.function, place)
+        return Frame("", site.file, site.line, site.column, site.cell) if site.line else None
+
+    def of_callback(self, kind: PartKind, lowered: int, operation: Frame | None = None) -> int:
+        """Return the number of a part of the callback with this index.
+
+        Args:
+            kind: of the part.
+            lowered: index of the callback in `Recording.lowered`.
+            operation: the line of its operation. In a program that was compiled before, only the
+                operation tells where the callback is.
+        """
+        fact = self._recording.lowered[lowered]
+        place = operation if fact.program is None else None
+        number = self.number(kind, fact.site.function, place or self.place_of(lowered))
         self.lowered[number] = self.site_of(lowered)
         return number
 
@@ -84,10 +105,10 @@ class Parts:
         site = self._recording.lowered[lowered].site
         return place is not None and (site.file, site.line) == (place.file, place.line)
 
-    def count(self, numbers: np.ndarray) -> None:
-        """Add one to the count of each of these parts."""
+    def count(self, numbers: np.ndarray, by: int = 1) -> None:
+        """Add `by` to the count of each of these parts."""
         for number, more in enumerate(np.bincount(numbers, minlength=len(self.counts))):
-            self.counts[number] += int(more)
+            self.counts[number] += by * int(more)
 
     @property
     def is_queued(self) -> np.ndarray:
@@ -106,16 +127,17 @@ class Parts:
         is_queued = self.is_queued
         return found.chosen(~is_queued), found.chosen(is_queued)
 
-    def name_crossings(self, events: Intervals, calls: Intervals) -> Intervals:
-        """Return `events` with the callbacks of crossings whose program does not tell.
+    def name_crossings(self, events: Intervals, calls: Intervals) -> tuple[Intervals, Intervals]:
+        """Return `events` with the callbacks of crossings whose program does not tell, and `calls`.
 
         They are found by the first host call in the crossing: JAX's own callbacks in programs that
-        were compiled before, and programs with the same name.
+        were compiled before, and programs with the same name. The call then has the crossing's
+        line.
         """
-        owners = events.owners.copy()
+        owners, callers = events.owners.copy(), calls.owners.copy()
         order = np.argsort(calls.starts)
         starts, callbacks = calls.starts[order], calls.owners[order]
-        for (kind, _, _), number in list(self.keys.items()):
+        for (kind, _, place), number in list(self.keys.items()):
             own = np.flatnonzero(owners == number)
             if kind != PartKind.CROSSING or self.lowered[number] >= 0 or not len(own):
                 continue
@@ -123,9 +145,13 @@ class Parts:
             called = first < np.searchsorted(starts, events.ends[own])
             inside = callbacks[first[called]]
             for callback in np.unique(inside):
-                crossing = self.of_callback(PartKind.CROSSING, self.lowered[callback])
-                owners[own[called][inside == callback]] = crossing
-        return events._replace(owners=owners)
+                which, lowered = inside == callback, self.lowered[callback]
+                crossing = self.of_callback(PartKind.CROSSING, lowered, place)
+                owners[own[called][which]] = crossing
+                callers[order[first[called][which]]] = self.of_callback(
+                    PartKind.HOST, lowered, place
+                )
+        return events._replace(owners=owners), calls._replace(owners=callers)
 
     def compilations(self, stages: Iterable[Stage]) -> Intervals:
         """Return the intervals of compilations; a part counts its runs of XLA's compiler."""

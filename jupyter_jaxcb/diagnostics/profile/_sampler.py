@@ -11,9 +11,10 @@ from types import FrameType
 import numpy as np
 
 from ...recording import Frame
-from ...stack.core import frames_of_threads, is_cell, is_user_code
+from ...stack.core import frames_of_threads
 from ._events import OWN
 from ._outside import Samples
+from ._place import place_of
 from ._session import Tracing, mark
 
 INTERVAL_SECONDS = 0.005
@@ -35,7 +36,7 @@ class Sampler(threading.Thread):
         clock_of = getattr(time, "pthread_getcpuclockid", None)
         # Of the whole process where the system has no clock for threads.
         self._clock = None if clock_of is None else clock_of(self._sampled)
-        self._taken: list[tuple[int, int, Frame | None]] = []
+        self._taken: list[tuple[int, int, Frame | None, bool]] = []
         self._began, self._finished = threading.Event(), threading.Event()
         # Ctrl-C interrupts the wait for it, but the `join` of Python 3.13 only when the thread has
         # ended, and after an interrupted `join` Python 3.11 takes the thread for ended.
@@ -82,7 +83,7 @@ class Sampler(threading.Thread):
             self.tracing.start()
             self._began.set()
             while not self._finished.wait(INTERVAL_SECONDS):
-                self._take(_user_frame(frames_of_threads().get(self._sampled)))
+                self._take(frames_of_threads().get(self._sampled))
                 self.tracing.check()
             self.tracing.stop()
         except BaseException as error:  # raised in the block's thread
@@ -94,8 +95,9 @@ class Sampler(threading.Thread):
     @property
     def samples(self) -> Samples:
         """All samples, in their order; without a place: an edge, or no line of user code."""
-        times, cpu, places = zip(*sorted(self._taken, key=lambda one: one[0]), strict=True)
-        return Samples(np.array(times), np.array(cpu), places)
+        taken = sorted(self._taken, key=lambda one: one[0])
+        times, cpu, places, in_jax = zip(*taken, strict=True)
+        return Samples(np.array(times), np.array(cpu), places, np.array(in_jax))
 
     def _raise(self) -> None:
         __tracebackhide__ = True
@@ -103,21 +105,10 @@ class Sampler(threading.Thread):
         if error is not None:
             raise error
 
-    def _take(self, place: Frame | None) -> None:
+    def _take(self, frame: FrameType | None) -> None:
         now, clock = time.perf_counter_ns(), self._clock
         try:
             cpu = time.process_time_ns() if clock is None else time.clock_gettime_ns(clock)
         except OSError:  # the thread has ended
             cpu = self._taken[-1][1] if self._taken else 0
-        self._taken.append((now, cpu, place))
-
-
-def _user_frame(frame: FrameType | None) -> Frame | None:
-    while frame is not None:
-        code = frame.f_code
-        if is_user_code(code.co_filename):
-            return Frame(
-                code.co_name, code.co_filename, frame.f_lineno, cell=is_cell(code.co_filename)
-            )
-        frame = frame.f_back
-    return None
+        self._taken.append((now, cpu, *place_of(frame)))

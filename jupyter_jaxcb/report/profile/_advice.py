@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...recording import JAX_PYTHON, OTHER, Compilation, Part, PartKind
+from ...recording import OTHER, PYTHON_OF_JAX, Compilation, Part, PartKind
 from ..summary import Retraces, retraces
 from ..text import time_words
 from ._callback_advice import callback_advice
@@ -88,8 +88,8 @@ def _operations(figures: Figures) -> Iterator[str]:
 
 def _dispatch(figures: Figures) -> Iterator[str]:
     every = figures.parts(PartKind.DISPATCH)
-    yield from _python_of_jax(figures, [part for part in every if part.name == JAX_PYTHON])
-    parts = [part for part in every if part.name not in (_WAITS, JAX_PYTHON)]
+    yield from _python_of_jax(figures, [part for part in every if part.name == PYTHON_OF_JAX])
+    parts = [part for part in every if part.name not in (_WAITS, PYTHON_OF_JAX)]
     total = sum(part.wall_ns for part in parts)
     parts = [part for part in parts if part.name != _NO_RUN]
     runs = sum(part.times for part in parts)

@@ -3,6 +3,8 @@
 Times are in nanoseconds; a block has 1,000 of them.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from jupyter_jaxcb.diagnostics.profile._events import Events, Key, LaneEvents
 from jupyter_jaxcb.diagnostics.profile._outside import Samples
 from jupyter_jaxcb.diagnostics.profile._session import Gap
 from jupyter_jaxcb.recording import (
+    PYTHON_OF_JAX,
     Frame,
     LoweredSite,
     Program,
@@ -64,9 +67,11 @@ def recorded(*calls, queued=(), threads=("MainThread",), **facts):
 
 
 def built(
-    *lanes, more=(), recording=None, cpu=(0, 0), times=(0, WALL), places=None, gaps=(), stages=()
-):
-    samples = Samples(np.array(times), np.array(cpu), places or [None] * len(times))
+    *lanes, more=(), recording=None, cpu=(0, 0), times=(0, WALL), places=None, in_jax=(), gaps=(),
+    stages=(),
+):  # fmt: skip
+    jax = np.isin(np.arange(len(times)), in_jax)  # the samples in which JAX's own Python runs
+    samples = Samples(np.array(times), np.array(cpu), places or [None] * len(times), jax)
     profile = build(
         Collected(
             0, WALL, "main thread", 1, Recording() if recording is None else recording,
@@ -125,6 +130,24 @@ def test_free_time_is_named_by_the_line_of_the_samples():
     assert wall(profile) == {("python", "load"): 500, ("idle", "wait"): 500}
 
 
+def test_pythons_time_in_jax_is_a_part_of_dispatch_at_the_line_that_calls_jax():
+    here, there = Frame("train", "model.py", 3), Frame("load", "model.py", 9)
+    profile = built(
+        times=(0, 250, 500, 750, 1000), cpu=(0, 250, 500, 750, 750),
+        places=[None, here, here, there, None], in_jax=[1, 2],
+    )  # fmt: skip
+    assert wall(profile) == {
+        ("dispatch", PYTHON_OF_JAX): 500,
+        ("python", "load"): 250,
+        ("idle", ""): 250,
+    }
+    (part,) = (one for one in profile.parts if one.kind == "dispatch")
+    assert (part.place, part.times) == (here, 0)
+    assert spans(profile, "wall time") == [
+        (0, 500, PYTHON_OF_JAX), (500, 750, "load"), (750, 1000, ""),
+    ]  # fmt: skip
+
+
 def test_calls_that_take_no_time_are_counted():
     """As calls of compiled code are, whose clock may not advance meanwhile."""
     profile = built(
@@ -179,6 +202,21 @@ def test_two_devices_do_not_share_an_event_that_contains_the_calls_of_both():
     assert (part.wall_ns, part.busy_ns) == (400, 2 * 390)
 
 
+def test_callback_without_a_known_line_has_no_place():
+    recording = recorded((100, 200, "debug.print"))
+    (fact,) = recording.lowered
+    site = dataclasses.replace(fact.site, file="<unknown>", line=0)
+    fact = dataclasses.replace(fact, site=site, program=None)
+    profile = built(
+        lane("python", (50, 300, "xla", "debug_print.1"), is_own=True),
+        recording=dataclasses.replace(recording, lowered=(fact,)),
+    )
+    named = [part for part in profile.parts if part.name == "debug.print"]
+    assert [(str(part.kind), part.place, part.wall_ns) for part in named] == [
+        ("host", None, 100), ("crossing", None, 150),
+    ]  # fmt: skip
+
+
 def test_queued_call_is_not_in_the_lane_of_a_crossing():
     profile = built(
         lane("python", (0, 1000, "xla", CALLBACK), is_own=True),
@@ -225,6 +263,31 @@ def test_waiting_for_a_full_queue_is_taken_from_the_crossings():
     )
     assert wall(profile)["waiting", "log"] == 300
     assert wall(profile)["crossing", "log"] == 385 - 10 - 300
+
+
+def test_devices_that_wait_for_a_full_queue_at_the_same_time_leave_time_to_the_crossings():
+    """They wait 600 of the 750 that their crossings take: for 4/5 of the wall time too."""
+    profile = built(
+        lane("python", is_own=True),
+        lane("tf_XLA/1", (15, 400, "xla", CALLBACK)),
+        lane("tf_XLA/2", (15, 400, "xla", CALLBACK)),
+        recording=recorded(
+            (20, 30, "log", 0), (20, 30, "log", 1), threads=("Dummy-1", "Dummy-2"),
+            queue=(QueueUse(0, waits=1, waited_ns=320), QueueUse(0, waits=1, waited_ns=280)),
+        ),
+    )  # fmt: skip
+    busy = {str(part.kind): part.busy_ns for part in profile.parts}
+    assert (wall(profile)["waiting", "log"], busy["waiting"]) == (300, 600)
+    assert (wall(profile)["crossing", "log"], busy["crossing"]) == (75, 150)
+
+
+def test_crossings_cannot_wait_longer_than_they_take():
+    profile = built(
+        lane("python", (15, 400, "xla", CALLBACK), is_own=True),
+        recording=recorded((20, 30, "log"), queue=(QueueUse(0, waits=1, waited_ns=9999),)),
+    )
+    assert wall(profile)["waiting", "log"] == 385 - 10
+    assert ("crossing", "log") not in wall(profile)
 
 
 def test_after_the_profiler_stopped_in_a_program_the_rest_of_it_is_unknown():

@@ -99,6 +99,19 @@ def test_dispatch_inside_of_a_dispatch_is_a_part_of_it():
     assert [(start, end) for start, end, _ in rows(events.lanes[0], events)] == [(10, 90), (90, 95)]
 
 
+def test_copy_that_goes_on_in_another_thread_is_marked_there():
+    space = Space()
+    space.line("/host:CPU", "python", ("DevicePut", 10, 12), ("DevicePutWithSharding", 20, 22))
+    space.line(
+        "/host:CPU", "tf_XLAPjRtCpuClient/1",
+        ("H2D Dispatch", 11, 18), ("CommonPjRtClient::LinearizeIntoImpl", 21, 30),
+    )  # fmt: skip
+    own, other = space.read().lanes
+    keys = space.read().keys
+    assert [keys[key] for key in own.keys] == [Key("copy", "device_put")] * 2
+    assert [keys[key] for key in other.keys] == [Key("copy", "device_put", is_rest=True)] * 2
+
+
 def test_copy_inside_of_a_copy_and_measured_events_are_not_counted():
     space = Space()
     space.line(

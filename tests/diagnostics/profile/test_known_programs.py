@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import PYTHON_OF_JAX
 
 TOLERANCE = 0.02  # of the wall time
 MATRIX = np.linspace(-1, 1, 600 * 600, dtype=np.float32).reshape(600, 600) / 600
@@ -134,6 +135,29 @@ def test_a_callback_of_jax_in_a_program_compiled_before():
     assert part_of(profile, "crossing", "simulate").times == 20
 
 
+def test_callbacks_of_jax_in_a_program_compiled_before_have_their_own_lines(capfd):
+    """Each has the line of its operation: both prints have the same host function of JAX."""
+
+    @jax.jit
+    def step(x):
+        jax.debug.print("one {}", x)
+        jax.debug.print("two {}", x * 2)
+        jax.debug.callback(int, x)
+        return x
+
+    first = step.__wrapped__.__code__.co_firstlineno + 2
+    step(1.0).block_until_ready()
+    jax.effects_barrier()
+    profile = profiled(lambda: [step(1.0).block_until_ready() for _ in range(3)])
+    for kind in ("host", "crossing"):
+        parts = [part for part in profile.parts if part.kind == kind]
+        found = sorted((part.place.line, part.name, part.times) for part in parts)
+        assert [line for line, _, _ in found] == [first, first + 1, first + 2]
+        assert [name for _, name, _ in found] == ["debug.print", "debug.print", "int"]
+        assert {part.place.file for part in parts} == {__file__}
+        assert {times for _, _, times in found} == {3}
+
+
 @undisturbed
 def test_sleeping_between_steps_is_idle():
     watch = Watch()
@@ -165,6 +189,26 @@ def test_computing_between_steps_is_python():
 
 
 @undisturbed
+def test_python_of_jax_is_no_python_of_the_program():
+    """JAX prints a program, which it does in Python; then the program computes in Python itself."""
+    watch, took = Watch(), []
+    large = jax.make_jaxpr(lambda x: [x := jnp.sin(x) * n for n in range(300)])(1.0)
+
+    def run():
+        start = time.thread_time_ns()
+        while time.thread_time_ns() < start + 0.2e9:
+            str(large)
+        took.append(time.thread_time_ns() - start)
+        watch.compute(0.2)
+
+    profile = profiled(run)
+    of_jax = [part for part in profile.parts if part.name == PYTHON_OF_JAX]
+    assert {(str(part.kind), part.place.file) for part in of_jax} == {("dispatch", __file__)}
+    assert_took(profile, "python", watch.ns, tolerance=0.15)
+    assert_took(profile, "dispatch", took[0], tolerance=0.15)
+
+
+@undisturbed
 def test_matrix_products_of_known_size():
     """The program does nothing else, so its run is XLA's operation, started by a dispatch."""
 
@@ -187,6 +231,14 @@ def test_matrix_products_of_known_size():
     assert part.times == 200
     assert part.wall_ns > 0.5 * profile.wall_ns
     assert part.place.file == __file__
+
+
+def test_copies_are_counted_once_also_if_they_go_on_in_another_thread():
+    large = np.ones((1000, 1000), np.float32)
+    profile = profiled(
+        lambda: [jax.device_put(x).block_until_ready() for x in (large, MATRIX[0]) * 10]
+    )
+    assert part_of(profile, "copy", "device_put").times == 20
 
 
 def test_compilation_of_a_large_function():

@@ -1,0 +1,55 @@
+"""Whose Python a thread runs, by the files of its frames."""
+
+import contextlib
+import os
+import types
+
+import jax
+import numpy as np
+import pytest
+
+from jupyter_jaxcb.diagnostics.profile._place import place_of
+
+USER = "/project/train.py"
+JAX = os.path.join(os.path.dirname(jax.__file__), "_src", "api.py")
+JAXLIB = "/environment/lib/site-packages/jaxlib/mlir/ir.py"
+NUMPY = os.path.join(os.path.dirname(np.__file__), "_core", "fromnumeric.py")
+STANDARD = contextlib.__file__
+LIBRARY = "/environment/lib/site-packages/optax/update.py"
+
+
+def frame(*files):
+    """The innermost frame of a stack; the last file is that of the outermost frame."""
+    found = None
+    for line, file in enumerate(reversed(files), start=1):
+        code = types.SimpleNamespace(co_filename=file, co_name=f"f{line}")
+        found = types.SimpleNamespace(f_code=code, f_lineno=line, f_back=found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("files", "in_jax"),
+    [
+        ([USER], False),
+        ([JAX, USER], True),
+        ([JAXLIB, USER], True),
+        ([NUMPY, STANDARD, JAX, USER], True),
+        ([NUMPY, USER], False),
+        ([STANDARD, USER], False),
+        ([LIBRARY, USER], False),
+        ([LIBRARY, JAX, USER], False),
+        ([JAX, LIBRARY, USER], True),
+    ],
+)
+def test_jax_runs_if_its_frame_is_the_innermost_but_for_those_that_work_for_their_caller(
+    files, in_jax
+):
+    place, found = place_of(frame(*files, JAX, USER))
+    assert found == in_jax
+    assert (place.file, place.line, place.function) == (USER, 3, "f3")
+
+
+def test_thread_without_user_code_has_no_line():
+    assert place_of(frame(STANDARD)) == (None, False)
+    assert place_of(frame(JAX, STANDARD)) == (None, True)
+    assert place_of(None) == (None, False)
