@@ -33,7 +33,7 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 # The same for numba, in a cache of its own.
-os.environ["NUMBA_OPT"] = "1"
+os.environ["NUMBA_OPT"] = "0"
 os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba")
 
 import hypothesis
@@ -83,6 +83,13 @@ class SharedContext(threading.local):
 if hasattr(mlir, "make_ir_context"):  # without this function of JAX, the tests are only slower
     mlir.make_ir_context = SharedContext(mlir.make_ir_context)
 
+
+def pytest_ignore_collect(collection_path):
+    """Leave out files without tests, which pytest would import for doctests: some are programs."""
+    name = collection_path.name
+    return (name.endswith(".py") and not name.startswith("test_")) or None
+
+
 SLOW_FIXTURES = {"in_process", "fresh_kernel", "terminal", "servers"}
 
 
@@ -101,6 +108,9 @@ def pytest_collection_finish():
     """Keep permanent objects out of the garbage collections that some tests run."""
     gc.collect()
     gc.freeze()
+    # By default Python collects after 700 new objects, and programs are thousands: a twentieth of
+    # the time of these tests. Those of garbage collect it themselves.
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,8 @@ def f(x):
 
 
 # If the package is installed, its entry point has loaded the plugin already; naming it is harmless.
-PLUGINS = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
+# Importing nbval takes longer than these tests.
+PLUGINS = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider", "-p", "no:nbval")
 
 
 @pytest.fixture

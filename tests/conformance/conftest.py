@@ -15,10 +15,6 @@ from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
 
-# Scripts: importing them for doctests would run them, or fail because devices are missing.
-_PROGRAMS = ("failing_devices", "processes", "reentrant", "several_devices")
-collect_ignore = [f"parallel/{name}.py" for name in _PROGRAMS]
-
 
 def _declared(result, args, kwargs):
     return result(*args, **kwargs) if callable(result) else result

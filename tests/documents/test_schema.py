@@ -7,7 +7,6 @@ import json
 
 import jax
 import jax.numpy as jnp
-import jsonschema
 import numpy as np
 import pytest
 
@@ -72,6 +71,8 @@ def recording():
 
 @pytest.fixture(scope="module")
 def check(json_schema):
+    import jsonschema  # takes longer than these tests, and every worker imports this file
+
     jsonschema.Draft202012Validator.check_schema(json_schema)
     return jsonschema.Draft202012Validator(json_schema)
 

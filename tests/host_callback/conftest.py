@@ -6,8 +6,6 @@ import pytest
 
 from jupyter_jaxcb import host_callback as hcb
 
-collect_ignore = ["devices.py"]  # a program, not a test
-
 
 class Seen:
     """A tap function that records its calls; always the same object, so nothing recompiles."""

@@ -1,10 +1,12 @@
 """Dispatch many host calls while their arguments are still being computed.
 
 Run by test_24255_hang.py in a separate process, which may hang. Prints "calling" before the first
-call, and at the end a JSON object: for each use of the argument, whether the results are wrong.
+call, and at the end a JSON object: for each use of the argument, flavor and kind of arrays, whether
+the results are wrong.
 """
 
 import functools
+import itertools
 import json
 import os
 import sys
@@ -13,7 +15,7 @@ CALLS = 50
 SIZE = 300
 
 
-def main(whose, cores, uses, flavors=("pure",), arrays="numpy", dispatch="async"):
+def main(whose, cores, uses, flavors=("pure",), arrays=("numpy",), dispatch="async"):
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     import jax
@@ -25,10 +27,9 @@ def main(whose, cores, uses, flavors=("pure",), arrays="numpy", dispatch="async"
 
     if dispatch == "sync":
         jax.config.update("jax_cpu_enable_async_dispatch", False)
-    ours = functools.partial(jaxcb.pure_callback, arrays=arrays)
     callbacks = {
         "theirs": {"pure": jax.pure_callback, "io": io_callback},
-        "ours": {"pure": ours, "io": functools.partial(jaxcb.io_callback, arrays=arrays)},
+        "ours": {"pure": jaxcb.pure_callback, "io": jaxcb.io_callback},
     }[whose]
     # Every entry of the argument of call i is i + 1 / SIZE.
     use = {
@@ -42,17 +43,17 @@ def main(whose, cores, uses, flavors=("pure",), arrays="numpy", dispatch="async"
     x = jnp.full((SIZE, SIZE), 1 / SIZE, jnp.float32).block_until_ready()
     print("calling", flush=True)
     wrong = {}
-    for name in uses:
-        for flavor in flavors:
-            used = use[name]
-            f = jax.jit(
-                lambda x, y, used=used, flavor=flavor: callbacks[flavor](
-                    lambda x: np.float32(used(x)), scalar, y @ x @ x
-                )
+    for name, flavor, kind in itertools.product(uses, flavors, arrays):
+        options = {"arrays": kind} if whose == "ours" else {}
+        call = functools.partial(callbacks[flavor], **options)
+        f = jax.jit(
+            lambda x, y, used=use[name], call=call: call(
+                lambda x: np.float32(used(x)), scalar, y @ x @ x
             )
-            results = [f(x, x @ x + i) for i in range(CALLS)]
-            error = np.abs(np.array(results) / (np.arange(CALLS) + 1 / SIZE) - 1).max()
-            wrong[f"{name}, {flavor}"] = bool(error > 1e-3)
+        )
+        results = [f(x, x @ x + i) for i in range(CALLS)]
+        error = np.abs(np.array(results) / (np.arange(CALLS) + 1 / SIZE) - 1).max()
+        wrong[f"{name}, {flavor}, {kind}"] = bool(error > 1e-3)
     print(json.dumps(wrong), flush=True)
 
 

@@ -18,7 +18,7 @@ from ._both import OURS, THEIRS
 CALLS = 20
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 ONE = np.float32(1)
-ALLOWED_MEGABYTES = 10
+ALLOWED_MEGABYTES = 5
 
 
 def eager_lambda(callbacks, i):
@@ -107,7 +107,7 @@ def test_jitted_function_that_makes_a_lambda_is_compiled_once(callbacks, compile
 @pytest.fixture(scope="module")
 def grown(child):
     """The growth of memory in megabytes, for each workload of memory.py."""
-    return child("memory.py", host_calls=200_000, registrations=5_000, compiled=100, lambdas=120)
+    return child("memory.py", host_calls=100_000, registrations=2_500, compiled=50, lambdas=60)
 
 
 on_linux = pytest.mark.skipif(

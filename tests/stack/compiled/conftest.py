@@ -7,8 +7,6 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 
-collect_ignore = ["devices.py"]  # a script that must not be imported
-
 
 @pytest.fixture
 def failure():

@@ -7,8 +7,6 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 
-collect_ignore = ["mpi_elements.py"]  # a script that must not be imported
-
 # The result of host functions in these tests, which are closures and so are pickled by value.
 NUMBER = jax.ShapeDtypeStruct((), np.float32)
 

@@ -2,8 +2,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-collect_ignore = ["devices.py"]  # a script that a test runs in a separate process
-
 
 @pytest.fixture
 def x():

@@ -1,1 +1,0 @@
-collect_ignore = ["devices.py"]  # a script

@@ -1,1 +1,0 @@
-collect_ignore = ["programs/devices.py", "runs/cached.py"]  # scripts for separate processes

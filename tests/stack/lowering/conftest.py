@@ -1,1 +1,0 @@
-collect_ignore = ["placed.py", "shards.py"]  # scripts that tests run in separate processes
