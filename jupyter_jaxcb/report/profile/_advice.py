@@ -108,8 +108,8 @@ def _python_of_jax(figures: Figures, parts: Sequence[Part]) -> Iterator[str]:
     if figures.share(total) >= MUCH:
         yield (
             f"JAX's own Python took {took(figures, total)}, {time_words(parts[0].wall_ns)} of it "
-            f"in {figures.where(parts[0])}. It runs when JAX starts, and each time JAX transforms a "
-            "function that has no jax.jit around it."
+            f"in {figures.where(parts[0])}. It runs when JAX starts, and each time a function "
+            "without jax.jit around it is transformed."
         )
 
 
