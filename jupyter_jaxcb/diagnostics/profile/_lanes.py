@@ -16,6 +16,7 @@ from ._events import Events, LaneEvents
 _XLA_THREADS = "tf_"  # begins the names of the threads that XLA starts
 _LATEST = np.iinfo(np.int64).max
 _PYTHON_THREADS = "python"  # how the profiler names a thread of Python
+_NAMELESS = "Dummy-"  # begins the names that Python gives to threads which others have started
 
 
 @dataclasses.dataclass
@@ -28,6 +29,7 @@ class ThreadLane:
         is_own: whether it is the thread of the block.
         calls: the host calls it made.
         waits: the host calls of workers for which one of its crossings waited.
+        is_unnamed: whether it is a thread of Python, of which the profiler does not tell the name.
     """
 
     name: str
@@ -35,6 +37,7 @@ class ThreadLane:
     is_own: bool = False
     calls: list[Intervals] = dataclasses.field(default_factory=list)
     waits: list[Intervals] = dataclasses.field(default_factory=list)
+    is_unnamed: bool = False
 
 
 def lanes_of(events: Iterable[tuple[Events, np.ndarray]], own_name: str) -> list[ThreadLane]:
@@ -95,9 +98,10 @@ def add_calls(
         crossing_of: for each part of a host function, the part of its crossings; -1: none.
     """
     known = tuple(lanes)
-    by_name = {lane.name: lane for lane in lanes}
     of_crossing = _lanes_of_calls(calls, rows, known, crossing_of)
     by_worker = np.isin(rows["thread"], [worker.thread for worker in recording.workers])
+    _name_threads(known, np.where(by_worker, -1, of_crossing), rows, recording)
+    by_name = {lane.name: lane for lane in lanes}
     for number, lane in enumerate(known):
         own = of_crossing == number
         for which, column in ((own & ~by_worker, lane.calls), (own & by_worker, lane.waits)):
@@ -110,6 +114,20 @@ def add_calls(
             by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
             lanes.append(by_name[name])
         by_name[name].calls.append(calls.chosen(left & (rows["thread"] == thread)))
+
+
+def _name_threads(
+    lanes: Sequence[ThreadLane], lane_of: np.ndarray, rows: np.ndarray, recording: Recording
+) -> None:
+    """Give each thread of Python the name under which the recording has most of its calls."""
+    names = {lane.name for lane in lanes}
+    for number, lane in enumerate(lanes):
+        threads = rows["thread"][lane_of == number]
+        if lane.is_unnamed and len(threads):
+            name = lane_name(recording.threads[np.bincount(threads).argmax()])
+            if name not in names and not name.startswith(_NAMELESS):
+                names.add(name)
+                lane.name, lane.is_unnamed = name, False
 
 
 def _lanes_of_calls(
@@ -180,3 +198,4 @@ def _rename(lanes: list[ThreadLane], own_name: str) -> None:
             if len(lane.events.starts):
                 seen[kind] += 1
                 lane.name = f"{kind} thread {seen[kind]}"
+                lane.is_unnamed = kind == "Python"

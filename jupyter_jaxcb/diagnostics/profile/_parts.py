@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -13,8 +12,6 @@ from ._compilations import Stage
 from ._division import Intervals
 from ._events import CALLBACK, Key
 from ._session import Gap
-
-_NUMBERED = re.compile(r"(?:\.\d+)+$")
 
 
 class Parts:
@@ -89,7 +86,7 @@ class Parts:
         if key.kind != "xla":
             return self.number(PartKind(key.kind), key.name)
         if operation is None:  # the program is gone
-            name = _NUMBERED.sub("", key.name)
+            name = elision.without_number(key.name)
             kind = PartKind.CROSSING if CALLBACK.match(name) else PartKind.XLA
             return self.number(kind, name)
         if operation.host_call is not None:

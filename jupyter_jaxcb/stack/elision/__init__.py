@@ -9,6 +9,7 @@ from ._evidence import HostCallIndex as HostCallIndex
 from ._operations import Operation as Operation
 from ._operations import operations as operations
 from ._operations import program_number as program_number
+from ._operations import without_number as without_number
 from ._programs import all_counted as all_counted
 from ._programs import bound as bound
 from ._programs import executed as executed

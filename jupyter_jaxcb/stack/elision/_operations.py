@@ -16,7 +16,7 @@ _INSTRUCTIONS = 2  # of HloComputationProto
 _NAME, _OPCODE, _METADATA, _TARGET, _CONFIG = 1, 2, 7, 28, 43  # of HloInstructionProto
 _OP_NAME, _FILE, _LINE, _FRAME = 2, 3, 4, 15  # of OpMetadata
 _FILES, _FUNCTIONS, _PLACES, _STACK = 1, 2, 3, 4  # of StackFrameIndexProto
-_NUMBERED = re.compile(r"\.\d+$")
+_NUMBERED = re.compile(r"(?:\.\d+)+$")
 
 
 class Operation(NamedTuple):
@@ -25,6 +25,11 @@ class Operation(NamedTuple):
     name: str  # JAX's primitive, "dot_general", or else XLA's opcode
     place: Frame | None  # the innermost line of user code; None: unknown
     host_call: int | None = None  # its index among the program's host callbacks; None: none
+
+
+def without_number(name: str) -> str:
+    """Return the name of an instruction without what tells it apart, "copy" of "copy.2"."""
+    return _NUMBERED.sub("", name)
 
 
 def program_number(module: bytes) -> int:
@@ -104,7 +109,7 @@ class _Module:
         target, config = (self._data[slice(*values[one])] for one in (_TARGET, _CONFIG))
         opcode = self._text(values[_OPCODE])
         # Without metadata, "copy_fusion.2" says more than its opcode, "fusion".
-        short = op_name.rpartition("/")[2] if "/" in op_name else _NUMBERED.sub("", name)
+        short = op_name.rpartition("/")[2] if "/" in op_name else without_number(name)
         named = short if opcode not in ("while", "conditional") else opcode
         return Operation(named or opcode, place, host_call_index(target, config))
 

@@ -179,6 +179,23 @@ def test_calls_of_two_devices_are_in_the_lanes_of_their_crossings():
     assert part.wall_ns == 985 - 10 - 10  # from 510 to 520 no function runs
 
 
+def test_threads_of_the_program_keep_their_names():
+    """Their calls tell; a thread without calls has a number."""
+    profile = built(
+        lane("python", is_own=True),
+        lane("python", (0, 400, "xla", CALLBACK), (500, 600, "xla", CALLBACK)),
+        lane("python", (10, 20, *RUN)),
+        lane("python", (610, 1000, "xla", CALLBACK)),
+        recording=recorded(
+            (10, 390, "f", 0), (510, 590, "f", 0), (620, 990, "f", 1),
+            threads=("trainer-0", "trainer-1"),
+        ),
+    )  # fmt: skip
+    names = {one.name for one in profile.lanes}
+    assert names == {"wall time", "trainer-0", "Python thread 2", "trainer-1"}
+    assert [name for _, _, name in spans(profile, "trainer-1")] == ["f"] * 3
+
+
 def test_each_crossing_of_two_devices_has_an_event_that_contains_its_call():
     """The event that began first contains both calls, but the other one only the first call."""
     profile = built(
