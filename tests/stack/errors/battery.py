@@ -1,6 +1,6 @@
 """Make every flavor fail with every kind of failure, in every kind of program.
 
-    battery.py FLAVOR
+    battery.py FLAVOR ...
 
 test_battery.py runs this in a separate process with two CPU devices. It prints a JSON object with,
 for each case, the exception raised, what the user sees of it, and what the next call returns. A
@@ -10,6 +10,7 @@ case that takes more than 20 seconds dumps all stacks and exits.
 import dataclasses
 import faulthandler
 import functools
+import itertools
 import json
 import sys
 import traceback
@@ -215,16 +216,15 @@ def description(error):
     }
 
 
-def main(flavor):
+def main(*flavors):
     found = {}
-    for kind in PROGRAMS:
-        for failure in FAILURES:
-            if not impossible(flavor, kind, failure):
-                faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True)
-                found[f"{flavor}: {kind}: {failure}"] = outcome(flavor, kind, failure)
+    for flavor, kind, failure in itertools.product(flavors, PROGRAMS, FAILURES):
+        if not impossible(flavor, kind, failure):
+            faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True)
+            found[f"{flavor}: {kind}: {failure}"] = outcome(flavor, kind, failure)
     faulthandler.cancel_dump_traceback_later()
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
