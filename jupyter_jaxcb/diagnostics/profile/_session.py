@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import itemgetter
 from typing import NamedTuple
 
 import jax
@@ -18,6 +19,7 @@ _GROWTH_BYTES = 120_000_000  # of used memory, by about 440,000 events while the
 _LONGEST_NS = 10_000_000_000  # until they are read where the used memory is not known
 _CHECK_NS = 50_000_000  # between two looks at the used memory, each of which takes 0.2 ms
 _MANY_EVENTS = 200_000  # with fewer, something else has made the process grow
+_MARKS = 5  # at once, to compare the clocks
 _MEASURED, _BATCHES = 40, 5  # events by which the cost of one is measured
 _RUNNING = (
     "cannot profile: JAX's profiler is running already. End the other profile() block, or call "
@@ -94,7 +96,7 @@ class Tracing:
         self._session = None
         if self.parts[-1].total < _MANY_EVENTS:
             self._session = _start()
-            mark()
+            _mark_often()
             self.gaps.append(Gap(now, time.perf_counter_ns(), Unknown.READING))
         else:
             self.gaps.append(Gap(now, 0, Unknown.EVENTS))
@@ -110,7 +112,6 @@ class Tracing:
         if self._session is None:
             return
         was_stopped = not self._session.is_running
-        mark()
         self._read(self._session)
         self._session = None
         if was_stopped:
@@ -127,7 +128,7 @@ class Tracing:
         self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
         self._session = _start()
         self._measure()
-        mark()
+        _mark_often()
 
     def _look(self, now: int) -> None:
         """Start the profiler that waits, if JAX's backends exist."""
@@ -149,6 +150,7 @@ class Tracing:
         return since
 
     def _read(self, session: jax_compat.ProfilerSession) -> None:
+        _mark_often()
         began = time.perf_counter_ns()
         events = read_events(session.stop())
         _to_recorders_clock(events)
@@ -180,10 +182,24 @@ def mark(whose: str = "") -> None:
         pass
 
 
+def _mark_often() -> None:
+    for _ in range(_MARKS):
+        mark()
+
+
 def _to_recorders_clock(events: Events) -> None:
-    """Change the times of `events`: both clocks count nanoseconds, with different zeros."""
-    marks = [mark for lane in events.lanes for mark in lane.marks]
-    offset = float(np.median([ours - theirs for ours, theirs in marks])) if marks else 0.0
+    """Change the times of `events`: the zeros of both clocks differ, and a little their rates.
+
+    The event of a mark begins after its time was read, sometimes long after. So of the marks at the
+    beginning the one with the least delay counts, and of those at the end.
+    """
+    marks = sorted((theirs, ours - theirs) for lane in events.lanes for ours, theirs in lane.marks)
+    marks = marks or [(0.0, 0.0)]
+    middle = (marks[0][0] + marks[-1][0]) / 2
+    halves = [[one for one in marks if (one[0] > middle) == late] for late in (False, True)]
+    times, offsets = zip(*(max(half, key=itemgetter(1)) for half in halves if half), strict=True)
     for lane in events.lanes:
-        lane.starts = (lane.starts + offset).astype(np.int64)
-        lane.ends = (lane.ends + offset).astype(np.int64)
+        lane.starts, lane.ends = (
+            (column + np.interp(column, times, offsets)).astype(np.int64)
+            for column in (lane.starts, lane.ends)
+        )
