@@ -152,6 +152,16 @@ def test_callbacks_whose_result_nobody_needs_can_be_queued():
     assert "queued=True" not in said(slow, flavor="io", results=1)
 
 
+def test_callbacks_of_one_name_wait_for_their_own_crossings():
+    """Those of JAX in a program that was compiled before share a call site."""
+    lines = [PLACE._replace(line=line) for line in (3, 4)]
+    parts = [part("host", "log", SECOND // 4, 10, 0, line) for line in lines]
+    parts += [part("crossing", "log", SECOND // 10, 10, 0, lines[0])]
+    text = said(*parts, flavor="jax debug", results=0)
+    assert "waited 350 ms for log (model.py:3)" in text
+    assert "waited 250 ms for log (model.py:4)" in text
+
+
 def test_a_queue_saves_no_more_than_what_the_program_does_meanwhile():
     text = said(part("host", "log", 8 * SECOND // 10, 10, 0), flavor="debug", results=0)
     assert "waited 800 ms" in text and "saves up to 200 ms." in text
@@ -205,6 +215,11 @@ def test_python_of_jax_is_told_from_the_start_of_programs():
 def test_why_the_profiler_was_off_is_said(why):
     text = said(part("unknown", why, SECOND // 4, place=None))
     assert re.search("was off for 250 ms, and what XLA did then is not known: [^.]+[.]", text)
+
+
+def test_a_start_of_the_profiler_that_takes_little_of_the_time_is_not_mentioned():
+    short = part("unknown", Unknown.STARTING, SECOND // 100, place=None)
+    assert "profiler was off" not in said(short)
 
 
 def test_what_to_do_about_time_without_the_profiler_is_said():

@@ -159,7 +159,7 @@ def _queueable(figures: Figures) -> Iterator[str]:
         if flavor not in ("debug", "io") or fact.results:
             continue
         crossings = figures.parts(PartKind.CROSSING)
-        own = sum(one.wall_ns for one in crossings if one.lowered == part.lowered)
+        own = sum(one.wall_ns for one in crossings if one[1:3] == part[1:3])  # name and place
         waited = part.wall_ns + own
         # What the program can do meanwhile: at the end of the block, it waits for the queue.
         saved = min(part.wall_ns, figures.profile.wall_ns - waited)

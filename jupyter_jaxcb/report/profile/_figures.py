@@ -181,6 +181,7 @@ def notes(figures: Figures) -> list[str]:
         f"JAX's profiler was off for {time_words(part.wall_ns)}, and what XLA did then is not known"
         f"{_WHY_OFF.get(part.name, '.')}"
         for part in figures.parts(PartKind.UNKNOWN)
+        if part.name != Unknown.STARTING or figures.share(part.wall_ns) >= _SMALL
     ]
     if figures.recording.overflow:
         found.append(
