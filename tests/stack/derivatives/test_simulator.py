@@ -21,7 +21,7 @@ def flow(state, growth, appetite):
 
 def integrate(right_hand_side, start):
     solved = scipy.integrate.solve_ivp(
-        right_hand_side, (0, TIMES[-1]), start, t_eval=TIMES, rtol=1e-8, atol=1e-10
+        right_hand_side, (0, TIMES[-1]), start, t_eval=TIMES, rtol=1e-6, atol=1e-8
     )
     return solved.y.T
 
