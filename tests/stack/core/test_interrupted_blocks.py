@@ -100,7 +100,7 @@ BLOCKS = {
     record_block: 2,
     annotated_block: 5,
     observed_block: 11,
-    profiled_block: 43,
+    profiled_block: 101,
     unrecorded_block: 1,
     decorated: 7,
     counted_block: 1,

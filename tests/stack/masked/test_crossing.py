@@ -64,7 +64,7 @@ def facts(x):
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(nests(), st.sampled_from(LOOPED))
 def test_looped_vmaps_call_exactly_the_needed_elements(jitted, nest, method):
     sizes, maps, arrays = nest
@@ -94,7 +94,7 @@ def pure(host, method):
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(nests(), st.sampled_from(TOGETHER))
 def test_other_vmap_methods_make_one_call_with_the_needed_elements(jitted, nest, method):
     sizes, maps, arrays = nest
