@@ -295,6 +295,12 @@ def test_programs_of_jax_itself_are_one_sentence():
     assert "was compiled" not in text
 
 
+def test_a_program_with_callbacks_is_no_function_of_jax():
+    own = [compiled(n, name="jit_sin", code=0, ms=60) for n in range(2)]
+    step = compiled(3, code=0, ms=60)._replace(program=Program("jit_step", "cpu"))
+    assert "such as sin (2 times), are 2 programs" in said(SLOW, compilations=[*own, step])
+
+
 def test_long_crossings_name_what_they_hand_over():
     big = [Aval((5_000_000,), "float32")]
     text = said(part("crossing", "f", SECOND // 2, 20, 0), avals=big)

@@ -38,7 +38,12 @@ def _compilations(figures: Figures) -> Iterator[str]:
     if figures.share(total) < MUCH:
         return
     yield f"Compilation took {took(figures, total)}, which the next run of the same programs saves."
-    of_jax = [one for one in figures.profile.compilations if not one.code]
+    with_callbacks = {fact.program for fact in figures.recording.lowered}
+    of_jax = [
+        one
+        for one in figures.profile.compilations
+        if not one.code and one.program not in with_callbacks
+    ]
     found = [(_compile_ns(one.compilations), _retraced(one)) for one in retraces(
         figures.profile.compilations
     )]  # fmt: skip
