@@ -33,7 +33,7 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 # The same for numba, in a cache of its own.
-os.environ["NUMBA_OPT"] = "0"
+os.environ["NUMBA_OPT"] = "1"
 os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba")
 
 import hypothesis
