@@ -32,14 +32,7 @@ QUIETLY := --quiet --disable-pip-version-check --no-compile
 # ran. Files begin in the order that tests/conftest.py gives them, slow ones first, and not, as
 # by default, those with the most tests: the slowest have few, and one worker would end with them.
 JOBS ?= 3
-# Those of the notebooks and the browser tests in `make test`, which wait for their kernels and their
-# pages, and leave most of a core to the Python tests beside them.
-JOBS_BESIDE ?= 2
-PARALLEL = -n $(JOBS) --dist loadfile --no-loadscope-reorder
-NOTEBOOKS = $(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
-# Apart: the driver of a browser keeps an event loop running in its process.
-BROWSER = $(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser
-BESIDE = $(VENV)/beside.txt
+PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
@@ -57,45 +50,32 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: lab test quick test-python test-modules test-notebooks test-frontend test-browser test-beside \
-	test-floor test-latest test-upgraded check frontend chromium bench bench-browser fuzz mutants \
-	upstream soak notebooks pictures docs dist binder clean
+.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest test-upgraded \
+	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
 # The tests of the front end run while what the others need is installed, which waits for the network.
-# Then those of the modules, beside the rest. Both end, whatever the other one finds.
 test:
 	$(MAKE) --jobs 3 test-frontend $(VENV)/.browser chromium
-	$(MAKE) --jobs 2 --keep-going test-modules test-beside
+	$(MAKE) test-python test-browser
 
 # The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz and not upstream" $(QUICK)
 
-test-python: test-modules test-notebooks
-
 # Installed for the browser tests at the same time: twice takes longer.
-test-modules: $(VENV)/.browser
+test-python: $(VENV)/.browser
 	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz and not upstream" --ignore tests/browser
-
-test-notebooks: $(VENV)/.browser
-	$(NOTEBOOKS)
+	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
 
 test-frontend: $(MODULES)
 	cd labextension && npm test
 
+# Apart: the driver of a browser keeps an event loop running in its process.
 test-browser: $(VENV)/.browser $(FRONTEND) chromium
-	$(BROWSER)
-
-# What it prints, it prints at its end: one pytest at a time shows its progress.
-test-beside: override JOBS := $(JOBS_BESIDE)
-test-beside: $(VENV)/.browser $(FRONTEND) chromium
-	@echo "$(BESIDE): the notebooks and the browser tests, which run beside the others"
-	@trap 'exit 130' INT; status=0; \
-	{ $(NOTEBOOKS) || status=1; $(BROWSER) || status=1; } >$(BESIDE) 2>&1; \
-	echo; cat $(BESIDE); exit $$status
+	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
