@@ -45,7 +45,7 @@ TESTS = textwrap.dedent("""
 def out(in_process, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tests")
     (folder / "test_model.py").write_text(TESTS)
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "jupyter_jaxcb_pytest"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "jupyter_jaxcb_pytest"]
     return in_process(["-m", "pytest"], *options, "test_model.py", cwd=folder, status=1).stdout
 
 

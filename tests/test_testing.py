@@ -20,8 +20,7 @@ def f(x):
 
 
 # If the package is installed, its entry point has loaded the plugin already; naming it is harmless.
-# Importing nbval takes longer than these tests.
-PLUGINS = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider", "-p", "no:nbval")
+PLUGINS = ("-p", "jupyter_jaxcb_pytest", "-p", "no:cacheprovider")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def main():
     # which would become an output of the first cell that plots.
     importlib.import_module("matplotlib.font_manager")
     mode = "--nbval" if compared else "--nbval-lax"
-    plugins = ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tests.documents._kernels"]
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.documents._kernels"]
     options = [*plugins, mode, "--doctest-glob=", *sys.argv[1:]]
     return pytest.main([*options, str(NOTEBOOKS)])
 
