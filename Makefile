@@ -33,6 +33,8 @@ QUIETLY := --quiet --disable-pip-version-check --no-compile
 # by default, those with the most tests: the slowest have few, and one worker would end with them.
 JOBS ?= 3
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# Only the notebooks need nbval, whose import takes seconds in each process.
+WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
@@ -63,11 +65,11 @@ test:
 
 # The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not fuzz and not upstream" $(QUICK)
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not slow and not fuzz and not upstream" $(QUICK)
 
 # Installed for the browser tests at the same time: twice takes longer.
 test-python: $(VENV)/.browser
-	$(BIN)/python -m pytest $(PARALLEL) -m "not fuzz and not upstream" --ignore tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not fuzz and not upstream" --ignore tests/browser
 	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
 
 test-frontend: $(MODULES)
