@@ -1,6 +1,6 @@
 # make lab        set everything up and open the quickstart in JupyterLab
 # make test       set everything up and run every test
-# make quick      the tests to run between two edits, in about a minute
+# make quick      the tests to run between two edits, in one to three minutes
 # make test-floor the tests of the stack with the oldest supported JAX
 # make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
 #                 those of the stack also with JAX's flags for what it will change
