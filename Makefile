@@ -38,6 +38,8 @@ WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
 	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
 export JAX_PLATFORMS ?= cpu
+# Containers often set it; each of the many processes would then compile all of JAX again, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 # JupyterLab refuses to run as root (containers, CI) unless an option allows it.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)

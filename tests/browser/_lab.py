@@ -110,7 +110,12 @@ class Server:
 
     def close(self):
         self._process.terminate()
-        self._process.wait(20)
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            # The server has stopped, but a thread of AnyIO that read files may keep its process.
+            self._process.kill()
+            self._process.wait()
         self._log.close()
         self._runtime.cleanup()
 

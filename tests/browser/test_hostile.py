@@ -52,13 +52,14 @@ RENDER = """async ([type, outputs]) => {
   return texts;
 }"""
 
+# Over the notebook: JupyterLab would save these sites as an output, and may replace the nodes of cells.
 MANY_SITES = """async ([type, facts]) => {
-  const { activeCell, rendermime } = window.jupyterapp.shell.currentWidget.content;
-  await activeCell.ready; // before, JupyterLab may still replace its output area
-  const widget = rendermime.createRenderer(type);
+  const panel = window.jupyterapp.shell.currentWidget;
+  const widget = panel.content.rendermime.createRenderer(type);
   const data = { [type]: { ...facts, sites: Array(100_000).fill(facts.sites[0]) } };
-  await widget.renderModel(rendermime.createModel({ data }));
-  activeCell.outputArea.node.append(widget.node);
+  await widget.renderModel(panel.content.rendermime.createModel({ data }));
+  widget.node.style = 'position: absolute; inset: 0; z-index: 100; overflow: auto';
+  panel.node.append(widget.node);
 }"""
 
 

@@ -143,7 +143,7 @@ def open_lab(place: Path, environment: dict[str, str]) -> None:
     try:
         page = _page(f"http://127.0.0.1:{port}/lab/tree/{NOTEBOOK}", server)
     finally:
-        server.terminate()
+        server.kill()  # it has no kernels, and a thread of its own may keep it after `terminate`
         server.wait()
     written = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
     check(written is not None, "JupyterLab's page has no configuration")
