@@ -177,7 +177,7 @@ def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
     before = page.evaluate(NOTEBOOK)
     for tab in ("Sites", "Calls"):
         for number in range(opened(view, tab).count()):
-            for keys in (list("bddx"), ["Shift+Enter"], ["Enter"]):
+            for keys in ([*"bddx", "Shift+Enter"], ["Enter"]):
                 element = opened(view, tab).nth(number)
                 element.focus()
                 html = element.evaluate("element => element.outerHTML")

@@ -52,7 +52,7 @@ RENDER = """async ([type, outputs]) => {
   return texts;
 }"""
 
-# Over the notebook: JupyterLab would save these sites as an output, and may replace the nodes of cells.
+# Over the notebook: as an output, JupyterLab would save it, and it may replace the nodes of cells.
 MANY_SITES = """async ([type, facts]) => {
   const panel = window.jupyterapp.shell.currentWidget;
   const widget = panel.content.rendermime.createRenderer(type);

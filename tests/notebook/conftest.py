@@ -142,6 +142,8 @@ def _shared_kernel(fresh_kernel):
         if not kernels or not kernels[-1].responds:
             kernels.append(fresh_kernel())
             kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
+            # Some tests collect garbage often: not among what these modules keep forever.
+            kernels[-1].run("import gc, jupyter_jaxcb; gc.collect(); gc.freeze(); del gc")
             kernels[-1].run("names_of_all_tests = {*globals(), 'names_of_all_tests'}")
         return kernels[-1]
 

@@ -82,9 +82,11 @@ export class TraceView {
   private arranged = false; // by the user, or for a profile: keep tab and expansion
   private requested = false;
   private generation = 0;
+  private released: Promise<void> | null = null; // when the last press of a pointer has ended
 
   constructor(private readonly around: Around = {}) {
     this.button.addEventListener('click', this.toggle);
+    this.node.addEventListener('pointerdown', () => (this.released = release()));
     this.body.append(this.comparison.node, this.tabs.node, this.footer);
   }
 
@@ -241,12 +243,27 @@ export class TraceView {
       return;
     }
     this.requested = true;
-    void fullRecording(this.around, id).then(all => {
+    void fullRecording(this.around, id).then(async all => {
+      await this.released; // a click would lose its element, and a drag its canvas
       if (all && generation === this.generation) {
         this.replace(all);
       }
     });
   }
+}
+
+/** Resolves when the pointer that is down is up, after the click that this makes. */
+function release(): Promise<void> {
+  return new Promise(resolve => {
+    const ended = new AbortController();
+    const end = (): void => {
+      ended.abort();
+      setTimeout(resolve);
+    };
+    for (const type of ['pointerup', 'pointercancel']) {
+      document.addEventListener(type, end, { capture: true, signal: ended.signal });
+    }
+  });
 }
 
 /** The tabs with something to show. */

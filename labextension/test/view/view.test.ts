@@ -428,6 +428,23 @@ describe('TraceView with a kernel that has the full recording', () => {
     expect(document.activeElement).toBe(callsTab());
   });
 
+  it('keeps what is under a pressed pointer until its click', async () => {
+    let reply: (all: Everything) => void = () => undefined;
+    const everything = () => new Promise<Everything>(resolve => (reply = resolve));
+    createView({ everything }).show(FACTS, CUT);
+    toggleBody();
+    const pressed = find('.jaxcb-site-show');
+    pressed.dispatchEvent(new MouseEvent('pointerdown', { bubbles: true }));
+    reply(all);
+    await flushPromises();
+    expect(pressed.isConnected).toBe(true);
+    pressed.dispatchEvent(new MouseEvent('pointerup', { bubbles: true }));
+    pressed.click();
+    await vi.waitFor(() => expect(pressed.isConnected).toBe(false));
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+    expect(stores[1]!.filter.site).toBe(1);
+  });
+
   it.each([
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('gone'))],
