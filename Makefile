@@ -1,6 +1,6 @@
 # make lab        set everything up and open the quickstart in JupyterLab
 # make test       set everything up and run every test
-# make quick      the tests to run between two edits, in one to three minutes
+# make quick      the tests to run between two edits, in 90 seconds
 # make test-floor the tests of the stack with the oldest supported JAX
 # make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
 #                 those of the stack also with JAX's flags for what it will change
@@ -35,8 +35,9 @@ JOBS ?= 3
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Only the notebooks need nbval, whose import takes seconds in each process.
 WITHOUT_NBVAL := -p no:nbval
-QUICK := tests/test_layers.py tests/stack tests/recording tests/report tests/host_callback \
-	tests/diagnostics/check tests/diagnostics/record tests/documents --ignore tests/stack/executors
+QUICK := tests/test_layers.py tests/recording tests/report tests/host_callback tests/documents \
+	tests/diagnostics/record $(addprefix tests/stack/,core register flavors results dispatch \
+	lowering errors lint queued)
 export JAX_PLATFORMS ?= cpu
 # Containers often set it; each of the many processes would then compile all of JAX again, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,7 +66,8 @@ test:
 	$(MAKE) --jobs 3 test-frontend $(VENV)/.browser chromium
 	$(MAKE) test-python test-browser
 
-# The folders of what breaks first; `slow` are processes, kernels and whole campaigns.
+# What breaks first: how a call is bound, lowered, made, recorded and reported. Not `slow`: processes,
+# kernels and whole campaigns.
 quick: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not slow and not fuzz and not upstream" $(QUICK)
 

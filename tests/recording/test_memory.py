@@ -11,6 +11,8 @@ import pytest
 
 from jupyter_jaxcb.recording import SCHEMA, Recording, RecordingFileError, load
 
+pytestmark = pytest.mark.slow
+
 EMPTY = Recording().to_json()
 SITE = json.dumps(
     {"flavor": "io", "function": "f", "file": "x", "line": 1, "column": 0, "cell": True}
