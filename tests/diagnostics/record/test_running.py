@@ -140,6 +140,32 @@ def test_recording_has_the_calls_still_running_at_its_end():
     )
 
 
+def test_run_that_has_not_ended_is_not_counted_as_completed():
+    host = Stops()
+
+    def fails(x):
+        if x < 0:
+            raise ValueError("no luck")
+        return host(x)
+
+    @jax.jit
+    def program(x):
+        y = jaxcb.io_callback(fails, x, x, ordered=True)
+        return jaxcb.io_callback(np.sin, x, y, ordered=True)
+
+    with jaxcb.record() as r:
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            jax.block_until_ready(program(-1.0))
+        thread = threading.Thread(target=lambda: jax.block_until_ready(program(2.0)))
+        thread.start()
+        assert host.inside.wait(60)
+    host.go_on.set()
+    thread.join()
+    _, later = summarize(r.recording)
+    assert (later.calls, later.status.value) == (0, "not_run")
+    assert later.reason == "an earlier error stopped the program"
+
+
 @pytest.mark.parametrize("executor", ["threads:2", "processes:1"])
 def test_running_batch_elements_of_workers_are_found(executor):
     """The host function connects to the test and waits until the test closes the connection."""

@@ -74,6 +74,9 @@ PROGRAMS = {
     "nested jit": lambda f: jax.jit(lambda x: jax.jit(f)(x, x) + f(x, 2 * x))(X),
     "eager vmap": lambda f: jax.vmap(f, (0, None))(XS, X),
     "vmap": lambda f: jax.jit(jax.vmap(f, (None, 0)))(X, XS),
+    "three vmaps": lambda f: jax.jit(jax.vmap(jax.vmap(jax.vmap(f), (0, None))))(
+        np.arange(12, dtype=np.float32).reshape(2, 2, 3), XS * np.float32([[1], [9]])
+    ),
     "arrays": lambda f: jax.jit(f)(XS, XS[::-1]),
     "scan": scan,
     "vmap of scan": lambda f: jax.vmap(
