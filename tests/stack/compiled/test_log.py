@@ -59,16 +59,21 @@ def test_calls_begin_and_end_within_the_recording_one_after_the_other(loop, add)
 
 
 def test_compiled_and_python_calls_share_a_clock(add):
-    """The calls alternate, so each Python call ends before the next compiled one begins."""
+    """The calls alternate, so each Python call ends before the next compiled one begins.
+
+    The machine may stop the process between reading one clock and the other, but hardly five times.
+    """
     host = jaxcb.io(lambda x: x, result=SCALAR)
     program = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, x: host(add(x)), x))
-    with jaxcb.record() as r:
-        program(0.0).block_until_ready()
-    in_time = sorted(r.recording, key=lambda call: call.start_ns)
-    flavors = [call.lowered for call in in_time]
-    assert len(flavors) == 40
-    assert all(one != other for one, other in itertools.pairwise(flavors))
-    assert len({call.crossing for call in r.recording}) == 40
+
+    def alternate():
+        with jaxcb.record() as r:
+            program(0.0).block_until_ready()
+        in_time = sorted(r.recording, key=lambda call: call.start_ns)
+        assert len({call.crossing for call in in_time}) == len(in_time) == 40
+        return all(one.lowered != other.lowered for one, other in itertools.pairwise(in_time))
+
+    assert any(alternate() for _ in range(5))
 
 
 def test_calls_before_and_after_the_recording_are_not_in_it(loop):
