@@ -36,7 +36,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Only the notebooks need nbval, whose import takes seconds in each process.
 WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/recording tests/report tests/host_callback tests/documents \
-	tests/diagnostics/record $(addprefix tests/stack/,core register flavors results dispatch \
+	tests/diagnostics/record $(addprefix tests/stack/,core register flavors dispatch \
 	lowering errors lint queued)
 export JAX_PLATFORMS ?= cpu
 # Containers often set it; each of the many processes would then compile all of JAX again, for seconds.
