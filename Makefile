@@ -144,7 +144,6 @@ fuzz: $(VENV)/.test
 		|| status=1; \
 	exit $$status
 
-# In this checkout, in which nothing else may run meanwhile.
 mutants: $(VENV)/.test $(MODULES)
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY))
 

@@ -1,25 +1,31 @@
-"""Plant mistakes in the package, one at a time, and print the test that notices each.
+"""Plant mistakes in copies of the checkout, one at a time, and print the test that notices each.
 
-Run `make mutants`, or ``python -m tests.mutants --only NAME ...``. It changes files of this
-checkout and restores them, so nothing else may use the checkout meanwhile.
+Run `make mutants`, or ``python -m tests.mutants --only NAME ...``. With ``--markers "not long"``
+only the tests of `make test` may notice them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE, FRONTEND = "jupyter_jaxcb", "labextension"
+FRONTEND = "labextension"
+# What git ignores and the tests read; linked, since the tests leave it as it is.
+BUILT = "jupyter_jaxcb/static", "jupyter_jaxcb/labextension", "labextension/node_modules"
 SECONDS = 300  # timeout of the tests of one mistake
 
 TABLE = ROOT / "tests" / "mutants.txt"
@@ -29,14 +35,19 @@ class Mutant(NamedTuple):
     """One mistake: it replaces `old`, which occurs once in `file`, with `new`."""
 
     name: str
-    file: Path
+    file: str  # relative to the checkout, as are `tests`
     tests: list[str]
     old: str
     new: str
 
     @property
     def is_of_frontend(self) -> bool:
-        return self.file.suffix == ".ts"
+        return self.file.endswith(".ts")
+
+    def is_at_home(self, root: Path) -> bool:
+        """Return whether the old text occurs once in its file."""
+        file = root / self.file
+        return file.exists() and file.read_text("utf-8").count(self.old) == 1
 
 
 def mutants() -> list[Mutant]:
@@ -45,34 +56,53 @@ def mutants() -> list[Mutant]:
     _, *rows = TABLE.read_text("utf-8").strip().split("\n# ")
     for row in rows:
         head, *lines = row.split("\n")
-        name, path, tests = head.split(": ")
+        name, file, tests = head.split(": ")
         old = "\n".join(line[2:] for line in lines if line.startswith("- "))
         new = "\n".join(line[2:] for line in lines if line.startswith("+ "))
-        folder = "test" if path.startswith(FRONTEND) else "tests"
-        file = ROOT / path if folder == "test" else ROOT / PACKAGE / path
+        folder = "test" if file.endswith(".ts") else "tests"
         found.append(Mutant(name, file, [f"{folder}/{test}" for test in tests.split()], old, new))
     return found
 
 
 @contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
-    """Plant the mistake; restore the bytes and times of its file on exit."""
-    before, times = mutant.file.read_bytes(), mutant.file.stat()
+def copies(number: int) -> Iterator[queue.SimpleQueue[Path]]:
+    """Copy the files that git tracks, as they are now, `number` times."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    files = [name for name in listed.stdout.decode().split("\0") if (ROOT / name).is_file()]
+    free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    with tempfile.TemporaryDirectory() as folder:
+        for n in range(number):
+            copy = Path(folder) / str(n)
+            for name in files:
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, copy / name)
+            for name in BUILT:
+                (copy / name).symlink_to(ROOT / name)
+            free.put(copy)
+        yield free
+
+
+@contextmanager
+def planted(mutant: Mutant, root: Path) -> Iterator[None]:
+    """Plant the mistake in a copy; restore its file on exit."""
+    file = root / mutant.file
+    before = file.read_text("utf-8")
     try:
-        mutant.file.write_text(before.decode().replace(mutant.old, mutant.new), "utf-8")
+        file.write_text(before.replace(mutant.old, mutant.new), "utf-8")
         yield
     finally:
-        mutant.file.write_bytes(before)
-        os.utime(mutant.file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        file.write_text(before, "utf-8")
 
 
-def run_tests(tests: list[str], *, frontend: bool) -> tuple[int | None, str]:
+def run_tests(
+    root: Path, tests: list[str], markers: str, *, frontend: bool
+) -> tuple[int | None, str]:
     """Return the exit status (None: a timeout) and the output of some tests."""
     python = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-rfE"]
-    command = ["npx", "vitest", "run", "--bail=1"] if frontend else python
+    command = ["npx", "vitest", "run", "--bail=1"] if frontend else [*python, "-m", markers]
     with subprocess.Popen(
         [*command, *tests],
-        cwd=ROOT / FRONTEND if frontend else ROOT,
+        cwd=root / FRONTEND if frontend else root,
         # Python's bytecode cache confuses two versions of a file written within one second.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
@@ -82,22 +112,20 @@ def run_tests(tests: list[str], *, frontend: bool) -> tuple[int | None, str]:
         start_new_session=True,
     ) as process:
         try:
-            return_code = None, ""
             output, _ = process.communicate(timeout=SECONDS)
-            return_code = process.returncode, output
+            return process.returncode, output
         except subprocess.TimeoutExpired:
-            pass
+            return None, ""
         finally:  # also ends the kernels and workers that the tests started
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    return return_code
 
 
-def noticed_by(mutant: Mutant) -> str:
+def noticed_by(mutant: Mutant, root: Path, markers: str) -> str:
     """Return the first test that fails with the mistake, or an empty string."""
-    with planted(mutant):
-        status, output = run_tests(mutant.tests, frontend=mutant.is_of_frontend)
-    if status == 0:
+    with planted(mutant, root):
+        status, output = run_tests(root, mutant.tests, markers, frontend=mutant.is_of_frontend)
+    if status in (0, 5):  # 5: all of its tests are left out
         return ""
     if status is None:
         return f"hangs: {' '.join(mutant.tests)}"
@@ -111,19 +139,14 @@ def noticed_by(mutant: Mutant) -> str:
     raise SystemExit(f"the tests of {mutant.name} cannot be run:\n{output[-3000:]}")
 
 
-def check_unchanged(chosen: list[Mutant]) -> None:
-    """Exit unless the files are committed and the tests pass without a mistake."""
-    folders = [PACKAGE, f"{FRONTEND}/src"]
-    status = ["git", "status", "--porcelain", *folders]
-    changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    if changed:
-        raise SystemExit(f"commit or stash these changes first:\n{changed}")
+def check_unchanged(chosen: list[Mutant], root: Path, markers: str) -> None:
+    """Exit unless the tests pass without a mistake."""
     for frontend in (False, True):
         lists = [mutant.tests for mutant in chosen if mutant.is_of_frontend is frontend]
         tests = sorted({test for tests in lists for test in tests})
         for start in range(0, len(tests), 10):
-            status, output = run_tests(tests[start : start + 10], frontend=frontend)
-            if status != 0:
+            status, output = run_tests(root, tests[start : start + 10], markers, frontend=frontend)
+            if status not in (0, 5):
                 raise SystemExit(
                     f"the tests fail without a mistake, or time out:\n{output[-3000:]}"
                 )
@@ -133,6 +156,8 @@ def main() -> int:
     """Plant the chosen mistakes; return 1 if a test misses one or its old text has moved."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[])
+    parser.add_argument("--markers", default="", help="run only these tests, as pytest's -m")
+    parser.add_argument("--jobs", type=int, default=2, help="mistakes at a time")
     parser.add_argument(
         "--unchecked", action="store_true", help="do not run the tests without mistakes first"
     )
@@ -142,16 +167,27 @@ def main() -> int:
     if unknown := set(options.only) - {mutant.name for mutant in every}:
         parser.error(f"no mistake is called {', '.join(sorted(unknown))}")
     chosen = [mutant for mutant in every if not options.only or mutant.name in options.only]
-    check_unchanged([] if options.unchecked else chosen)
     missed = []
-    for mutant in chosen:
-        began = time.monotonic()
-        is_there = mutant.file.exists() and mutant.file.read_text("utf-8").count(mutant.old) == 1
-        found = noticed_by(mutant) if is_there else ""
+
+    def judge(mutant: Mutant) -> None:
+        root = free.get()
+        try:
+            began, is_there = time.monotonic(), mutant.is_at_home(root)
+            found = noticed_by(mutant, root, options.markers) if is_there else ""
+        finally:
+            free.put(root)
         if not found:
             missed.append(mutant.name)
         result = found or ("NOT NOTICED" if is_there else "MOVED: its old text must occur once")
         print(f"{mutant.name} ({time.monotonic() - began:.0f} s): {result}", flush=True)
+
+    with copies(options.jobs) as free:
+        if not options.unchecked:
+            root = free.get()
+            check_unchanged(chosen, root, options.markers)
+            free.put(root)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(judge, chosen))
     print(f"{len(chosen)} mistakes, {len(chosen) - len(missed)} noticed", *missed)
     return bool(missed)
 
