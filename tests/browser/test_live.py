@@ -28,6 +28,35 @@ def test_live_view_counts_calls_names_the_running_call_and_turns_into_the_trace(
     assert MIME_TYPE in output.data and "widget-view" not in str(output)
 
 
+# Resolves when the kernel has said that it is done with JupyterLab's request of a subshell.
+SUBSHELL = """() => {
+  const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  window.subshell = new Promise(resolve => kernel.iopubMessage.connect((_, message) => {
+    if (message.parent_header.msg_type === 'create_subshell_request'
+        && message.content.execution_state === 'idle') {
+      resolve();
+    }
+  }));
+}"""
+
+
+def test_kernel_is_busy_until_the_cell_ends_also_when_jupyterlab_starts_a_subshell_for_the_view(
+    notebook, page, tmp_path
+):
+    path = tmp_path / "go"
+    opened = notebook(LOAD, WAITS, runs(path))
+    opened.run_and_wait(0, 1)
+    page.evaluate(SUBSHELL)
+    opened.run(2)
+    page.evaluate("() => window.subshell")
+    shown = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-ExecutionIndicator"
+    indicator = page.locator(shown)
+    expect(indicator).to_have_attribute("data-status", "busy")
+    path.touch()
+    opened.wait(2)
+    expect(indicator).to_have_attribute("data-status", "idle")
+
+
 def test_live_view_of_a_kernel_that_ended_turns_into_a_sentence(notebook, tmp_path):
     opened = notebook(LOAD, WAITS, runs(tmp_path / "go"))
     opened.run(0, 1, 2)

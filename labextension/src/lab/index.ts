@@ -7,6 +7,7 @@ import {
 } from '@jupyterlab/application';
 import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
+import { PageConfig } from '@jupyterlab/coreutils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
@@ -19,6 +20,7 @@ import type { Place } from './badges/notes.js';
 import { cellsOf } from './panel/cells.js';
 import { Panel } from './panel/panel.js';
 import { Hub } from './kernel/service.js';
+import { UNTRACKED, withSubshells } from './kernel/untracked.js';
 import { ownerOf, type Owner } from './lines/owner.js';
 import { flashes, reveal } from './lines/reveal.js';
 import { listenForSave } from './save-key.js';
@@ -50,6 +52,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
     palette: ICommandPalette | null
   ) => {
+    PageConfig.setOption(UNTRACKED, withSubshells(PageConfig.getOption(UNTRACKED)));
     follow(tracker, panel => {
       hub.follow(panel.context.model.sharedModel, panel.sessionContext);
       replaceUnfinished(panel);
