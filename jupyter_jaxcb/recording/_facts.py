@@ -290,6 +290,7 @@ class Reason(enum.StrEnum):
     CONDITION_SKIPPED = "condition_skipped"  # in a loop's condition that XLA never evaluates
     CONDITION_PARTLY_SKIPPED = "condition_partly_skipped"  # one of its call paths is in such one
     PARTLY_UNUSED = "partly_unused"  # the results of some of its call paths are unused
+    PARTLY_UNUSED_AND_HOISTED = "partly_unused_and_hoisted"  # and the rest left the loop
     DEDUPLICATED = "deduplicated"  # XLA kept fewer calls than there are call paths
     DEDUPLICATED_AND_HOISTED = "deduplicated_and_hoisted"  # and moved the rest out of the loop
     HOISTED = "hoisted"  # its arguments do not change in the loop: it is called outside the loop

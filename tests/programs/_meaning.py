@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from jupyter_jaxcb.recording import Status
+from jupyter_jaxcb.recording import Reason
 
 from ._judge import Judge
 from ._run import Meant
+
+HOISTED = {
+    Reason.HOISTED,
+    Reason.DEDUPLICATED_AND_HOISTED,
+    Reason.PARTLY_UNUSED_AND_HOISTED,
+}
 
 
 def meaning(judge: Judge, meant: list[Meant]) -> None:
@@ -55,7 +61,7 @@ def _hoisted(judge: Judge, name: str) -> bool:
     if judge.program.blocks == "late":  # no outcomes: compiled before the recording
         return any(path.host == name and "looped" in path.flags for path in judge.paths)
     return any(
-        outcome.site.function == name and outcome.status is Status.HOISTED
+        outcome.site.function == name and outcome.reason in HOISTED
         for block in judge.ran.blocks
         for outcome in block.recording.outcomes
     )

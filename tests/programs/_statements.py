@@ -12,6 +12,7 @@ from ._judge import Judge
 from ._run import Block, Meant
 
 SILENT = {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.NOT_REACHED, Status.NOT_RUN}
+TRACED = {"jit", "inner_jit", "looped", "branched", "checkpoint", "remat"}
 FEWER = {Status.DEDUPLICATED, Status.HOISTED}
 
 
@@ -70,8 +71,11 @@ def mentioned(judge: Judge, lines: set[int]) -> None:
         line = judge.ran.writer.statements[path.line]
         if line in lines or "custom_jvp" in path.flags or "custom_vjp" in path.flags:
             continue
-        if "differentiated" in path.flags and judge.hosts[path.host].rule:
-            continue
+        if "differentiated" in path.flags:
+            if judge.hosts[path.host].rule:
+                continue
+            if judge.program.mode == "eager" and path.flags & TRACED:
+                continue  # there is no program that could report it, see docs/limits.md
         judge.report("silence", f"{path.host} line {line} not mentioned, {sorted(path.flags)}")
 
 

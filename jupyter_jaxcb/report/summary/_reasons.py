@@ -102,6 +102,11 @@ REASONS: Mapping[Reason, Words] = {
         "{call_paths}, {kept} kept: JAX removed {unused_rest} (dead-code elimination)",
         _KEEP_EACH,
     ),
+    Reason.PARTLY_UNUSED_AND_HOISTED: Words(
+        "{call_paths}, {kept} kept outside the loop: JAX removed {unused_rest} (dead-code "
+        "elimination)",
+        _KEEP_EACH,
+    ),
     Reason.DEDUPLICATED: Words(f"{{call_paths}}, {{kept}} kept: {_REST_REMOVED}", _KEEP_EACH),
     Reason.DEDUPLICATED_AND_HOISTED: Words(
         f"{{call_paths}}, {{kept}} kept outside the loop: {_REST_REMOVED}", _KEEP_EACH

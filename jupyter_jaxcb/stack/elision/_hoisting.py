@@ -21,11 +21,10 @@ def is_hoisted(seen: Evidence) -> bool:
     as_traced = total([_without_elements(p) for p in seen.kept])
     if as_traced is not None and None not in compiled:
         return (total(compiled) or 0) < as_traced  # XLA may unroll a loop, but keeps its calls
-    around = sorted(_loops_around(one, seen) for one in seen.instructions)
-    deepest = sorted(depth for p in seen.kept for depth in p.depths)
+    around, deepest = _depths(seen)
     ahead = _before_loops(seen)
     if ahead:
-        return _are_elsewhere(around, [*deepest, *ahead])
+        return bool(_left_over(around, [*deepest, *ahead]))
     if len(around) != len(deepest):
         return bool(deepest) and around[0] < deepest[0]
     return any(now < before for now, before in zip(around, deepest, strict=True))
@@ -42,11 +41,24 @@ def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
     return loops + one.gone - min(once + one.gone, single)
 
 
-def _are_elsewhere(around: Sequence[int], places: Sequence[int]) -> bool:
-    """Return whether some of the loop depths `around` are not among the expected `places`."""
-    left = Counter(places)
-    left.subtract(around)
-    return any(count < 0 for count in left.values())
+def _depths(seen: Evidence) -> tuple[list[int], list[int]]:
+    """Return in how many loops each call left in the program is, and each copy of a path."""
+    around = sorted(_loops_around(one, seen) for one in seen.instructions or ())
+    return around, sorted(depth for p in seen.kept for depth in p.depths)
+
+
+def _left_over(depths: Sequence[int], others: Sequence[int]) -> int:
+    """Count the loop depths that are not among `others`."""
+    return (Counter(depths) - Counter(others)).total()
+
+
+def gone_before_loops(seen: Evidence) -> int:
+    """Count the calls missing where JAX evaluates a predicate before its loop.
+
+    The copies in the loop do not count: without them, the loop is never entered.
+    """
+    around, _ = _depths(seen)
+    return _left_over(_before_loops(seen), around)
 
 
 def _before_loops(seen: Evidence) -> list[int]:
@@ -56,13 +68,16 @@ def _before_loops(seen: Evidence) -> list[int]:
 
 
 def is_hoisted_and_deduplicated(seen: Evidence) -> bool:
-    """Return whether the remaining call of several paths runs less often than any of them would."""
+    """Return whether the remaining calls of several paths are outside of the loops around them."""
     assert seen.instructions is not None
-    compiled = total([one.times for one in seen.instructions])
     if any(len(p.depths) > 1 for p in seen.kept):
         return False  # the remaining call may be a step that JAX unrolled after the loop
-    each = [_without_elements(p) for p in seen.kept]
-    return compiled is not None and all(calls is not None and compiled < calls for calls in each)
+    compiled = total([one.times for one in seen.instructions])
+    each = [calls for p in seen.kept if (calls := _without_elements(p)) is not None]
+    if compiled is not None and len(each) == len(seen.kept):
+        return all(compiled < calls for calls in each)
+    around, deepest = _depths(seen)
+    return bool(_left_over(around, [*deepest, *_before_loops(seen)]))
 
 
 def intended(seen: Evidence) -> Sequence[Path]:

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from ...recording import Note, NoteKind, Outcome, Program, Reason, Status
 from ._dropped import Dropped
 from ._evidence import Evidence, may_be_elided
-from ._hoisting import intended, is_hoisted, is_hoisted_and_deduplicated, total, written
+from ._hoisting import (
+    gone_before_loops,
+    intended,
+    is_hoisted,
+    is_hoisted_and_deduplicated,
+    total,
+    written,
+)
 from ._paths import Path, Step
 
 _UNINFORMATIVE = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
@@ -78,13 +85,17 @@ def _partly_elided(seen: Evidence, found: Outcome) -> Outcome:
     deduplicated = functools.partial(
         dataclasses.replace, found, status=Status.DEDUPLICATED, unrolled=unrolled
     )
+    if seen.may_be_elided and (gone := gone_before_loops(seen)):
+        return deduplicated(reason=Reason.DEDUPLICATED, call_paths=made + gone)
     if made < paths and seen.may_be_elided:
         outside = is_hoisted_and_deduplicated(seen)
         reason = Reason.DEDUPLICATED_AND_HOISTED if outside else Reason.DEDUPLICATED
         return deduplicated(reason=reason, call_paths=paths)
     wanted = _places(intended(seen))
     if paths < wanted and made < wanted:
-        return deduplicated(reason=Reason.PARTLY_UNUSED, call_paths=wanted)
+        hoisted = is_hoisted(seen)
+        reason = Reason.PARTLY_UNUSED_AND_HOISTED if hoisted else Reason.PARTLY_UNUSED
+        return deduplicated(reason=reason, call_paths=wanted)
     if is_hoisted(seen):
         if _is_more(found.compiled, found.written):
             notes = (*found.notes, Note(NoteKind.OUT_OF_EMPTY_LOOP))

@@ -345,6 +345,56 @@ def test_unused_path_is_reported_if_the_branch_of_the_other_path_is_not_entered(
     assert "did not enter" in found.reason
 
 
+@pytest.mark.parametrize("start", [0, -2], ids=["not entered", "entered"])
+def test_call_that_xla_drops_where_a_predicate_is_evaluated_before_the_loop_is_elided(start):
+    """JAX evaluates a predicate with an ordered effect before the loop, too."""
+    h = Hosts()
+    a, b = h.pure("a"), h.io("b", ordered=True)
+
+    def program(x):
+        def p(s):
+            first = s[0] == start
+            return (s[0] < 0) & (first | (a(s[1]) + b(s[1]) < 50.0))
+
+        return lax.while_loop(p, lambda s: (s[0] + 1, s[1] + 1), (start, x))[1]
+
+    found = {row.site.function: row for row in rows_of(program)}
+    assert (found["a"].calls, found["b"].calls) == (-start, 1 - start)
+    assert found["a"].elided == 1
+    assert "2 call paths, 1 call kept" in found["a"].reason
+
+
+def maybe_entered(helper):
+    """Return a loop over i in 0, 1, 2 around a call that only i = 1, 2 make, as the text says."""
+
+    def body(x, i):
+        def p(s):
+            return s[0] < (i > 0.5)
+
+        return lax.while_loop(p, lambda s: (s[0] + 1, s[1] + helper(x)), (0, x))[1], None
+
+    return lambda x: lax.scan(body, x, jnp.arange(3.0))[0]
+
+
+@pytest.mark.parametrize("use", [True, False], ids=["equal calls", "an unused call"])
+def test_reason_says_that_the_calls_left_of_several_paths_were_moved_out_of_the_loop(use):
+    """XLA calls a moved call more often than the text asks: also where the loop is not entered."""
+    h = Hosts()
+    helper = jax.jit(h.pure("a"))
+    loop = maybe_entered(helper)
+
+    def program(x):
+        more = helper(x) + helper(x)
+        return loop(x) + more if use else loop(x)
+
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(program)(X))
+    (found,) = summarize(r.recording)
+    assert h.calls["a"] == found.calls == (4 if use else 3)
+    assert str(found.status) == "deduplicated"
+    assert "kept outside the loop" in found.reason
+
+
 def test_more_calls_than_written_are_not_elided():
     calls = []
     a = jaxcb.io(lambda: calls.append(1), result=None)
