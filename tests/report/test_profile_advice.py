@@ -314,11 +314,12 @@ def test_long_crossings_of_small_arrays_waited_for_something_else():
     assert "waited for the GIL or for a CPU" in text
 
 
-def test_crossings_of_calls_that_the_log_has_no_room_for_are_not_explained():
-    full = dataclasses.replace(recording(part("crossing", "f", SECOND // 2, 10, 0)), overflow=7)
-    text = to_text(full)
-    assert "10 of 50 ms, without the function itself.\n" in text
-    assert "7 host calls did not fit into the log" in text
+def test_crossings_without_a_known_function_may_have_calls_that_the_log_had_no_room_for():
+    known = dataclasses.replace(recording(part("crossing", "f", SECOND // 2, 10, 0)), overflow=7)
+    assert "10 of 50 ms, without the function itself." in to_text(known)
+    unknown = dataclasses.replace(recording(part("crossing", "g", SECOND // 2, 10)), overflow=7)
+    assert "50 ms, with calls of the function that did not fit into the log.\n" in to_text(unknown)
+    assert "7 host calls did not fit into the log: only the sum of their time is " in to_text(known)
 
 
 def test_profile_that_cost_much_says_so():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +88,7 @@ def build(collected: Collected) -> Profile:
     own = [one for lane, one in zip(lanes, divided, strict=True) if lane.is_own]
     found = outside(division, is_free, own[0] if own else divide(start, end, [], edges), samples)
     block = _Block(division, is_free, found)
-    waits = _full_queues(collected.recording, parts)
+    sums = _only_sums(collected.recording, parts)
     wall = _wall(block, collected, parts)
     drawn = [("wall time", _drawn(block, samples, parts))]
     busy = np.zeros(len(parts.keys), np.int64)
@@ -97,7 +96,7 @@ def build(collected: Collected) -> Profile:
         busy += one.totals(len(busy))
         drawn.append((lane.name, one))
     busy = np.concatenate([busy, np.zeros(len(wall) - len(busy), np.int64)])
-    _move_waiting(waits, wall, busy)
+    _move(sums, wall, busy)
     numbers, final = _merged(parts, wall, busy)
     return Profile(
         start_ns=start,
@@ -121,6 +120,8 @@ def _intervals(
     lanes = lanes_of(numbered, collected.thread)
     for lane in lanes:
         lane.events, host = parts.name_crossings(lane.events, host)
+    for lane in lanes:
+        lane.events = parts.name_crossings_without_rows(lane.events)
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
     block = collected.start_ns, collected.end_ns
@@ -222,30 +223,46 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     return wall
 
 
-def _full_queues(recording: Recording, parts: Parts) -> dict[tuple[int, int], int]:
-    """Return how long crossings waited for a full queue, by their part and that of waiting.
+class _Sum(NamedTuple):
+    """Time of which only the sum is known, over all devices, and not when it was."""
 
-    Several devices wait at the same time, so this is busy time.
-    """
-    crossings, found = parts.crossings, Counter[tuple[int, int]]()
+    crossings: list[int]  # the parts that have it
+    part: int  # the part to which it belongs
+    ns: int
+
+
+def _only_sums(recording: Recording, parts: Parts) -> list[_Sum]:
+    """Return how long crossings waited for a full queue, and how long calls without rows took."""
+    found = []
     for use in recording.queue:
-        crossing = crossings.get((parts.site_of(use.lowered), parts.place_of(use.lowered)))
-        if crossing is not None and use.waited_ns:
-            found[crossing, parts.of_callback(PartKind.WAITING, use.lowered)] += use.waited_ns
+        crossings = parts.crossings_of(use.lowered)
+        if use.waited_ns and crossings:
+            part = parts.of_callback(PartKind.WAITING, use.lowered)
+            found.append(_Sum([*crossings.values()], part, use.waited_ns))
+    for calls in recording.not_kept:
+        kind, crossings = PartKind.HOST, parts.crossings_of(calls.lowered)
+        if recording.lowered[calls.lowered].queued:
+            kind, crossings = PartKind.QUEUED, {}
+        place = next(iter(crossings)) if len(crossings) == 1 else None
+        part = parts.of_callback(kind, calls.lowered, place)
+        parts.counts[part] += calls.calls
+        found.append(_Sum([*crossings.values()], part, calls.host_ns))
     return found
 
 
-def _move_waiting(waits: Mapping[tuple[int, int], int], wall: np.ndarray, busy: np.ndarray) -> None:
-    """Move the time for which crossings waited to the parts of waiting.
+def _move(sums: Sequence[_Sum], wall: np.ndarray, busy: np.ndarray) -> None:
+    """Move the time of which only the sum is known from crossings to the parts it belongs to.
 
-    When they waited is not known. So of the wall time of crossings, the same share is moved as of
-    their busy time.
+    Of the wall time of crossings, the same share is moved as of their busy time.
     """
-    for (crossing, waiting), ns in waits.items():
-        share = min(ns / busy[crossing], 1.0) if busy[crossing] else 0.0
-        for column in (wall, busy):
-            moved = column[crossing] * share
-            column[[crossing, waiting]] += np.array([-moved, moved]).astype(column.dtype)
+    for numbers, part, ns in sums:
+        crossings = np.array(numbers, np.int64)
+        total = busy[crossings].sum()
+        share = min(ns / total, 1.0) if total else 0.0
+        wall[part] += (wall[crossings] * share).sum()
+        wall[crossings] *= 1 - share
+        busy[crossings] -= np.round(busy[crossings] * share).astype(np.int64)
+        busy[part] += ns
 
 
 def _function(place: Frame | None) -> str:

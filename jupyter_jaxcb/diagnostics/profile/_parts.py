@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -30,6 +31,8 @@ class Parts:
         self._recording = recording
         self._sites: dict[Site, int] = {}  # the first index in `Recording.lowered`
         self._callbacks: dict[tuple[str, int], set[int]] = {}
+        # The callbacks of the calls in crossings whose program does not tell, by part.
+        self._inside: defaultdict[int, set[int]] = defaultdict(set)
         for number, fact in enumerate(recording.lowered):
             self._sites.setdefault(fact.site, number)
             if fact.program is not None:
@@ -56,6 +59,11 @@ class Parts:
             for (kind, _, place), number in self.keys.items()
             if kind == PartKind.CROSSING and self.lowered[number] >= 0
         }
+
+    def crossings_of(self, lowered: int) -> dict[Frame | None, int]:
+        """Return the parts of crossings of the callback with this index, by their line."""
+        wanted = self.site_of(lowered)
+        return {place: part for (site, place), part in self.crossings.items() if site == wanted}
 
     def place_of(self, lowered: int) -> Frame | None:
         """Return the line of the callback with this index; None if it is not known."""
@@ -143,12 +151,33 @@ class Parts:
             inside = callbacks[first[called]]
             for callback in np.unique(inside):
                 which, lowered = inside == callback, self.lowered[callback]
+                self._inside[number].add(lowered)
                 crossing = self.of_callback(PartKind.CROSSING, lowered, place)
                 owners[own[called][which]] = crossing
                 callers[order[first[called][which]]] = self.of_callback(
                     PartKind.HOST, lowered, place
                 )
         return events._replace(owners=owners), calls._replace(owners=callers)
+
+    def name_crossings_without_rows(self, events: Intervals) -> Intervals:
+        """Return `events` with the callbacks of crossings for whose calls the log had no room.
+
+        They are those of other crossings of the same operation. If the program is gone, the
+        operation is not known, so the log must have had no room for calls of one callback only.
+        """
+        facts, owners = self._recording.lowered, events.owners.copy()
+        full = {
+            self.site_of(calls.lowered)
+            for calls in self._recording.not_kept
+            if not facts[calls.lowered].queued
+        }
+        for (kind, _, place), number in list(self.keys.items()):
+            if kind == PartKind.CROSSING and self.lowered[number] < 0:
+                found = self._inside[number] & full
+                if len(found) == 1 and (place is not None or len(full) == 1):
+                    crossing = self.of_callback(PartKind.CROSSING, *found, operation=place)
+                    owners[owners == number] = crossing
+        return events._replace(owners=owners)
 
     def compilations(self, stages: Iterable[Stage]) -> Intervals:
         """Return the intervals of compilations; a part counts its runs of XLA's compiler."""

@@ -83,11 +83,12 @@ def _crossings(figures: Figures) -> Iterator[str]:
         if figures.share(part.wall_ns) < MUCH or is_mostly_cost(figures, part):
             continue
         count = f"{part.times:,} of {time_words(each)}" if part.times > 1 else "1 crossing"
-        text = (
-            f"Crossings of {figures.named(part)} took {took(figures, part.wall_ns)}: {count}, "
-            "without the function itself."
-        )
-        if part.lowered < 0 or figures.recording.overflow:
+        text = f"Crossings of {figures.named(part)} took {took(figures, part.wall_ns)}: {count}"
+        if part.lowered < 0 and figures.recording.overflow:
+            yield f"{text}, with calls of the function that did not fit into the log."
+            continue
+        text += ", without the function itself."
+        if part.lowered < 0:
             yield text
         else:
             fact = figures.recording.lowered[part.lowered]
@@ -142,11 +143,12 @@ def _bytes_of(aval: Aval) -> int:
 
 
 def _is_python(figures: Figures, rows: np.ndarray) -> bool:
-    """Return whether a function runs in Python, in the program's own threads."""
+    """Return whether a function runs in Python, in the program's own threads; not if unknown."""
     recording = figures.recording
     workers = {worker.thread for worker in recording.workers}
     threads = np.unique(rows["thread"]).tolist()
-    return not any(n in workers or recording.threads[n] == COMPILED_THREAD for n in threads)
+    own = [n not in workers and recording.threads[n] != COMPILED_THREAD for n in threads]
+    return bool(own) and all(own)
 
 
 def _queueable(figures: Figures) -> Iterator[str]:

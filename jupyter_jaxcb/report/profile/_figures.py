@@ -185,8 +185,9 @@ def notes(figures: Figures) -> list[str]:
     ]
     if figures.recording.overflow:
         found.append(
-            f"{counted(figures.recording.overflow, 'host call')} did not fit into the log: their "
-            "time counts as that of crossings. Use a larger capacity."
+            f"{counted(figures.recording.overflow, 'host call')} did not fit into the log: only "
+            "the sum of their time is known, so the timeline shows them as crossings. Use a larger "
+            "capacity."
         )
     return found
 

@@ -17,6 +17,7 @@ from jupyter_jaxcb.recording import (
     PYTHON_OF_JAX,
     Frame,
     LoweredSite,
+    NotKept,
     Program,
     QueueUse,
     Recording,
@@ -305,6 +306,72 @@ def test_crossings_cannot_wait_longer_than_they_take():
     )
     assert wall(profile)["waiting", "log"] == 385 - 10
     assert ("crossing", "log") not in wall(profile)
+
+
+def test_calls_that_were_not_logged_count_as_host_functions():
+    """Only the sum of their time is known, so it is taken from the crossings of their site."""
+    profile = built(
+        lane("python", (0, 300, "xla", CALLBACK), (400, 900, "xla", CALLBACK), is_own=True),
+        recording=recorded(
+            (100, 200, "f"), overflow=7,
+            not_kept=(NotKept(0, 0, 5, 5, 300), NotKept(0, 1, 2, 1, 50)),
+        ),
+    )  # fmt: skip
+    assert wall(profile) == {("host", "f"): 100 + 350, ("crossing", "f"): 350, ("idle", ""): 200}
+    assert times(profile) == {("host", "f"): 1 + 7, ("crossing", "f"): 2, ("idle", ""): 0}
+    busy = {str(part.kind): part.busy_ns for part in profile.parts}
+    assert (busy["host"], busy["crossing"]) == (450, 350)
+
+
+def test_crossings_of_two_devices_give_the_same_share_of_their_wall_time_to_calls_not_logged():
+    """They take 350 of the wall time and 700 in total, of which 420 were in the function."""
+    profile = built(
+        lane("python", is_own=True),
+        lane("tf_XLA/1", (0, 400, "xla", CALLBACK)),
+        lane("tf_XLA/2", (0, 400, "xla", CALLBACK)),
+        recording=recorded(
+            (0, 50, "f", 0), (0, 50, "f", 1), threads=("Dummy-1", "Dummy-2"),
+            overflow=4, not_kept=(NotKept(0, 0, 4, 4, 420),),
+        ),
+    )  # fmt: skip
+    assert wall(profile) == {("host", "f"): 50 + 210, ("crossing", "f"): 140, ("idle", ""): 600}
+    busy = {str(part.kind): part.busy_ns for part in profile.parts}
+    assert (busy["host"], busy["crossing"]) == (100 + 420, 280)
+
+
+def test_queued_calls_that_were_not_logged_are_busy_but_in_no_crossing():
+    profile = built(
+        lane("python", (0, 100, "xla", CALLBACK), is_own=True),
+        recording=recorded(
+            (10, 20, "f"), (200, 300, "log", 1), queued=("log",), threads=("", "queue 1"),
+            overflow=3, not_kept=(NotKept(1, 0, 3, 3, 250),),
+        ),
+    )  # fmt: skip
+    assert wall(profile)["crossing", "f"] == 90
+    assert wall(profile)["queued", "log"] == 100
+    (part,) = (one for one in profile.parts if one.kind == "queued")
+    assert (part.times, part.busy_ns) == (4, 350)
+
+
+def test_crossings_of_two_callbacks_without_a_logged_call_are_of_neither():
+    """Their programs are gone, and the log had no room for calls of both."""
+    profile = built(
+        lane("python", (0, 100, "xla", CALLBACK), (200, 300, "xla", CALLBACK), is_own=True),
+        recording=recorded(
+            (10, 20, "f"), (700, 710, "g", 1), threads=("MainThread", "other"), overflow=2,
+            not_kept=(NotKept(0, 0, 1, 1, 60), NotKept(1, 0, 1, 1, 60)),
+        ),
+    )  # fmt: skip
+    assert wall(profile)["crossing", "f"] == 90 - 60
+    assert wall(profile)["crossing", "jaxcb_pure_callback"] == 100
+
+
+def test_cpu_time_of_jax_is_that_of_the_intervals_in_which_nothing_else_runs():
+    """In the first half JAX computes for half of the time, so it does in the second half too."""
+    profile = built(
+        lane("python", (0, 700, *RUN), is_own=True), times=(0, 500, 1000), cpu=(0, 250, 450)
+    )
+    assert wall(profile) == {("dispatch", "step"): 700, ("python", ""): 100, ("idle", ""): 200}
 
 
 def test_after_the_profiler_stopped_in_a_program_the_rest_of_it_is_unknown():

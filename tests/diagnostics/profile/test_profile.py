@@ -380,13 +380,31 @@ def test_kind_that_does_not_exist_is_an_error_that_lists_the_kinds(step):
         p.profile.of_kind("hosts")
 
 
-def test_calls_that_the_log_had_no_room_for_are_counted_as_crossings():
-    double = jaxcb.pure(lambda x: 2 * x, result="x")
-    run = jax.jit(lambda x: jax.lax.fori_loop(0, 30, lambda i, x: double(x), x))
-    run(1.0).block_until_ready()
+@pytest.mark.parametrize("compiled", ["before the block", "in the block"])
+@pytest.mark.parametrize("callback", ["ours", "of JAX"])
+def test_calls_that_the_log_had_no_room_for_count_as_host_functions(callback, compiled):
+    took = []
+
+    def spin(x):
+        began = time.perf_counter_ns()
+        while time.perf_counter_ns() < began + 100_000:
+            pass
+        took.append(time.perf_counter_ns() - began)
+        return 2 * x
+
+    scalar = jax.ShapeDtypeStruct((), np.float32)
+    call = jaxcb.io(spin, result=lambda x: x) if callback == "ours" else jax.pure_callback
+    body = call if callback == "ours" else lambda x: call(spin, scalar, x)
+    run = jax.jit(lambda x: jax.lax.fori_loop(0, 30, lambda i, x: body(x), x))
+    if compiled == "before the block":
+        run(1.0).block_until_ready()
+        took.clear()
     with jaxcb.profile(capacity=10) as p:
         run(1.0).block_until_ready()
     assert crossings(p.profile) == 30
-    assert "20 host calls did not fit into the log: their time counts as that of crossings" in str(
-        p
-    )
+    (host,) = (part for part in p.profile.parts if part.kind == "host")
+    (lost,) = p.recording.not_kept
+    rows = p.recording.calls
+    assert (host.name, host.times, lost.calls) == ("spin", 30, 20)
+    assert host.busy_ns == (rows["end_ns"] - rows["start_ns"]).sum() + lost.host_ns >= sum(took)
+    assert "20 host calls did not fit into the log" in str(p)
