@@ -1,22 +1,24 @@
-# make lab        set everything up and open the quickstart in JupyterLab
-# make test       set everything up and run every test
-# make quick      the tests to run between two edits, in 90 seconds
-# make test-floor the tests of the stack with the oldest supported JAX
-# make test-latest every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
-#                 those of the stack also with JAX's flags for what it will change
-# make check      ruff, pyright and tsc: before every push
-# make frontend   build the TypeScript front end
-# make bench      the figures of docs/benchmarks.md
+# make lab          set everything up and open the first tutorial in JupyterLab
+# make test         set everything up and run the tests, in about five minutes: before every push
+# make test-all     every test, also the long ones; PLAIN=1 without the shortcuts of tests/conftest.py
+# make quick        the tests to run between two edits, in 90 seconds
+# make check        ruff, pyright and tsc: before every push
+# make test-floor   the tests of the stack with the oldest supported JAX
+# make test-latest  every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
+#                   those of the stack also with JAX's flags for what it will change
+# make frontend     build the TypeScript front end
+# make notebooks    run the notebooks and save their outputs
+# make docs         build the documentation: docs/_build/html/index.html
+# make pictures     take the screenshots and films of docs/pictures, light and dark
+# make bench        the figures of docs/benchmarks.md
 # make bench-browser  those of its section about JupyterLab, in Chromium
-# make notebooks  run the notebooks and save their outputs
-# make pictures   take the screenshots and films of docs/pictures, light and dark
-# make docs       build the documentation: docs/_build/html/index.html
-# make dist       build and check sdist and wheel, and use the wheel in an empty environment
-# make binder     do what Binder would do, in an empty environment
-# make fuzz       test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
-# make upstream   hide private names of JAX one at a time, and plant changes for the canary
-# make mutants    plant some 100 mistakes, one at a time; a test must fail for each
-# make soak       drop 1,000 programs of each kind, interrupt 1,000 times, then load, and queue, for SECONDS=3600
+# make dist         build and check sdist and wheel, and use the wheel in an empty environment
+# make binder       do what Binder would do, in an empty environment
+# make fuzz         test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
+# make upstream     hide private names of JAX one at a time, and plant changes for the canary
+# make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
+# make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
+# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, and queue, for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -38,7 +40,14 @@ WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/recording tests/report tests/host_callback tests/documents \
 	tests/diagnostics/record $(addprefix tests/stack/,core register flavors dispatch \
 	lowering errors lint queued)
+# The tests of `make test`, chosen by measurement (tests/selection.py), and its tutorials.
+IN_TEST := TESTS="not long" TUTORIALS="$(wildcard notebooks/0[1-3]-*.ipynb)"
+# Stops with one line if Python, or what is named behind it, is missing.
+NEEDS := $(PYTHON) tests/release/needs.py
 export JAX_PLATFORMS ?= cpu
+# Not empty: tests/conftest.py takes no shortcuts.
+PLAIN ?=
+export JAXCB_TESTS_PLAIN := $(PLAIN)
 # Containers often set it; each of the many processes would then compile all of JAX again, for seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -55,14 +64,21 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: lab test quick test-python test-frontend test-browser test-floor test-latest test-upgraded \
+.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest test-upgraded \
 	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
+
+help:
+	@sed -n '/^# make /,/^$$/s/^# //p' Makefile
 
 lab: $(VENV)/.lab $(VENV)/.installed
 	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
-# The tests of the front end run while what the others need is installed, which waits for the network.
 test:
+	@$(MAKE) --no-print-directory test-all $(IN_TEST)
+
+# The tests of the front end run while what the others need is installed, which waits for the network.
+test-all:
+	@$(NEEDS) node chromium $(if $(wildcard $(VENV)/.browser),,network)
 	$(MAKE) --jobs 3 test-frontend $(VENV)/.browser chromium
 	$(MAKE) test-python test-browser
 
@@ -73,15 +89,15 @@ quick: $(VENV)/.test
 
 # Installed for the browser tests at the same time: twice takes longer.
 test-python: $(VENV)/.browser
-	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not fuzz and not upstream" --ignore tests/browser
-	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL)
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "$(TESTS)" --ignore tests/browser
+	$(BIN)/python -m tests.documents.run_notebooks $(PARALLEL) $(TUTORIALS)
 
 test-frontend: $(MODULES)
 	cd labextension && npm test
 
 # Apart: the driver of a browser keeps an event loop running in its process.
 test-browser: $(VENV)/.browser $(FRONTEND) chromium
-	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser
+	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider -m "$(TESTS)" tests/browser
 
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
@@ -95,7 +111,7 @@ test-floor: $(FLOOR)/.test
 test-latest:
 	if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
 	else python=$$($(PYTHON) tests/release/newest_python.py); fi && \
-	$(MAKE) test test-upgraded VENV=$(LATEST) PYTHON="$$python"
+	$(MAKE) test-all test-upgraded VENV=$(LATEST) PYTHON="$$python"
 
 # With the replacements of checkpoint, custom_jvp and custom_vjp that JAX 0.12 has behind flags.
 test-upgraded: $(VENV)/.test
@@ -112,13 +128,9 @@ check: $(VENV)/.dev $(MODULES)
 frontend: $(FRONTEND)
 
 chromium:
+	@$(NEEDS) chromium
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			apt-get update -qq && apt-get install -qq -y chromium >/dev/null; \
-		else \
-			echo "The browser tests need chromium. Install it with the system's package" \
-				"manager, as in: sudo apt-get install chromium" >&2; exit 1; \
-		fi
+		{ apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }
 
 bench: $(VENV)/.test
 	$(BIN)/python tests/performance/bench.py
@@ -146,6 +158,14 @@ fuzz: $(VENV)/.test
 
 mutants: $(VENV)/.test $(MODULES)
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY))
+
+# Half an hour. The tests run as in `make test-all`; their reports have the seconds of each one.
+choose: $(VENV)/.browser $(FRONTEND) chromium
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) --ignore tests/browser \
+		-o junit_family=xunit1 --junit-xml $(VENV)/python.xml
+	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser \
+		-o junit_family=xunit1 --junit-xml $(VENV)/browser.xml
+	$(BIN)/python -m tests.selection $(VENV)/python.xml $(VENV)/browser.xml
 
 soak: $(VENV)/.test
 	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
@@ -181,6 +201,7 @@ clean:
 	rm -rf $(VENV) $(FLOOR) $(LATEST) .pytest_cache .hypothesis .ruff_cache
 
 $(MODULES): labextension/package-lock.json
+	@$(NEEDS) node network
 	cd labextension && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
 
@@ -209,6 +230,7 @@ $(RELEASE)/.tools:
 # One stamp for each extra; a changed pyproject.toml installs again. The front end comes first: an
 # install would build it too, more slowly.
 $(VENV)/.%: pyproject.toml | $(FRONTEND)
+	@$(NEEDS) network
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) --editable ".[$*]"
 	touch $@

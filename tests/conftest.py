@@ -13,28 +13,29 @@ from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# The tests compile thousands of small programs and run each once, so LLVM need not optimize them.
-# XLA's own passes, which remove, deduplicate and hoist host calls, run as they do for users.
-# Processes and kernels that tests start inherit these flags; benchmarks and `run_notebooks` do not.
-os.environ["XLA_FLAGS"] = " ".join(
-    dict.fromkeys(
-        [
-            "--xla_backend_optimization_level=0",
-            "--xla_llvm_disable_expensive_passes=true",
-            # Newer versions abort the process because they do not know this flag.
-            *(
-                ["--xla_cpu_use_fusion_emitters=false"]
-                if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
-                else []
-            ),
-            *os.environ.get("XLA_FLAGS", "").split(),
-        ]
+# Compilers optimize less: the tests compile thousands of programs and run each once. XLA's own
+# passes, which remove, deduplicate and hoist host calls, run as they do for users. Processes and
+# kernels that tests start inherit this; benchmarks and `run_notebooks` do not.
+# `make test-all PLAIN=1` runs the tests as slowly as users' programs.
+if not os.environ.get("JAXCB_TESTS_PLAIN"):
+    os.environ["XLA_FLAGS"] = " ".join(
+        dict.fromkeys(
+            [
+                "--xla_backend_optimization_level=0",
+                "--xla_llvm_disable_expensive_passes=true",
+                # Newer versions abort the process because they do not know this flag.
+                *(
+                    ["--xla_cpu_use_fusion_emitters=false"]
+                    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
+                    else []
+                ),
+                *os.environ.get("XLA_FLAGS", "").split(),
+            ]
+        )
     )
-)
-
-# The same for numba, in a cache of its own.
-os.environ["NUMBA_OPT"] = "1"
-os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba")
+    os.environ["NUMBA_OPT"] = "1"
+    # A cache of its own, since its code is less optimized than that of users.
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba")
 
 import hypothesis
 import jax
@@ -45,6 +46,7 @@ from jax._src.interpreters import mlir
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
+from tests import selection
 from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.
@@ -80,7 +82,8 @@ class SharedContext(threading.local):
         return self.context
 
 
-if hasattr(mlir, "make_ir_context"):  # without this function of JAX, the tests are only slower
+# Without this function of JAX, the tests are only slower.
+if not os.environ.get("JAXCB_TESTS_PLAIN") and hasattr(mlir, "make_ir_context"):
     mlir.make_ir_context = SharedContext(mlir.make_ir_context)
 
 
@@ -101,6 +104,7 @@ def pytest_collection_modifyitems(items):
     # Slow files first: the files left at the end are short, so all pytest workers finish together.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+    selection.mark(items)
     upgraded.mark(items)
 
 

@@ -1,4 +1,4 @@
-"""Run the notebooks under nbval.
+"""Run the notebooks under nbval, all or those that the arguments name.
 
 The saved outputs come from one version of JAX. With that version, nbval compares outputs. Another
 version may optimize differently, so with it the cells only have to run. nbval never compares
@@ -25,7 +25,8 @@ def main():
     mode = "--nbval" if compared else "--nbval-lax"
     plugins = ["-p", "no:cacheprovider", "-p", "tests.documents._kernels"]
     options = [*plugins, mode, "--doctest-glob=", *sys.argv[1:]]
-    return pytest.main([*options, str(NOTEBOOKS)])
+    named = any(argument.endswith(".ipynb") for argument in sys.argv[1:])
+    return pytest.main([*options, *([] if named else [str(NOTEBOOKS)])])
 
 
 if __name__ == "__main__":
