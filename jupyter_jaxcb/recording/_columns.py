@@ -23,6 +23,7 @@ ROW = np.dtype(
         ("queued_ns", "<i8"),  # in the queue; or of the first call of an executor's chunk; else 0
     ]
 )
+_RECENT = 4_096  # rows
 _PACK = struct.Struct("<qqIIiIIIq").pack
 
 
@@ -71,12 +72,30 @@ class CallLog:
         """Count host calls of which no row is kept."""
         self._overflowed(calls)
 
-    def append_block(self, rows: np.ndarray) -> None:
-        """Log all host calls of one site in one crossing (an array of `ROW`) at once."""
+    def append_block(self, rows: np.ndarray, first: bool = True) -> None:
+        """Log host calls of one site in one crossing (an array of `ROW`), the first or others."""
         kept = rows[: self.room()]
         if len(kept) < len(rows):
-            self._overflowed(*_counted(rows[len(kept) :], not len(kept)))
+            self._overflowed(*_counted(rows[len(kept) :], first and not len(kept)))
         self._rows.extend(kept.tobytes())
+
+    def fail(self, lowered: int, crossing: int, element: int, error: int) -> None:
+        """Give a logged call without an error, or one that was only counted, an error."""
+        size = _RECENT
+        found = np.zeros(0, np.intp)
+        while not found.size:
+            since = max(len(self) - size, 0)
+            rows = self.rows(since)
+            own = (rows["crossing"] == crossing) & (rows["element"] == element)
+            found = since + np.flatnonzero(own & (rows["error"] == 0))
+            if since == 0:
+                break
+            size *= 8
+        if found.size:
+            at = int(found[-1]) * ROW.itemsize + ROW.fields["error"][1]
+            self._rows[at : at + 4] = error.to_bytes(4, "little")
+        else:
+            self._fail_counted(lowered, error)
 
     def not_kept(self) -> dict[tuple[int, int], NotKept]:
         """Return the calls that were counted but not kept so far, by site and error."""
@@ -87,6 +106,16 @@ class CallLog:
         """Return a read-only copy of the rows from index `since` on."""
         # A copy: a bytearray cannot grow while a view on it exists, and calls may be running.
         return np.frombuffer(bytes(self._rows[since * ROW.itemsize :]), ROW)
+
+    def _fail_counted(self, lowered: int, error: int) -> None:
+        """As `fail`, for a call without a row, whose time is taken to be the mean."""
+        with self._overflow_lock:
+            calls = self._not_kept[lowered, 0]
+        crossings = calls.crossings if calls.calls == 1 else 0
+        moved = 1, crossings, calls.host_ns // calls.calls
+        self._overflowed(
+            NotKept(lowered, 0, *(-one for one in moved)), NotKept(lowered, error, *moved)
+        )
 
     def _overflowed(self, *counted: NotKept) -> None:
         with self._overflow_lock:

@@ -198,19 +198,19 @@ class Recorder:
         return next(self._crossings)
 
     def called_by_workers(
-        self, lowered: LoweredSite, version: int, crossing: int, parts: Sequence[WorkerRows]
+        self, lowered: LoweredSite, version: int, crossing: int, part: WorkerRows, first: bool
     ) -> None:
-        """Record the host calls that workers made for one crossing, as `called_elements`."""
-        blocks = []
-        for part in parts:
-            with self._lock:
-                rows = self._workers.rows(part, version)
-            rows["lowered"], rows["crossing"] = self._number(lowered), crossing
-            for place, error in part.errors.items():
-                rows["error"][place] = self._error(error)
-            blocks.append(rows)
-        if blocks:
-            self._log.append_block(np.concatenate(blocks))
+        """Record host calls that a worker made for one crossing, the first or others of it."""
+        with self._lock:
+            rows = self._workers.rows(part, version)
+        rows["lowered"], rows["crossing"] = self._number(lowered), crossing
+        for place, error in part.errors.items():
+            rows["error"][place] = self._error(error)
+        self._log.append_block(rows, first)
+
+    def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
+        """Record an error of a worker's call that was recorded before its result was checked."""
+        self._log.fail(self._number(lowered), crossing, element, self._error(error))
 
     def called_compiled(
         self, lowered: LoweredSite, versions: np.ndarray, starts: np.ndarray, ends: np.ndarray

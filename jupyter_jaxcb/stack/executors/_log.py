@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from ._flight import SubmittedChunk
 
 @dataclasses.dataclass(eq=False)
 class Log:
-    """Records the calls of one crossing when it ends, and late chunks as they come back."""
+    """Records the calls of one crossing as its chunks come back, also after the crossing ended."""
 
     recorder: Recorder | None
     lowered: LoweredSite
@@ -26,61 +24,34 @@ class Log:
 
     def __post_init__(self) -> None:
         self._version = self.host.version
-        self._chunks: list[tuple[SubmittedChunk, ChunkOutcome]] = []
-        self._crossing: int | None = None
-        self._lock = threading.Lock()
+        self._returned: list[tuple[int, int]] = []  # calls that returned, as (start, stop)
+        self._crossing = -1 if self.recorder is None else self.recorder.crossing()
         if self.recorder is not None and self.host.replaced:
             self.recorder.stale(self.lowered)
 
     def record(self, flight: SubmittedChunk, outcome: ChunkOutcome) -> None:
-        """Add a chunk that came back; record it at once if the crossing has ended."""
-        if self.recorder is None:
+        """Record the calls of a chunk that came back."""
+        made = len(outcome.stamps) - 1
+        if self.recorder is None or made < 1:
             return
-        with self._lock:
-            self._chunks.append((flight, outcome))
-            late = self._crossing is not None
-        if late:
-            self._record_chunks(self._take_chunks(), {})
+        start, errors, first = flight.start, {}, not self._returned
+        if outcome.error is not None:
+            errors[len(outcome.results)] = describe(outcome.error)
+        self._returned.append((start, start + made - len(errors)))
+        part = WorkerRows(
+            outcome.worker,
+            self.order[start : start + made],
+            outcome.stamps,
+            flight.sent_ns,
+            flight.received_ns,
+            errors,
+        )
+        self.recorder.called_by_workers(self.lowered, self._version, self._crossing, part, first)
 
     def end(self, failed: int | None = None, error: BaseException | None = None) -> int:
-        """Record the crossing and return its number; `error` belongs to the call `failed`."""
-        if self.recorder is None:
-            return -1
-        self._crossing = self.recorder.crossing()
-        words = {} if failed is None or error is None else {failed: describe(error)}
-        self._record_chunks(self._take_chunks(), words)
+        """Return the number of the crossing; `error` belongs to the call `failed`."""
+        if self.recorder is not None and failed is not None and error is not None:
+            if any(start <= failed < stop for start, stop in self._returned):
+                element = int(self.order[failed])
+                self.recorder.refused(self.lowered, self._crossing, element, describe(error))
         return self._crossing
-
-    def _take_chunks(self) -> list[tuple[SubmittedChunk, ChunkOutcome]]:
-        with self._lock:
-            chunks, self._chunks = self._chunks, []
-        return sorted(chunks, key=lambda pair: pair[0].start)
-
-    def _record_chunks(
-        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
-    ) -> None:
-        if self.recorder is None or not chunks:
-            return
-        self.recorder.called_by_workers(
-            self.lowered, self._version, self._crossing or 0, list(self._rows(chunks, words))
-        )
-
-    def _rows(
-        self, chunks: Sequence[tuple[SubmittedChunk, ChunkOutcome]], words: dict[int, str]
-    ) -> Iterator[WorkerRows]:
-        for flight, outcome in chunks:
-            made = len(outcome.stamps) - 1
-            if made < 1:
-                continue
-            calls = range(flight.start, flight.start + made)
-            errors = {n: word for n, word in words.items() if n in calls}
-            if outcome.error is not None:
-                errors[flight.start + len(outcome.results)] = describe(outcome.error)
-            yield WorkerRows(
-                outcome.worker,
-                self.order[flight.start : flight.start + made],
-                outcome.stamps,
-                flight.sent_ns,
-                flight.received_ns,
-                {n - flight.start: word for n, word in errors.items()},
-            )

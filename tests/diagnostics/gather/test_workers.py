@@ -33,7 +33,7 @@ def recorded(*pids, host="another machine", recorder=None):
         worker = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
         elements = np.array([2 * n, 2 * n + 1])
         rows = WorkerRows(worker, elements, [10, 20, 30], 5, 35, {})
-        recorder.called_by_workers(SITE, 1, crossing, [rows])
+        recorder.called_by_workers(SITE, 1, crossing, rows, True)
     return recorder.freeze()
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recorder, Recording, WorkerRows
-from jupyter_jaxcb.report import to_text
+from jupyter_jaxcb.recording import Recorder, Recording, WorkerRows, active
+from jupyter_jaxcb.report import summarize, to_text
 
 X = np.arange(12, dtype=np.float32)
 
@@ -42,6 +42,59 @@ def test_each_element_has_its_worker_and_its_times(elements, executor):
     # Only the first element of each chunk has a queueing time.
     assert sum(call.queued_ns > 0 for call in recording) <= 6
     assert Recording.from_json(recording.to_json()).workers == recording.workers
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_calls_are_recorded_as_workers_make_them(elements, tmp_path, executor):
+    """Element 0 returns once the call for element 1 is recorded, or gives up after ten seconds."""
+    go = str(tmp_path / "go")
+
+    def host(x):
+        import os
+        import threading
+
+        for _ in range(1_000 if x == 0 else 0):
+            if os.path.exists(go):
+                break
+            threading.Event().wait(0.01)
+        return x
+
+    def watch():
+        while not over.wait(0.01):
+            rows = recorder.snapshot(mark, 0).calls
+            if len(rows):
+                seen.append(rows["element"].tolist())
+                (tmp_path / "go").touch()
+                return
+
+    over, seen = threading.Event(), []
+    with jaxcb.record():
+        recorder = active()
+        mark = recorder.mark()
+        watching = threading.Thread(target=watch)
+        watching.start()
+        elements(host, executor=executor, chunksize=1)(X[:2]).block_until_ready()
+        over.set()
+        watching.join()
+    assert seen == [[1]]
+
+
+# 0: a recording without room for rows, where calls are only counted.
+@pytest.mark.parametrize("capacity", [100, 0])
+def test_result_that_is_refused_after_its_call_was_recorded_is_an_error(
+    elements, failure, capacity
+):
+    def host(x):
+        return np.zeros(3) if x == 5 else x
+
+    with jaxcb.record(capacity=capacity) as r:
+        error, _ = failure(elements(host, executor="processes:2", chunksize=2), X[:6])
+    (site,) = summarize(r.recording)
+    assert (site.calls, site.crossings) == (6, 1)
+    assert site.errors == (f"ResultError: {str(error).splitlines()[0]}",)
+    failed = [call.element for call in r.recording if call.error]
+    counted = sum(one.calls for one in r.recording.not_kept if one.error)
+    assert (failed, counted) == (([5], 0) if capacity else ([], 1))
 
 
 def test_elements_of_one_worker_do_not_overlap(elements):
@@ -103,7 +156,7 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
     # Each row is in our clock; the second one leaves an uncertainty of 1 ns.
     for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
         part = WorkerRows(a_worker(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
-        recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
+        recorder.called_by_workers(lowered, 1, recorder.crossing(), part, True)
     recording = recorder.freeze()
     (worker,) = recording.workers
     assert recording.threads == ("worker 1 · pid 7 · far",)
@@ -115,7 +168,7 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
 def test_times_of_this_machine_are_not_converted(lowered):
     recorder = Recorder()
     part = WorkerRows(a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
-    recorder.called_by_workers(lowered, 1, recorder.crossing(), [part])
+    recorder.called_by_workers(lowered, 1, recorder.crossing(), part, True)
     (call,) = recorder.freeze()
     assert (call.start_ns, call.end_ns, call.queued_ns, call.element) == (110, 190, 10, 3)
 
