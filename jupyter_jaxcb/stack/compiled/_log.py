@@ -29,6 +29,7 @@ from ._handler import (
     rows,
 )
 
+_READINGS = 5  # of counter and clock at once: the machine may stop the process between the two
 _PATIENCE = 1_000  # times to look for a row that a thread has claimed and not written yet
 
 
@@ -131,7 +132,9 @@ class NativeLog:
 
 
 def _now(recorder: Recorder) -> tuple[int, int]:
-    before, now, after = read_cycles(), recorder.clock(), read_cycles()
+    """Return the counter and the time: of several readings, the one that took least."""
+    readings = [(read_cycles(), recorder.clock(), read_cycles()) for _ in range(_READINGS)]
+    before, now, after = min(readings, key=lambda one: one[2] - one[0])
     return (before + after) // 2, now
 
 

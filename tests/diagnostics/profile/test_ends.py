@@ -100,7 +100,7 @@ def test_profiler_that_the_body_stops_has_what_came_before(step, tmp_path):
         after = time.perf_counter_ns() - began
     assert len(p.recording) == 2 and crossings(p) == 1 and is_complete(p)
     unknown = p.profile.of_kind("unknown") + p.profile.of_kind("host")
-    assert 0.9 * after <= unknown <= p.profile.wall_ns - 0.05e9
+    assert after <= unknown < p.profile.wall_ns
     assert "the program stopped it with jax.profiler.stop_trace()." in str(p)
     assert_nothing_is_left(tmp_path)
 

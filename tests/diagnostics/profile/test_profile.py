@@ -1,5 +1,7 @@
 """What a `profile` block promises besides its figures: how it begins and ends, and its limits."""
 
+import dataclasses
+import re
 import tempfile
 import threading
 import time
@@ -128,28 +130,30 @@ def test_decorated_function_is_profiled_in_each_call(step, tmp_path):
 
 
 def test_thread_other_than_the_main_thread_is_profiled(step):
-    """What the thread does is known: it computes, and it waits, for times that it measures."""
-    took, found = {}, []
+    """Its Python takes no longer than its CPU time, however much other threads compute."""
+    found, used, over = [], [], threading.Event()
 
     def work():
+        start = time.thread_time_ns()
         with jaxcb.profile() as p:
             step(1.0).block_until_ready()
-            began, start = time.perf_counter_ns(), time.thread_time_ns()
-            while time.thread_time_ns() < start + 100e6:
-                pass
-            took["python"] = time.thread_time_ns() - start
-            threading.Event().wait(0.1)  # on a busy machine, it also waits to compute
-            took["idle"] = time.perf_counter_ns() - began - took["python"]
+            sum(range(1_000_000))
+        used.append(time.thread_time_ns() - start)
         found.append(p)
 
+    def compute():
+        while not over.is_set():
+            pass
+
+    other = threading.Thread(target=compute)
     thread = threading.Thread(target=work, name="helper")
-    thread.start()
+    other.start(), thread.start()
     thread.join()
+    over.set(), other.join()
     (p,) = found
     assert is_complete(p, 1)
     assert [lane.name for lane in p.profile.lanes][:2] == ["wall time", "helper"]
-    for kind, ns in took.items():
-        assert abs(p.profile.of_kind(kind) - ns) <= 0.1 * p.profile.wall_ns
+    assert p.profile.of_kind("python") <= used[0]
 
 
 def test_eager_calls_are_in_the_lane_of_their_thread():
@@ -322,6 +326,14 @@ def test_where_the_used_memory_is_not_known_events_are_read_after_some_time(step
     assert crossings(p.profile) == 2
 
 
+def sentences_if_nothing_else_took_time(p, kind):
+    """Return the report, as if the parts of one kind were all: their share does not vary then."""
+    parts = tuple(part for part in p.profile.parts if part.kind == kind)
+    wall = sum(part.wall_ns for part in parts)
+    profile = p.profile._replace(parts=parts, wall_ns=wall, lanes=())
+    return str(dataclasses.replace(p.recording, profile=profile))
+
+
 def test_program_compiled_for_several_shapes_is_named_with_them():
     @jax.jit
     def total(x):
@@ -330,8 +342,9 @@ def test_program_compiled_for_several_shapes_is_named_with_them():
     with jaxcb.profile() as p:
         total(np.ones(3, np.float32)).block_until_ready()
         total(np.ones(5, np.float32)).block_until_ready()
-    assert "jit_total was compiled 2 times (" in str(p)
-    assert "), for (float32[3]), (float32[5]): arguments of one shape" in str(p)
+    text = sentences_if_nothing_else_took_time(p, "compilation")
+    assert "jit_total was compiled 2 times (" in text
+    assert "), for (float32[3]), (float32[5]): arguments of one shape" in text
     (part,) = (one for one in p.profile.parts if one[:2] == (PartKind.COMPILATION, "total"))
     assert part.times == 2
     assert [one.program.name for one in p.profile.compilations].count("jit_total") == 2
@@ -341,8 +354,9 @@ def test_jit_in_a_loop_is_named():
     with jaxcb.profile() as p:
         for factor in (2, 3, 4):
             jax.jit(lambda x, factor=factor: x * factor)(np.float32(1)).block_until_ready()
-    assert "compiled 3 times (" in str(p)
-    assert "each time for a new function object: define and jit the function once" in str(p)
+    text = sentences_if_nothing_else_took_time(p, "compilation")
+    assert "compiled 3 times (" in text
+    assert "each time for a new function object: define and jit the function once" in text
 
 
 def test_eager_functions_of_jax_are_not_taken_for_those_of_the_user():
@@ -351,19 +365,21 @@ def test_eager_functions_of_jax_are_not_taken_for_those_of_the_user():
         for size in (3, 4, 5):
             x = jnp.full(size, 0.5)
             jnp.linalg.norm(jnp.sin(x) * x).block_until_ready()
-    text = str(p)
+    text = sentences_if_nothing_else_took_time(p, "compilation")
     assert "Single functions of JAX, such as " in text
     assert "jit_sin was compiled" not in text and "padded" not in text
 
 
 def test_callbacks_on_one_line_are_told_apart_by_their_column():
-    sleeping = jaxcb.pure(lambda x: (time.sleep(0.01), x)[1], result="x")
-    step = jax.jit(lambda x: sleeping(x) + sleeping(x + 1))
+    same = jaxcb.pure(lambda x: x, result="x")
+    step = jax.jit(lambda x: same(x) + same(x + 1))
     step(1.0).block_until_ready()
     with jaxcb.profile() as p:
         step(1.0).block_until_ready()
-    said = [line for line in str(p).splitlines() if " took " in line and "1 call." in line]
-    assert len(set(said)) == 2 and all("test_profile.py:" in line for line in said)
+    of_host = str(p).partition("host functions")[2].partition("crossings")[0]
+    rows = [line for line in of_host.splitlines() if line.endswith("1 call")]
+    lines = {re.search(r"test_profile\.py:\d+:\d+ ", row)[0] for row in rows}
+    assert len(lines) == len(rows) == 2
 
 
 def test_short_block_has_no_sentence_about_the_cost_of_profiling():

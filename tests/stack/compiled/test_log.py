@@ -11,6 +11,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recording
+from jupyter_jaxcb.stack.compiled import _log
 from jupyter_jaxcb.stack.compiled._handler import CAPACITY, END, LAST_ROW, rows
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -59,21 +60,48 @@ def test_calls_begin_and_end_within_the_recording_one_after_the_other(loop, add)
 
 
 def test_compiled_and_python_calls_share_a_clock(add):
-    """The calls alternate, so each Python call ends before the next compiled one begins.
-
-    The machine may stop the process between reading one clock and the other, but hardly five times.
-    """
+    """The calls alternate, so each Python call ends before the next compiled one begins."""
     host = jaxcb.io(lambda x: x, result=SCALAR)
     program = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda _, x: host(add(x)), x))
+    with jaxcb.record() as r:
+        program(0.0).block_until_ready()
+    in_time = sorted(r.recording, key=lambda call: call.start_ns)
+    assert len({call.crossing for call in in_time}) == len(in_time) == 40
+    assert all(one.lowered != other.lowered for one, other in itertools.pairwise(in_time))
 
-    def alternate():
-        with jaxcb.record() as r:
-            program(0.0).block_until_ready()
-        in_time = sorted(r.recording, key=lambda call: call.start_ns)
-        assert len({call.crossing for call in in_time}) == len(in_time) == 40
-        return all(one.lowered != other.lowered for one, other in itertools.pairwise(in_time))
 
-    assert any(alternate() for _ in range(5))
+class Machine:
+    """Has a counter and a clock, which take 20 ns to read; it stops for a second before a read."""
+
+    def __init__(self, stops_at):
+        self._ns, self._reads, self._stops_at = 5_000, 0, stops_at
+
+    def _read(self):
+        self._ns += 20 + (self._reads == self._stops_at) * 10**9
+        self._reads += 1
+        return self._ns
+
+    def cycles(self):
+        return 3 * self._read() + 700
+
+    clock = _read
+
+    def runs(self, ns):
+        self._ns += ns
+        return self._ns
+
+
+@pytest.mark.parametrize("stops_at", range(30))
+def test_times_of_the_counter_are_right_if_the_machine_stops_between_two_clocks(
+    stops_at, monkeypatch
+):
+    machine = Machine(stops_at)
+    monkeypatch.setattr(_log, "read_cycles", machine.cycles)
+    log = _log.NativeLog()
+    log._began = _log._now(machine)
+    times = np.array([machine.runs(ns) for ns in (100, 40_000, 7, 2_000_000)])
+    found = log.times(3 * times + 700, machine)
+    assert np.abs(found - times).max() <= 20
 
 
 def test_calls_before_and_after_the_recording_are_not_in_it(loop):
