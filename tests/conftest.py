@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -44,9 +45,9 @@ import pytest
 from jax._src.interpreters import mlir
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import active
+from jupyter_jaxcb.recording import Recorder, active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
-from tests import selection
+from tests import _front_end_rules, selection
 from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.
@@ -123,6 +124,27 @@ def _no_recorder_left_behind():
     yield
     jax.effects_barrier()
     assert active() is None
+
+
+_made = []  # the recordings of the running test
+
+
+@functools.wraps(_freeze := Recorder.freeze)
+def _freeze_and_keep(*args, **kwargs):
+    recording = _freeze(*args, **kwargs)
+    _made.append(recording)
+    return recording
+
+
+Recorder.freeze = _freeze_and_keep
+
+
+@pytest.fixture(autouse=True)
+def _front_end_can_show_every_recording():
+    yield
+    made, _made[:] = _made[:], []
+    for recording in made:
+        _front_end_rules.check(recording)
 
 
 @pytest.fixture(autouse=True, scope="module")

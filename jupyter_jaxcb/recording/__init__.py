@@ -8,8 +8,10 @@ and `_recording` adds text and files (`files`). `recorder` collects facts while 
 from ._check import Check as Check
 from ._check import Finding as Finding
 from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
+from ._facts import COMPILED_EARLIER as COMPILED_EARLIER
 from ._facts import ELIDED as ELIDED
 from ._facts import OBSERVED as OBSERVED
+from ._facts import UNKNOWN_LINE as UNKNOWN_LINE
 from ._facts import Aval as Aval
 from ._facts import Compilation as Compilation
 from ._facts import Frame as Frame

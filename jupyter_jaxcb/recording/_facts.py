@@ -10,6 +10,9 @@ from ._str import printed
 
 # Ends the source of a site that stands for calls from programs compiled before the observation.
 COMPILED_BEFORE = "in a program compiled before"
+# Stand for the file of a site whose line is unknown.
+COMPILED_EARLIER = "a program compiled earlier"
+UNKNOWN_LINE = "an unknown line"
 OBSERVED = "jax "  # prefix of the flavors of JAX's own callbacks
 LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
 
@@ -54,6 +57,8 @@ class Frame(NamedTuple):
 
 
 def _where(file: str, line: int, cell: bool) -> str:
+    if not line:
+        return file
     if cell:
         return f"line {line}"
     return f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{line}"
@@ -69,8 +74,8 @@ class Site:
 
     flavor: str  # "pure", "io", "debug", "buffer", "tap"; "jax pure", ... for JAX's own
     function: str  # name of the host function
-    file: str  # as Python names it: a path, or the name of a notebook cell
-    line: int  # 1-based
+    file: str  # as Python names it: a path, or the name of a notebook cell; words if line is 0
+    line: int  # 1-based; 0: unknown
     column: int  # 0-based, in UTF-8 bytes as Python counts it
     cell: bool  # the file is a notebook cell (or other source without a file)
     source: str = dataclasses.field(default="", compare=False)  # the line, stripped
@@ -80,6 +85,11 @@ class Site:
     def where(self) -> str:
         """Return ``line 3`` in a cell, ``model.py:12`` in a file; the same on every machine."""
         return _where(self.file, self.line, self.cell)
+
+    @property
+    def is_of_earlier_program(self) -> bool:
+        """Whether it stands for calls from programs compiled before the observation."""
+        return self.file == COMPILED_EARLIER or self.source.endswith(COMPILED_BEFORE)
 
 
 class Program(NamedTuple):

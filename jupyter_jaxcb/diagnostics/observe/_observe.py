@@ -12,7 +12,15 @@ from typing import Any
 
 import jax
 
-from ...recording import COMPILED_BEFORE, DEFAULT_CAPACITY, Aval, Site, VmapLevel, active
+from ...recording import (
+    COMPILED_BEFORE,
+    COMPILED_EARLIER,
+    DEFAULT_CAPACITY,
+    Aval,
+    Site,
+    VmapLevel,
+    active,
+)
 from ...stack import elision, jax_compat
 from ...stack.core import (
     ArrayNames,
@@ -257,6 +265,5 @@ def _defined(flavor: str, held: Any) -> Site:
         code = getattr(inspect.unwrap(jax_compat.user_function(held)), "__code__", None)
     if type(code) is CodeType:
         file, line = code.co_filename, code.co_firstlineno
-    else:
-        file, line = "<unknown>", 0
-    return Site(flavor, name, file, line, 0, is_cell(file), f"{name}, {COMPILED_BEFORE}")
+        return Site(flavor, name, file, line, 0, is_cell(file), f"{name}, {COMPILED_BEFORE}")
+    return Site(flavor, name, COMPILED_EARLIER, 0, 0, False)

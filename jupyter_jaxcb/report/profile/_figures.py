@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...recording import (
-    COMPILED_BEFORE,
     OBSERVED,
     Part,
     PartKind,
@@ -198,6 +197,6 @@ def _observing_ns(figures: Figures) -> int:
     for part in figures.parts(PartKind.CROSSING):
         site = None if part.lowered < 0 else figures.recording.lowered[part.lowered].site
         if site is not None and site.flavor.startswith(OBSERVED):
-            is_old = site.source.endswith(COMPILED_BEFORE)
-            total += part.wall_ns * (_OBSERVING_OLD if is_old else _OBSERVING)
+            share = _OBSERVING_OLD if site.is_of_earlier_program else _OBSERVING
+            total += part.wall_ns * share
     return int(total)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...recording import (
-    COMPILED_BEFORE,
     Note,
     NoteKind,
     NotFinite,
@@ -52,7 +51,7 @@ def site_notes(
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_queued(use) for use in recording.queue if use.lowered in numbers]
     found += _masked(recording, numbers)
-    found += [_BEFORE] * site.source.endswith(COMPILED_BEFORE)
+    found += [_BEFORE] * site.is_of_earlier_program
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from ...recording import Frame, Site
+from ...recording import UNKNOWN_LINE, Frame, Site
 from .. import jax_compat
 from ._code_owner import CROSSINGS, is_cell, owner
 
@@ -94,7 +94,7 @@ def find_site(flavor: str, function: str) -> Found:
     """
     frames, reach, traced = _frames()
     if not frames:
-        return Found(Site(flavor, function, "<unknown>", 0, 0, cell=True), *traced)
+        return Found(Site(flavor, function, UNKNOWN_LINE, 0, 0, cell=False), *traced)
     return Found(_site(flavor, function, frames, reach), *traced)
 
 

@@ -68,8 +68,8 @@ export type SampleValues = readonly [
 export interface Site {
   readonly function: string;
   readonly flavor: string;
-  readonly where: string; // "line 3", "line 3, another cell", "model.py:12"
-  readonly line: number; // 1-based
+  readonly where: string; // "line 3", "line 3, another cell", "model.py:12", "a program compiled earlier"
+  readonly line: number; // 1-based; 0: unknown
   readonly column: number; // 0-based
   readonly cell: boolean; // in a notebook cell, not in a file
   readonly source: string; // the line, stripped
@@ -125,7 +125,7 @@ export interface Measured {
   readonly errors: readonly string[];
   readonly host_ns: readonly number[]; // by site
   readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
-  readonly lines: readonly number[]; // by site: its line in that cell, 1-based
+  readonly lines: readonly number[]; // by site: its line in that cell, 1-based; 0: unknown
   readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
   readonly sample_rows: readonly (readonly number[])[]; // by site and sample: its call, or -1
   readonly calls: SavedCalls | null; // null: sent separately, or there are none

@@ -316,3 +316,13 @@ def test_recording_survives_json():
     _, recording = observed(lambda: jax.jit(FLAVORS["jax pure"])(one()))
     again = type(recording).from_json(recording.to_json())
     assert to_text(again, times=False) == to_text(recording, times=False)
+
+
+def test_print_of_a_program_compiled_before_has_a_place_in_words(capsys):
+    f = jax.jit(lambda x: jax.debug.print("x is {}", x))
+    f(one())
+    jax.effects_barrier()
+    _, recording = observed(lambda: f(one()))
+    (summary,) = summarize(recording)
+    assert (summary.where, summary.site.line) == ("a program compiled earlier", 0)
+    assert "its program was compiled before JAX's callbacks were observed" in summary.notes[0]

@@ -72,7 +72,7 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
     errors: measured.getOr('errors', [], listOf(text(LONG), OUT_OF_RANGE)),
     host_ns: bySite('host_ns', amount),
     cells: bySite('cells', orNull(text(NAME))),
-    lines: bySite('lines', whole(1)),
+    lines: bySite('lines', whole()),
     around: bySite('around', listOf(text(NAME), MOST_LINES)),
     sample_rows: bySite('sample_rows', listOf(whole(-1), MOST_LINES)),
     calls: measured.getOr('calls', null, orNull(readSaved)),

@@ -36,6 +36,10 @@ describe('parseMeasured', () => {
     expect(parseMeasured(data, FACTS)).toEqual(NOT_MEASURED);
   });
 
+  it('reads a line that is unknown', () => {
+    expect(parseMeasured({ ...MEASURED, lines: [0] }, FACTS).lines).toEqual([0]);
+  });
+
   it('reads metadata of older versions, which lack some keys', () => {
     const paths = ['cells', 'by_worker', 'compilations.0.start_ns'];
     const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
