@@ -288,6 +288,7 @@ class Reason(enum.StrEnum):
     UNUSED = "unused"  # nothing uses its result: JAX removed it before compiling
     UNUSED_IN_TRACE = "unused_in_trace"  # nothing uses its result: JAX removed it while tracing
     SHAPE_ONLY = "shape_only"  # only the shape of its result is used: JAX removed it while tracing
+    NOT_NEEDED = "not_needed"  # a derivative rule made it, and the derivative does not need it
     DEAD_CODE = "dead_code"  # the compiled program never reaches it
     DEAD_IN_TRACE = "dead_in_trace"  # JAX removed it as dead code while tracing
     IO_IN_DERIVATIVE = "io_in_derivative"  # JAX removed its io callback while tracing a derivative
@@ -378,6 +379,14 @@ class Outcome:
     unrolled: bool = False  # JAX unrolled a loop: each unrolled step is a call path
     unreadable: str = ""  # the error, if the optimized program cannot be read
     notes: tuple[Note, ...] = ()  # remarks on its calls, if it is kept
+
+    @property
+    def elided(self) -> bool:
+        """Whether the program makes fewer host calls than its text asks for.
+
+        It does not ask for the values of a derivative rule that the derivative does not need.
+        """
+        return self.status in ELIDED and self.reason is not Reason.NOT_NEEDED
 
     def __str__(self) -> str:
         """Return call site, status and reason: ``bessel, line 3: unused, nothing uses ...``."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from ._columns import ROW
 from ._facts import (
-    ELIDED,
     Compilation,
     Frame,
     HostCall,
@@ -72,8 +71,8 @@ class RecordedFacts:
 
     @property
     def elisions(self) -> tuple[Outcome, ...]:
-        """The outcomes with an elided status, each with its reason."""
-        return tuple(outcome for outcome in self.outcomes if outcome.status in ELIDED)
+        """The outcomes that are elided, each with its reason."""
+        return tuple(outcome for outcome in self.outcomes if outcome.elided)
 
     def where(self, site: Site | Frame) -> str:
         """Name a place: ``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12``.

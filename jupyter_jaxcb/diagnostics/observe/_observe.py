@@ -163,7 +163,7 @@ class _Watcher:
         if listener() is None:  # the recording has ended, the observation has not
             return held
         found = find_site(flavor, user_function_name(held))
-        bind = Bind(found.site, found.around)
+        bind = Bind(found.site, found.around, found.in_rule)
         elision.bound(bind, found)
         kind = ObservedFormat.of if issubclass(type(held), str) else Observed
         return kind(held, bind)

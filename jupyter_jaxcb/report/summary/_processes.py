@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...recording import Outcome, Reason, Status
 from ._counts import Counts
 from ._numbers import call_words
-from ._reasons import Cause, advice_words, reason_words
+from ._reasons import Cause, why
 
 
 class Verdict(NamedTuple):
@@ -77,8 +77,8 @@ def _is_elsewhere(verdict: Verdict) -> bool:
 
 def _status_words(found: _InProcess) -> str:
     status, causes = found.verdict
-    why = f": {reason_words(causes)}; {advice_words(causes)}" if causes else ""
-    return f"{status.words} in process {found.process}{why}"
+    words = f": {why(causes)}" if causes else ""
+    return f"{status.words} in process {found.process}{words}"
 
 
 def processes(numbers: Iterable[int]) -> str:

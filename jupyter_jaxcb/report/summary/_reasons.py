@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site
@@ -33,7 +33,7 @@ class Words(NamedTuple):
     """The texts of a reason: a clause that follows the status, and an imperative."""
 
     reason: str
-    advice: str
+    advice: str  # empty if all is as expected
 
 
 # How to keep the calls of a flavor that JAX and XLA may remove.
@@ -69,6 +69,7 @@ REASONS: Mapping[Reason, Words] = {
     Reason.SHAPE_ONLY: Words(
         "only the shape of its result is used, so JAX removed the call while tracing", _USE_IT
     ),
+    Reason.NOT_NEEDED: Words("this derivative does not need its value", ""),
     Reason.DEAD_CODE: Words(
         "the compiled program never reaches it (dead code)", "check the branch around this line"
     ),
@@ -207,7 +208,13 @@ def reason_words(causes: Iterable[Cause]) -> str:
 
 def advice_words(causes: Iterable[Cause]) -> str:
     """Say what to do about it; empty without a cause."""
-    return "; ".join(REASONS[cause.reason].advice.format_map(_facts(cause)) for cause in causes)
+    words = (REASONS[cause.reason].advice.format_map(_facts(cause)) for cause in causes)
+    return "; ".join(filter(None, words))
+
+
+def why(causes: Sequence[Cause]) -> str:
+    """Return reason and advice; empty without a cause."""
+    return "; ".join(filter(None, (reason_words(causes), advice_words(causes))))
 
 
 def note_words(note: Note, site: Site | None = None) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...recording import (
-    ELIDED,
     Aval,
     LoweredSite,
     Outcome,
@@ -22,7 +21,7 @@ from ...recording import (
 from ._counts import Counts
 from ._notes import site_notes
 from ._processes import Verdict, over_processes
-from ._reasons import Cause, Runs, advice_words, causes_of, reason_words
+from ._reasons import Cause, Runs, advice_words, causes_of, reason_words, why
 from ._rows import Rows, path
 
 
@@ -63,7 +62,7 @@ class SiteSummary:
     crossings: int
     expected: int | None  # host calls of the recorded runs, as compiled; None: unknown
     written: int | None  # host calls of the recorded runs, as the program text says
-    elided: int  # number of outcomes with an elided status
+    elided: int  # number of elided outcomes
     shapes: tuple[Shapes, ...]
     causes: tuple[Cause, ...]  # of its status; empty when its calls are simply kept
     errors: tuple[str, ...]
@@ -78,10 +77,16 @@ class SiteSummary:
 
     @property
     def consequence(self) -> str:
-        """What matters most about its calls: ``raised``, ``not_finite``, or its status."""
+        """What matters most about its calls: ``raised``, ``not_finite``, or its status.
+
+        ``not_needed`` in place of the status if nobody asks for its calls.
+        """
         if self.errors:
             return "raised"
-        return "not_finite" if self.not_finite else str(self.status)
+        if self.not_finite:
+            return "not_finite"
+        needless = any(cause.reason is Reason.NOT_NEEDED for cause in self.causes)
+        return "not_needed" if needless else str(self.status)
 
     @property
     def reason(self) -> str:
@@ -92,6 +97,11 @@ class SiteSummary:
     def advice(self) -> str:
         """What to do about it; empty when its calls are simply kept."""
         return advice_words(self.causes)
+
+    @property
+    def why(self) -> str:
+        """Reason and advice; empty when its calls are simply kept."""
+        return why(self.causes)
 
     @property
     def place(self) -> str:
@@ -160,7 +170,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         crossings=counts.crossings(site),
         expected=_expected(counts, outcomes, "compiled"),
         written=_expected(counts, outcomes, "written"),
-        elided=sum(outcome.status in ELIDED for outcome in outcomes),
+        elided=sum(outcome.elided for outcome in outcomes),
         shapes=_shapes(lowered, numbers, counts),
         causes=causes,
         errors=counts.errors(site),
@@ -184,7 +194,7 @@ def _returns_nothing(lowered: LoweredSite) -> bool:
 
 def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
     """Decide the status of a site: from its calls if there are any, else from its programs."""
-    elided = [outcome for outcome in outcomes if outcome.status in ELIDED]
+    elided = [outcome for outcome in outcomes if outcome.elided]
     partly = [
         outcome for outcome in elided if outcome.status in (Status.DEDUPLICATED, Status.HOISTED)
     ]
@@ -196,7 +206,7 @@ def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
         return Verdict(Status.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
     held = [o for o in outcomes if o.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)]
     if not held:
-        return _as_compiled(elided[0])
+        return _as_compiled((elided or outcomes)[0])
     unknown = [outcome for outcome in held if outcome.status is Status.UNKNOWN]
     if unknown:
         return _as_compiled(unknown[0])

@@ -75,7 +75,7 @@ def sites_to_html(
 
 def _has_more(sites: list[SiteSummary]) -> bool:
     """Whether some call site has a status to explain, a note or an error."""
-    return any(note(one) or one.notes or one.errors for one in sites)
+    return any(one.advice or one.notes or one.errors for one in sites)
 
 
 def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
@@ -103,7 +103,9 @@ def _head(summary: SiteSummary) -> tuple[str, str, str]:
     """Return the cells of a call site: where, source, status."""
     where = escape(summary.where).replace("line ", "line&nbsp;")
     status = f"{SIGNS[summary.consequence]} {status_words(summary)}".rstrip()
-    if summary.consequence != Status.KEPT:
+    if summary.consequence == "not_needed":
+        status = f'<span style="opacity:.6">{status}</span>'
+    elif summary.consequence != Status.KEPT:
         status = f"<strong>{status}</strong>"
     return where.replace("another cell", "another&nbsp;cell"), code(summary.source), status
 

@@ -9,7 +9,7 @@ from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
 from ._html import TABLE_CELL, TABLE_HEAD, code
 from ._phrases import SIGNS
-from ._words import count_words, shorten
+from ._words import count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
 _NOTHING = "no jupyter_jaxcb callbacks"
@@ -94,8 +94,8 @@ def _cell(summary: SiteSummary | None) -> str:
         return "–"
     if summary.status is Status.KEPT:
         return count_words(summary, None)
-    word = f"{SIGNS[summary.status]} {summary.status.words}"
-    if summary.expected is None or summary.written is None:
+    word = f"{SIGNS[summary.consequence]} {status_words(summary)}"
+    if summary.expected is None or not summary.written:
         return word
     return f"{word} {summary.expected:,}/{summary.written:,}"
 
@@ -106,10 +106,10 @@ def _remarks(matrix: Matrix) -> list[str]:
     for name, words in matrix.refused.items():
         reasons.setdefault(words, []).append(name)
     remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
-    missing: dict[tuple[str, Status], str] = {}
+    missing: dict[tuple[str, str], str] = {}
     for column in _summaries(matrix).values():
         for summary in column:
             if summary.reason:
-                words = f"{summary.place}: {summary.reason}; {summary.advice}"
-                missing.setdefault((summary.place, summary.status), words)
+                words = f"{summary.place}: {summary.why}"
+                missing.setdefault((summary.place, summary.consequence), words)
     return [*remarks, *missing.values()]

@@ -21,6 +21,7 @@ TONES = {
     Status.HOISTED: "quiet",
     Status.NOT_REACHED: "quiet",
     Status.NOT_RUN: "quiet",
+    "not_needed": "quiet",
     Status.UNKNOWN: "quiet",
 }
 SIGNS = {  # readable without the color
@@ -33,12 +34,14 @@ SIGNS = {  # readable without the color
     Status.HOISTED: "◐",
     Status.NOT_REACHED: "○",
     Status.NOT_RUN: "○",
+    "not_needed": "○",
     Status.UNKNOWN: "?",
 }
 WORDS = {
     "raised": "raised",
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
+    "not_needed": Status.UNUSED.words,
     Status.KEPT: "",  # the number of calls shows it
 }
 # Units and their size in the smallest unit, smallest first.

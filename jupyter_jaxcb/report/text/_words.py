@@ -175,7 +175,5 @@ def left_out(sites: list[SiteSummary]) -> str:
 
 def note(summary: SiteSummary) -> str:
     """Return reason and advice of a call site; empty if its calls are simply kept."""
-    if not summary.reason:
-        return ""
-    text = f"{summary.reason}; {summary.advice}"
-    return f"{summary.elided} elided: {text}" if summary.elided else text
+    text = summary.why
+    return f"{summary.elided} elided: {text}" if text and summary.elided else text

@@ -115,10 +115,12 @@ class Bind:
         site: the call site.
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
             innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
+        in_rule: whether a derivative rule made it, which may return values nobody needs.
     """
 
     site: Site
     around: tuple[tuple[str, int | None], ...] = ()
+    in_rule: bool = False
 
 
 class Static:

@@ -85,6 +85,11 @@ class Found(NamedTuple):
     loops: tuple[tuple[tuple[str, int | None], ...], ...]  # inside each of them, innermost first
     kinds: frozenset[str]  # everything being traced, see `jax_compat.traced_by`
 
+    @property
+    def in_rule(self) -> bool:
+        """Whether a derivative rule makes the bind, outside of compiled functions that it calls."""
+        return "derivative rule" in self.kinds
+
 
 def find_site(flavor: str, function: str) -> Found:
     """Find the call site of the bind being made now.
@@ -171,8 +176,10 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
         if owner(code.co_filename) == "machinery":
             if code in CROSSINGS:
                 host_call = inner = True
-            if limit is None and (host_call or jax_compat.calls_a_rule(code)):
-                limit = len(frames)
+            if host_call or jax_compat.calls_a_rule(code):
+                limit = len(frames) if limit is None else limit
+                if not (host_call or dispatches):
+                    kinds.add("derivative rule")
             # The rule of a `jax.custom_batching.custom_vmap` gets the whole batch.
             inner = inner or jax_compat.handles_whole_batch(code)
             traced = jax_compat.traced_by(frame)

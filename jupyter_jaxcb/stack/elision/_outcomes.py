@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 
 from ...recording import Note, NoteKind, Outcome, Program, Reason, Status
+from ..core import Bind
 from ._dropped import Dropped
 from ._evidence import Evidence, may_be_elided
 from ._hoisting import (
@@ -23,8 +24,23 @@ _UNINFORMATIVE = {"closed_call", "eval_jaxpr", "core_call", "shard_map", ""}
 SHARED = {"jax buffer"}  # flavors whose equal calls JAX lowers only once in a program
 
 
+# Why a call is missing whose result nothing needs. In a derivative rule that is expected.
+_NOTHING_NEEDS_IT = (Reason.UNUSED, Reason.UNUSED_IN_TRACE, Reason.OPTIMIZED_AWAY)
+
+
 def outcome(seen: Evidence, program: Program) -> Outcome:
     """Return the outcome of one bind in one program."""
+    return _as_expected(seen.bind, _outcome(seen, program))
+
+
+def _as_expected(bind: Bind, found: Outcome) -> Outcome:
+    """Return `found` as a call that nobody asked for, if a derivative rule made it in vain."""
+    if bind.in_rule and found.reason in _NOTHING_NEEDS_IT:
+        return dataclasses.replace(found, reason=Reason.NOT_NEEDED, written=0)
+    return found
+
+
+def _outcome(seen: Evidence, program: Program) -> Outcome:
     path = seen.traced[0]
     make = functools.partial(
         Outcome,
@@ -74,7 +90,8 @@ def dropped_outcome(vanished: Dropped, program: Program) -> Outcome:
         reason = Reason.IO_IN_DERIVATIVE
     elif not may_be_elided(site):
         reason = Reason.DEAD_IN_TRACE
-    return Outcome(site, program, Status.UNUSED, traced_paths=0, compiled=0, reason=reason)
+    found = Outcome(site, program, Status.UNUSED, traced_paths=0, compiled=0, reason=reason)
+    return _as_expected(vanished.bind, found)
 
 
 def _partly_elided(seen: Evidence, found: Outcome) -> Outcome:

@@ -166,7 +166,7 @@ def _bind(
     """
     __tracebackhide__ = True
     found = find_site(flavor, host.name)
-    bind = Bind(found.site, found.around)
+    bind = Bind(found.site, found.around, found.in_rule)
     elision.bound(bind, found)
     callback = HostCallback(host, bind=bind, masked=mask is not None, **of_callback)
     operands = operands if mask is None else [*operands, mask]

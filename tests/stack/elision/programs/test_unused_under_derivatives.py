@@ -1,11 +1,16 @@
 """An unused call inside a function that JAX traces separately, with and without a derivative."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
-from tests.stack.elision._battery import check, each, table
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import headline, summarize
+from tests.stack.elision._battery import Hosts, check, each, table
 
 X = np.arange(1, 4, dtype=np.float32)
 ROWS, row = table()
@@ -66,3 +71,76 @@ def _(h):
 @each(ROWS)
 def test_each_call_site_has_the_expected_status(row):
     check(row)
+
+
+def registered_jvp(value, slope):
+    value.defjvp(lambda primals, tangents: (value(*primals), slope(*primals) * tangents[0]))
+    return value
+
+
+def registered_vjp(value, slope):
+    value.defvjp(lambda x: (value(x), slope(x)), lambda kept, cotangent: (kept * cotangent,))
+    return value
+
+
+def jaxs_jvp(value, slope):
+    f = jax.custom_jvp(lambda x: value(x))
+    f.defjvp(lambda primals, tangents: (value(*primals), slope(*primals) * tangents[0]))
+    return f
+
+
+def jaxs_vjp_with_an_unneeded_residual(value, slope):
+    f = jax.custom_vjp(lambda x: x * x)
+    f.defvjp(
+        lambda x: (x * x, (value(x), x)), lambda kept, cotangent: (slope(kept[1]) * cotangent,)
+    )
+    return f
+
+
+RULES = [registered_jvp, registered_vjp, jaxs_jvp, jaxs_vjp_with_an_unneeded_residual]
+
+
+@pytest.mark.parametrize("make", RULES, ids=[make.__name__ for make in RULES])
+@pytest.mark.parametrize("transform", ["grad", "grad of jit", "grad of map", "explain"])
+def test_value_of_a_derivative_rule_that_the_derivative_does_not_need_is_expected(make, transform):
+    h = Hosts()
+    f = make(h.pure("value"), h.pure("slope"))
+    wraps = {"grad of jit": jax.jit, "grad of map": lambda f: functools.partial(lax.map, f)}
+    g = wraps.get(transform, lambda f: f)(f)
+    program = jax.jit(jax.grad(lambda x: g(x).sum()))
+    rows = recorded(program, ahead=transform == "explain")
+    value, slope = rows["value"], rows["slope"]
+    assert (str(value.status), value.consequence, value.advice) == ("unused", "not_needed", "")
+    assert (value.elided, value.written, value.expected) == (0, 0, 0)
+    assert value.reason == "this derivative does not need its value"
+    assert slope.consequence == "kept"
+    assert {part.tone for part in headline(list(rows.values()))} <= {"kept", "quiet"}
+
+
+def test_value_of_a_derivative_rule_that_xla_finds_unneeded_is_expected():
+    h = Hosts()
+    f = registered_jvp(h.pure("value"), h.pure("slope"))
+    rows = recorded(jax.jit(lambda x: x + jax.jvp(f, (x,), (x,))[1][:0].sum()))
+    assert rows["value"].consequence == "not_needed"
+    assert (str(rows["slope"].status), rows["slope"].consequence) == (
+        "optimized_away",
+        "not_needed",
+    )
+
+
+def test_unused_call_of_a_function_with_a_rule_is_still_a_problem_outside_of_derivatives():
+    h = Hosts()
+    f = registered_jvp(h.pure("value"), h.pure("slope"))
+    rows = recorded(jax.jit(lambda x: (f(x), x)[1]))
+    assert (rows["value"].consequence, rows["value"].elided) == ("unused", 1)
+    assert ("warning", "⚠ value never called (unused)") in headline(list(rows.values()))
+
+
+def recorded(program, ahead=False):
+    if ahead:
+        found = jaxcb.explain(program)(X)
+    else:
+        with jaxcb.record() as r:
+            jax.block_until_ready(program(X))
+        found = r.recording
+    return {row.site.function: row for row in summarize(found)}

@@ -215,9 +215,9 @@ def test_callbacks_dropped_while_tracing_under_grad_are_reported():
     for function in (f, lambda x: sin(x)):
         c, recording = compiled(jax.grad(function), 1.0)
         for found in (recording, recorded(lambda c=c: c(1.0)), recorded(lambda c=c: c(1.0))):
-            assert [o.status for o in found.elisions] == [Status.UNUSED]
+            assert [o.status for o in found.outcomes] == [Status.UNUSED]
             assert facts(found)[0] == [(Status.UNUSED, 0, 0)]
-        assert recorded(lambda: None).elisions == ()
+        assert recorded(lambda: None).outcomes == ()
 
 
 def test_call_whose_result_is_used_under_grad_is_kept():
