@@ -104,32 +104,33 @@ def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
     thread.start()
     while len(results) < chunk.count and outcome.error is None:
         try:
-            result, outcome.error = came.get(timeout=chunk.timeout)
+            result, outcome.error, ended = came.get(timeout=chunk.timeout)
         except queue.Empty:
             over.set()
             running.pop(thread.ident or 0, None)
             outcome.timed_out = True
             outcome.error = TimeoutError(f"the call took more than {chunk.timeout:g} s (timeout=)")
+            ended = chunk.clock()
         else:
             if outcome.error is None:
                 results.append(result)
         if chunk.stamped or outcome.error is not None or len(results) == chunk.count:
-            outcome.stamps.append(chunk.clock())
+            outcome.stamps.append(ended)
 
 
 def _run_until(over: threading.Event, put: Callable[[Any], None], task: Task, chunk: Chunk) -> None:
-    """Put ``(result, None)`` for each call, or ``(None, error)`` for one that raises."""
-    done = 0
+    """Put the result and error (one is None) of each call, and when it ended."""
+    done, clock = 0, chunk.clock
     running[threading.get_ident()] = chunk.engine
     try:
         for result in map(task.keep, _calls(task, chunk)):
-            put((result, None))
+            put((result, None, clock()))
             if over.is_set():
                 return
             done += 1
         check_ended(done, chunk.count)
     except BaseException as error:
-        put((None, error))
+        put((None, error, clock()))
     finally:
         running.pop(threading.get_ident(), None)
 

@@ -66,8 +66,9 @@ def mutants() -> list[Mutant]:
 
 @contextmanager
 def copies(number: int) -> Iterator[queue.SimpleQueue[Path]]:
-    """Copy the files that git tracks, as they are now, `number` times."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    """Copy the files that git does not ignore, as they are now, `number` times."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     files = [name for name in listed.stdout.decode().split("\0") if (ROOT / name).is_file()]
     free: queue.SimpleQueue[Path] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:

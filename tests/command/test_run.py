@@ -55,8 +55,8 @@ def test_callbacks_of_jax_are_recorded_in_a_page_and_in_the_summary_on_stderr(ru
     assert "script.py:6" in (tmp_path / "script.host-trace.html").read_text()
 
 
-def test_output_selects_file_and_format(run, tmp_path):
-    run(CALLS, before=["-o", "run.jaxcb"])
+def test_output_selects_the_format_and_a_file_in_the_folder_where_the_command_began(run, tmp_path):
+    run(f"{CALLS}\nimport os; os.chdir('/')", before=["-o", "run.jaxcb"])
     assert len(jaxcb.load(tmp_path / "run.jaxcb")) == 1
     assert not list(tmp_path.glob("*.html"))
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from types import SimpleNamespace
 
 import jax
@@ -95,6 +96,22 @@ def test_result_that_is_refused_after_its_call_was_recorded_is_an_error(
     failed = [call.element for call in r.recording if call.error]
     counted = sum(one.calls for one in r.recording.not_kept if one.error)
     assert (failed, counted) == (([5], 0) if capacity else ([], 1))
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_times_of_an_element_are_around_its_call(elements, timeout):
+    during = {}
+
+    def host(x):
+        during[int(x)] = time.perf_counter_ns()
+        return x
+
+    with jaxcb.record() as r:
+        run = elements(host, executor="threads:1", chunksize=4, timeout=timeout)
+        run(X).block_until_ready()
+    assert len(r.recording) == len(during) == len(X)
+    for call in r.recording:
+        assert call.start_ns <= during[call.element] <= call.end_ns
 
 
 def test_elements_of_one_worker_do_not_overlap(elements):
