@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.tree_util import tree_leaves
+from jax.custom_derivatives import CustomVJPPrimal
+from jax.tree_util import tree_leaves, tree_map
 
 from ..core import is_array
-from ..masked import masking, zero_elsewhere
+from ..masked import masking, with_stand_ins, zero_elsewhere
 from ._rule_checks import Rule, checked_jvp, checked_vjp, plain
 
 
@@ -58,7 +60,7 @@ def with_vjp(
     _check_callable("defvjp", forward)
     _check_callable("defvjp", backward)
     checked = checked_vjp(forward, backward, nondiff_argnums)
-    checked = _masked_vjp(*checked) if masked else checked
+    checked = _masked_vjp(*checked, nondiff_argnums) if masked else checked
     places = tuple(n + masked for n in nondiff_argnums)
 
     def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,21 +77,25 @@ def _masked_jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def masked(*args: Any) -> tuple[Any, Any]:
         *fixed, (mask, *primals), (_, *tangents) = args
+        primals = with_stand_ins(mask, tuple(primals))
         tangents = zero_elsewhere(mask, tuple(tangents))
         with masking(mask):
-            return rule(*fixed, tuple(primals), tangents)
+            return rule(*fixed, primals, tangents)
 
     return masked
 
 
 def _masked_vjp(
-    forward: Callable[..., Any], backward: Callable[..., Any]
+    forward: Callable[..., Any], backward: Callable[..., Any], nondiff_argnums: Sequence[int]
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return both functions of a rule for a first argument that is a mask, see `with_vjp`."""
+    places = frozenset(nondiff_argnums)
 
     @functools.wraps(forward)
     def masked_forward(mask: Any, *args: Any) -> tuple[Any, Any]:
         mask = plain(mask)
+        moving = iter(_stood_in(mask, [x for n, x in enumerate(args) if n not in places]))
+        args = tuple(x if n in places else next(moving) for n, x in enumerate(args))
         with masking(mask):
             out, residuals = forward(*args)
         return out, (mask, residuals)
@@ -102,6 +108,21 @@ def _masked_vjp(
         return (None, *zero_elsewhere(mask, tuple(cotangents)))
 
     return masked_forward, masked_backward
+
+
+def _stood_in(mask: Any, args: Sequence[Any]) -> Any:
+    """Apply `with_stand_ins` to arguments that may be flagged for differentiation."""
+
+    def is_flagged(leaf: Any) -> bool:
+        return isinstance(leaf, CustomVJPPrimal)
+
+    values = with_stand_ins(mask, tree_map(plain, args, is_leaf=is_flagged))
+    return tree_map(
+        lambda leaf, x: dataclasses.replace(leaf, value=x) if is_flagged(leaf) else x,
+        args,
+        values,
+        is_leaf=is_flagged,
+    )
 
 
 def _wrapped(

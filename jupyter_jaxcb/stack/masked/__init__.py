@@ -3,6 +3,7 @@
 The mask is the last operand of the bind, so `vmap` batches it like any other. `_crossing` makes the
 calls, for the batch elements that `_elements` (looped vmaps) or `_gather` (other vmaps) select.
 `_mask` is the side of JAX: it checks masks, and masks the callbacks inside a derivative rule.
+`_stand_ins` are the values with which such a rule computes where the mask is false.
 """
 
 from ._crossing import MakeCalls as MakeCalls
@@ -18,3 +19,4 @@ from ._mask import masking as masking
 from ._mask import otherwise_of as otherwise_of
 from ._mask import select as select
 from ._mask import zero_elsewhere as zero_elsewhere
+from ._stand_ins import with_stand_ins as with_stand_ins

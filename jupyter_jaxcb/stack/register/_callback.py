@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
@@ -18,7 +17,7 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 from ..core import HostFunction, Options, without_leading
 from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
-from ..masked import checked_mask, mask_of_rule, otherwise_of, select
+from ..masked import checked_mask, mask_of_rule, otherwise_of, select, with_stand_ins
 from ..results import MISSING, result_avals
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
@@ -79,7 +78,7 @@ class Callback:
         __tracebackhide__ = True
         mask = mask_of_rule()
         if mask is not None and self._is_masked_by(mask, args, kwargs):
-            return self._masked(mask, args, kwargs)
+            return with_stand_ins(mask, self._call_where(mask, *args, **kwargs))
         return self._call(*args, **kwargs)
 
     def where(self, mask: Any, /, *args: Any, otherwise: Any = MISSING, **kwargs: Any) -> Any:
@@ -124,22 +123,15 @@ class Callback:
         problem = self._why_not_masked()
         if problem is not None:
             raise TypeError(f"cannot mask the calls of {self.host.name}: {problem}")
-        mask = checked_mask(self.host.name, mask)
+        mask, of_rule = checked_mask(self.host.name, mask), mask_of_rule()
         if self.declared is None:
             self._check_no_otherwise(otherwise)
-            return self._masked(mask, args, kwargs)
+            return self._call_where(mask, *args, **kwargs)
         declared = result_avals(self.declared, self.host.current, args, kwargs)
         others = otherwise_of(self.host.name, otherwise, declared)
-        results, tree = tree_flatten(self._masked(mask, args, kwargs))
-        return tree_unflatten(tree, select(mask, results, others))
-
-    def _masked(self, mask: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call where `mask` is true; the results are zero elsewhere."""
-        __tracebackhide__ = True
-        if self.rule is None:
-            return self._call_where(mask, *args, **kwargs)
         results, tree = tree_flatten(self._call_where(mask, *args, **kwargs))
-        return tree_unflatten(tree, select(mask, results, [jnp.zeros_like(y) for y in results]))
+        selected = tree_unflatten(tree, select(mask, results, others))
+        return selected if of_rule is None else with_stand_ins(of_rule, selected)
 
     def _is_masked_by(self, mask: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether the mask of a derivative rule applies to a call in the rule.

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.custom_derivatives import SymbolicZero
 
 import jupyter_jaxcb as jaxcb
 
@@ -196,6 +197,156 @@ def test_nan_where_the_mask_is_false_does_not_reach_a_gradient(rule, jitted):
     if rule != "vjp":
         _, tangent = jax.jvp(jax.vmap(g), (x,), (np.ones_like(x),))
         np.testing.assert_allclose(tangent, [0, 0, 0.5], rtol=1e-3)
+
+
+def by_jvp(root):
+    root.defjvp(lambda p, t: (root(*p), (t[0] + t[1]) / (2 * jnp.sqrt(p[0] + p[1]))))
+
+
+def by_jvp_from_result(root):
+    def rule(p, t):
+        y = root(*p)
+        return y, (t[0] + t[1]) / (2 * y)
+
+    root.defjvp(rule)
+
+
+def by_jvp_with_another_mask(root):
+    slope = jaxcb.pure(lambda w, x: 0.5 / np.sqrt(w + x), result="x")
+
+    def of_slope(p, t):
+        y = slope(*p)
+        return y, -2 * y**3 * (t[0] + t[1])
+
+    slope.defjvp(of_slope)
+
+    def rule(p, t):
+        y = slope.where(p[0] + p[1] > 0, *p, otherwise=np.nan)
+        return root(*p), p[0] * y / p[0] * (t[0] + t[1])
+
+    root.defjvp(rule)
+
+
+def by_jvp_with_symbolic_zeros(root):
+    def rule(p, t):
+        t = sum(jnp.zeros(d.shape) if isinstance(d, SymbolicZero) else d for d in t)
+        return root(*p), t / (2 * jnp.sqrt(p[0] + p[1]))
+
+    root.defjvp(rule, symbolic_zeros=True)
+
+
+def by_vjp(root):
+    root.defvjp(
+        lambda w, x: (root(w, x), (w, x)),
+        lambda r, ct: (ct / (2 * jnp.sqrt(r[0] + r[1])),) * 2,
+    )
+
+
+def by_vjp_from_slope(root):
+    root.defvjp(lambda w, x: (root(w, x), 1 / (2 * jnp.sqrt(w + x))), lambda r, ct: (ct * r,) * 2)
+
+
+def by_vjp_with_symbolic_zeros(root):
+    root.defvjp(
+        lambda w, x: (root(w.value, x.value), w.value + x.value),
+        lambda r, ct: (ct / (2 * jnp.sqrt(r)),) * 2,
+        symbolic_zeros=True,
+    )
+
+
+HIGHER = {
+    "twice": lambda g: jax.grad(jax.grad(g)),
+    "three times": lambda g: jax.grad(jax.grad(jax.grad(g))),
+    "forward over reverse": lambda g: jax.jacfwd(jax.grad(g)),
+    "reverse over forward": lambda g: jax.grad(jax.jacfwd(g)),
+}
+OF_BATCH = {
+    "of vmap": lambda d: (
+        lambda g: jax.jit(d(lambda w, x: jax.vmap(jax.jit(g), (None, 0))(w, x).sum()))
+    ),
+    "in vmap": lambda d: lambda g: jax.vmap(d(g), (None, 0)),
+    "one by one": lambda d: lambda g: lambda w, x: jnp.stack([d(g)(w, v) for v in x]),
+}
+HIGHER_OF = {
+    by_jvp: HIGHER,
+    by_jvp_from_result: ("twice", "reverse over forward"),
+    by_jvp_with_another_mask: ("twice", "reverse over forward"),
+    by_jvp_with_symbolic_zeros: ("twice", "reverse over forward"),
+    by_vjp: ("twice", "three times"),
+    by_vjp_from_slope: ("twice",),
+    by_vjp_with_symbolic_zeros: ("twice",),
+}
+
+
+@pytest.mark.parametrize("batch", OF_BATCH)
+@pytest.mark.parametrize(
+    ("rule", "higher"), [(rule, higher) for rule in HIGHER_OF for higher in HIGHER_OF[rule]]
+)
+def test_nan_where_the_mask_is_false_does_not_reach_a_higher_derivative(rule, higher, batch):
+    root = jaxcb.pure(lambda w, x: np.sqrt(w + x), result="x")
+    rule(root)
+
+    def masked(w, x):
+        return root.where(w + x > 0, w, x, otherwise=x * w**3)
+
+    def plain(w, x):
+        needed = w + x > 0
+        return jnp.where(needed, jnp.sqrt(jnp.where(needed, w + x, 1.0)), x * w**3)
+
+    derivative = OF_BATCH[batch](HIGHER[higher])
+    for x in np.float32([[-1, 3, -2], [-1, -2, -1]]):  # no element of the second one is needed
+        found, expected = (derivative(g)(jnp.float32(1), x) for g in (masked, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_rule_computes_with_a_needed_element_where_the_mask_is_false(jitted):
+    """Also what JAX traces on its own, whose callbacks run for all elements."""
+    given = set()
+
+    def slope_of(w, x):
+        given.add((float(w), float(x)))
+        return np.float32(x - w) / 2
+
+    slope = jaxcb.pure(slope_of, result="x")
+    helper = jax.jit(lambda w, x: slope(w, x))
+    f = jaxcb.pure(lambda w, x: x**2, result="x")
+    f.defjvp(lambda p, t: (f(*p), helper(*p) * t[1]))
+    g = jax.vmap(jax.grad(lambda w, x: f.where(x > w, w, x, otherwise=0.0), 1), (None, 0))
+    g = jax.jit(jax.vmap(g, (0, 0))) if jitted else jax.vmap(g, (0, 0))
+    w, x = np.float32([1, 9, 3]), np.float32([[0, 5, 3], [0, 4, 1], [8, 1, 2]])
+    np.testing.assert_array_equal(g(w, x), [[0, 2, 1], [0, 0, 0], [2.5, 0, 0]])
+    assert given == {(1, 5), (1, 3), (3, 8)}
+    given.clear()
+    np.testing.assert_array_equal(g(w, -x), np.zeros((3, 3)))
+    assert given == {(1, 1)}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_rule_that_is_infinite_for_one_has_no_higher_derivative_where_no_element_is_needed(jitted):
+    f = jaxcb.pure(np.log, result="x")
+    f.defjvp(lambda p, t: (f(*p), t[0] / (p[0] - 1)))
+    g = jax.vmap(jax.grad(jax.grad(lambda x: f.where(x > 1, x, otherwise=0.0))))
+    np.testing.assert_array_equal((jax.jit(g) if jitted else g)(-X[3:]), [0, 0, 0])
+
+
+def test_second_derivative_of_a_masked_call_in_a_checked_shard_map():
+    root = jaxcb.pure(lambda w, x: np.sqrt(w + x), result="x")
+    by_jvp(root)
+    g = jax.grad(jax.grad(lambda x: root.where(x > 0, 0.0, x, otherwise=0.0)))
+    mesh = jax.sharding.Mesh(jax.devices()[:1], ("d",))
+    split = jax.sharding.PartitionSpec("d")
+    mapped = jax.shard_map(jax.vmap(g), mesh=mesh, in_specs=split, out_specs=split, check_vma=True)
+    np.testing.assert_array_equal(mapped(np.float32([-1, 4, 0])), [0, -1 / 32, 0])
+
+
+@pytest.mark.parametrize("rule", [by_jvp, by_jvp_from_result])
+def test_rule_makes_no_nan_for_debug_nans_where_the_mask_is_false(rule):
+    root = jaxcb.pure(lambda w, x: np.sqrt(w + x), result="x")
+    rule(root)
+    g = jax.vmap(jax.grad(lambda x: root.where(x > 0, 0.0, x, otherwise=0.0)))
+    with jax.debug_nans(True):
+        np.testing.assert_array_equal(g(np.float32([-1, 4, 0])), [0, 0.25, 0])
 
 
 def test_arguments_without_derivative_keep_their_places():
