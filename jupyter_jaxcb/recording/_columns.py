@@ -82,20 +82,21 @@ class CallLog:
     def fail(self, lowered: int, crossing: int, element: int, error: int) -> None:
         """Give a logged call without an error, or one that was only counted, an error."""
         size = _RECENT
-        found = np.zeros(0, np.intp)
-        while not found.size:
+        while True:
             since = max(len(self) - size, 0)
             rows = self.rows(since)
             own = (rows["crossing"] == crossing) & (rows["element"] == element)
-            found = since + np.flatnonzero(own & (rows["error"] == 0))
+            found = np.flatnonzero(own & (rows["error"] == 0))
+            if found.size:
+                row = rows[found[-1:]].copy()
+                row["error"] = error
+                at = (since + int(found[-1])) * ROW.itemsize
+                self._rows[at : at + ROW.itemsize] = row.tobytes()
+                return
             if since == 0:
-                break
+                self._fail_counted(lowered, error)
+                return
             size *= 8
-        if found.size:
-            at = int(found[-1]) * ROW.itemsize + ROW.fields["error"][1]
-            self._rows[at : at + 4] = error.to_bytes(4, "little")
-        else:
-            self._fail_counted(lowered, error)
 
     def not_kept(self) -> dict[tuple[int, int], NotKept]:
         """Return the calls that were counted but not kept so far, by site and error."""

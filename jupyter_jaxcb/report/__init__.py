@@ -7,6 +7,7 @@ and `export` writes files.
 
 from .export import NOTHING as NOTHING
 from .export import export as export
+from .frontend import LONG_NS as LONG_NS
 from .frontend import MIME_TYPE as MIME_TYPE
 from .frontend import CallColumns as CallColumns
 from .frontend import Place as Place

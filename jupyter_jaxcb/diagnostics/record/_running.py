@@ -6,7 +6,7 @@ This costs nothing on the path of a host call: the frames of a crossing hold eve
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ class RunningCall(NamedTuple):
     host: HostFunction | CallCount  # counts these calls; a CallCount for JAX's own callbacks
     stack: tuple[Frame, ...]  # of the user's code, innermost first
     in_jax: bool  # whether the host function is inside JAX
+    returned: int = 0  # calls before it, of its loop or chunk, that are not recorded yet
+    returned_ns: int = 0  # their time, as far as it is known
 
 
 def running_calls(recorder: Recorder) -> list[RunningCall]:
@@ -64,7 +66,8 @@ def _of_worker(element: _WorkerCall) -> RunningCall:
     crossing, call = element.crossing, element.call
     number = crossing["before"] + call + 1
     own = int(crossing["self"].order[call])
-    return _call(crossing, element.thread, own, element.start_ns, number, element.inside)
+    found = _call(crossing, element.thread, own, element.start_ns, number, element.inside)
+    return found._replace(returned=element.returned, returned_ns=element.returned_ns)
 
 
 def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
@@ -84,9 +87,14 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
                 if code is RECORDED_CALL:  # JAX's frames around its own callback do not count
                     while inside and inside[-1].f_code.co_filename.startswith(JAX_FOLDER):
                         inside.pop()
-                yield _call(frame.f_locals, thread, *seen, inside)
+                call = _call(frame.f_locals, thread, *seen, inside)
+                yield call._replace(**_returned(stamps)) if stamps else call
             inside, stamps = [], None
         frame = frame.f_back
+
+
+def _returned(stamps: Sequence[int]) -> dict[str, int]:
+    return {"returned": len(stamps) - 1, "returned_ns": stamps[-1] - stamps[0]}
 
 
 def _call(
@@ -119,6 +127,8 @@ class _WorkerCall(NamedTuple):
     thread: str  # name of the thread, or the pid of another process
     start_ns: int | None  # of the recorder's clock; None: not recorded
     inside: list[FrameType]  # innermost first; empty for another process
+    returned: int  # see `RunningCall`
+    returned_ns: int
 
 
 class _Begun(NamedTuple):
@@ -166,9 +176,11 @@ def _call_of_worker(
         call, start = flight.start + place, stamps[-1] if recorded and stamps else None
         if not stamps or call >= flight.stop:
             return None  # not begun, or finished
-        return _WorkerCall(crossing, call, begun.thread, start, begun.inside)
+        took = stamps[-1] - stamps[0]
+        return _WorkerCall(crossing, call, begun.thread, start, begun.inside, place, took)
     mark = flight.mark
     if mark is None:
         return None
     start = max(mark.since_ns, flight.sent_ns) if recorded else None
-    return _WorkerCall(crossing, flight.start + mark.element, f"pid {mark.pid}", start, [])
+    call = flight.start + mark.element
+    return _WorkerCall(crossing, call, f"pid {mark.pid}", start, [], mark.element, 0)

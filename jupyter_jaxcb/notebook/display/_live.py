@@ -10,8 +10,8 @@ from typing import Any
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import running_calls, warn_of_running
-from ...recording import Mark, Recorder, Snapshot, YieldPoints
-from ...report import CallColumns, Progress, SiteProgress
+from ...recording import LoweredSite, Mark, Recorder, Snapshot, YieldPoints
+from ...report import LONG_NS, CallColumns, Progress, SiteProgress
 from ._host_trace import HostTrace
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -22,7 +22,6 @@ UPDATE_SECONDS = 0.1
 CLOSE_SECONDS = 10  # anywidget reports an error if a widget is closed while the page loads it
 _REPORT_EVERY = 5  # updates
 _HELD = 5  # updates until the page has built the view; host calls sent earlier would be lost
-_LONG_NS = 200_000_000  # a call that has been running for this long is listed
 
 
 class LiveView:
@@ -45,6 +44,7 @@ class LiveView:
         self._progress = Progress(recorder.clock())
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
+        self._running: Sequence[LoweredSite] = ()  # of the calls that ran at the last update
         self._held: list[tuple[CallColumns, int]] = []  # calls not sent yet, with their begin
         # A copy of the context, so that the thread's output goes to the running cell.
         context = contextvars.copy_context()
@@ -91,18 +91,16 @@ class LiveView:
 
     def _update(self, updates: int) -> Snapshot:
         """Show the current progress, after a number of earlier updates."""
-        snapshot = self._recorder.snapshot(self._mark, self._progress.seen)
-        calls = self._progress.add(snapshot)
+        snapshot = self._recorder.snapshot(self._mark, self._progress.seen, self._running)
+        running = running_calls(self._recorder)
+        self._running = [call.lowered for call in running]
+        calls = self._progress.add(snapshot, running)
         now = self._recorder.clock()
-        running = [
-            call
-            for call in running_calls(self._recorder)
-            if now - (call.start_ns or now) > _LONG_NS
-        ]
+        message = self._progress.to_message(snapshot, now, running)
         for call in running:
-            warn_of_running(call)
-        if self._progress.seen or running:
-            message = self._progress.to_message(snapshot, now, running)
+            if now - (call.start_ns or now) > LONG_NS:
+                warn_of_running(call)
+        if message["calls"] or message["running"]:
             self._show(message, list(snapshot.threads))
             self._held += [(calls, self._progress.since_first_ns(calls))] if calls.rows else []
             if updates >= _HELD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -260,9 +260,14 @@ class Recorder:
             self.clock(),
         )  # fmt: skip
 
-    def snapshot(self, since: Mark, calls: int) -> Snapshot:
-        """Return what was collected since `since`, leaving out its first `calls` host calls."""
+    def snapshot(self, since: Mark, calls: int, running: Iterable[LoweredSite] = ()) -> Snapshot:
+        """Return what was collected since `since`, leaving out its first `calls` host calls.
+
+        The snapshot's sites include those in `running`.
+        """
         self._collect()
+        for site in running:
+            self._number(site)
         with self._lock:
             known, threads = list(self._known), list(self._thread_names)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}

@@ -13,6 +13,7 @@ from ._mime import to_message as to_message
 from ._mime import to_mimebundle as to_mimebundle
 from ._mime import to_page as to_page
 from ._mime import variant_facts as variant_facts
+from ._progress import LONG_NS as LONG_NS
 from ._progress import Progress as Progress
 from ._progress import SiteProgress as SiteProgress
 

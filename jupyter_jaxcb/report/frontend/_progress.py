@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ._columns import CallColumns, call_columns
 
 MAX_SITES = 60
 MAX_ROWS = 20_000  # host calls sent per update, to limit the load on the kernel
+LONG_NS = 200_000_000  # a call that has been running for this long is listed
 _RATE_NS = 1_000_000_000  # the rate is that of the last second
 
 
@@ -38,33 +39,50 @@ class Progress:
         self._start_ns = start_ns
         self._base_ns: int | None = None  # start of the first call
         self._not_sent = 0
-        self._calls = np.zeros(0, np.int64)  # by lowered site, like the next two
-        self._errors = np.zeros(0, np.int64)
-        self._host_ns = np.zeros(0, np.int64)
-        self._not_kept = np.zeros((3, 0), np.int64)  # the same three, of calls without a row
+        self._recorded = _totals(0)
+        self._shown = _totals(0)
         self._recent: deque[tuple[int, int]] = deque()  # (time, calls so far)
 
-    def add(self, snapshot: Snapshot) -> CallColumns:
-        """Add the rows of `snapshot` and return them as columns, with sites as variants."""
+    def add(self, snapshot: Snapshot, running: Sequence[Any] = ()) -> CallColumns:
+        """Add the rows of `snapshot` and return them as columns, with sites as variants.
+
+        Args:
+            snapshot: what was recorded since the last one.
+            running: the unfinished host calls, read after the snapshot was taken. Their loops and
+                chunks are recorded when they end; until then the calls that have returned count.
+        """
         rows = snapshot.calls
         self.seen += len(rows)
         count = len(snapshot.lowered)
         failed = rows["lowered"][rows["error"] > 0]
         taken = rows["end_ns"] - rows["start_ns"]
-        self._calls = _plus(self._calls, np.bincount(rows["lowered"], minlength=count))
-        self._errors = _plus(self._errors, np.bincount(failed, minlength=count))
-        self._host_ns = _plus(
-            self._host_ns, np.bincount(rows["lowered"], weights=taken, minlength=count)
+        self._recorded = _grown(self._recorded, count)
+        self._recorded += (
+            np.bincount(rows["lowered"], minlength=count),
+            np.bincount(failed, minlength=count),
+            np.bincount(rows["lowered"], weights=taken, minlength=count).astype(np.int64),
         )
-        self._not_kept = np.zeros((3, count), np.int64)
+        totals = self._recorded.copy()
         for one in snapshot.not_kept:
             failed_calls = one.calls * (one.error > 0)
-            self._not_kept[:, one.lowered] += one.calls, failed_calls, one.host_ns
-        if self._base_ns is None and len(rows):
-            self._base_ns = int(rows["start_ns"].min())
+            totals[:, one.lowered] += one.calls, failed_calls, one.host_ns
+        place = {fact: number for number, fact in enumerate(snapshot.lowered)}
+        for call in running:
+            if call.lowered in place:
+                totals[:, place[call.lowered]] += call.returned, 0, call.returned_ns
+        # A loop that ends between the snapshot and the look at what runs is in neither.
+        self._shown = np.maximum(_grown(self._shown, count), totals)
+        self._begin(rows, running)
         self._not_sent += max(len(rows) - MAX_ROWS, 0)
         variants = np.array([number for number, _ in _numbered(snapshot.lowered)], np.int64)
         return call_columns(rows[-MAX_ROWS:], variants)
+
+    def _begin(self, rows: np.ndarray, running: Sequence[Any]) -> None:
+        """Set the start of the first call, once there is one."""
+        if self._base_ns is None:
+            starts = [call.start_ns - call.returned_ns for call in running if call.start_ns]
+            starts += [int(rows["start_ns"].min())] if len(rows) else []
+            self._base_ns = min(starts, default=None)
 
     def since_first_ns(self, columns: CallColumns) -> int:
         """Return when `columns` begin, in ns since the first call."""
@@ -79,16 +97,21 @@ class Progress:
             running: unfinished host calls (lowered, batch element, thread, start_ns).
         """
         not_kept = sum(one.calls for one in snapshot.not_kept)
-        calls = self.seen + not_kept
+        calls = int(self._shown[0].sum())
         sites = self.sites(snapshot.lowered)
         under_way = [call.lowered for call in running]
         rows = Rows(dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)]))
         return {
             "elapsed_ns": now_ns - self._start_ns,
+            "since_first_ns": 0 if self._base_ns is None else max(now_ns - self._base_ns, 0),
             "calls": calls,
             "rate": self._rate(now_ns, calls),
-            "expected": expected_calls(snapshot, self._calls + self._not_kept[0], under_way),
-            "running": [_running(call, rows, now_ns) for call in running],
+            "expected": expected_calls(snapshot, self._shown[0], under_way),
+            "running": [
+                _running(call, rows, now_ns)
+                for call in running
+                if now_ns - (call.start_ns or now_ns) > LONG_NS
+            ],
             "sites": [
                 {
                     "function": one.site.function,
@@ -120,10 +143,8 @@ class Progress:
         sites: dict[int, Site] = dict(numbered)
         own = np.array([number for number, _ in numbered], np.int64)
         totals = [
-            np.bincount(own, weights=column + more, minlength=len(sites)).astype(np.int64).tolist()
-            for column, more in zip(
-                (self._calls, self._errors, self._host_ns), self._not_kept, strict=True
-            )
+            np.bincount(own, weights=column, minlength=len(sites)).astype(np.int64).tolist()
+            for column in self._shown
         ]
         return [
             SiteProgress(site, *row) for site, *row in zip(sites.values(), *totals, strict=True)
@@ -150,13 +171,18 @@ def expected_calls(
         calls: the calls so far, by lowered site.
         under_way: the lowered site of each unfinished call.
     """
-    total = sum(one.program is None for one in under_way)
+    begun = Counter(one for one in under_way if one.program is None)
     made = dict.fromkeys((fact.program for fact in snapshot.lowered if fact.program), 0)
     for fact, count in zip(snapshot.lowered, calls.tolist(), strict=True):
         if fact.program is None:
-            total += count  # eager calls: expected are those that were made
+            begun[fact] += count
         else:
             made[fact.program] += count
+    total = 0
+    for fact, count in begun.items():
+        # An eager crossing calls for all batch elements, unless a mask chooses among them.
+        per_crossing = 1 if fact.masked else fact.elements or 1
+        total += per_crossing * -(-count // per_crossing)
     calls_per_run = _calls_per_run(snapshot.outcomes)
     for program, so_far in made.items():
         runs = snapshot.runs.get(program, 0)
@@ -183,7 +209,13 @@ def _numbered(lowered: Sequence[LoweredSite]) -> list[tuple[int, Site]]:
     return [(numbers.setdefault(fact.site, len(numbers)), fact.site) for fact in lowered]
 
 
-def _plus(total: np.ndarray, more: np.ndarray) -> np.ndarray:
-    grown = np.zeros(len(more), np.int64)
-    grown[: len(total)] = total
-    return grown + more.astype(np.int64)
+def _totals(count: int) -> np.ndarray:
+    """Return zeros for the calls, errors and host time of `count` lowered sites."""
+    return np.zeros((3, count), np.int64)
+
+
+def _grown(totals: np.ndarray, count: int) -> np.ndarray:
+    """Return `totals` with zeros for new lowered sites, `count` in all."""
+    grown = _totals(count)
+    grown[:, : totals.shape[1]] = totals
+    return grown

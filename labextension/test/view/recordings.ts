@@ -78,6 +78,7 @@ export function someMeasured(more: Partial<Measured> = {}): Measured {
 export function someProgress(more: Partial<Progress> = {}): Progress {
   return {
     elapsed_ns: 3.2e9,
+    since_first_ns: 3e9,
     calls: 431,
     rate: 2310,
     expected: 10_000,

@@ -1,6 +1,7 @@
 """A progress display knows the expected number of host calls while the program runs."""
 
 import contextlib
+import time
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics import running_calls
 from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.report import Progress
+from jupyter_jaxcb.report import LONG_NS, Progress
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -93,7 +94,8 @@ def test_eager_call_is_expected_before_it_returns():
         progress = Progress(0)
         recorded = active().snapshot(mark, progress.seen)
         progress.add(recorded)
-        messages.append(progress.to_message(recorded, 1, running_calls(active())))
+        later = active().clock() + 2 * LONG_NS
+        messages.append(progress.to_message(recorded, later, running_calls(active())))
         return x
 
     with jaxcb.record():
@@ -145,9 +147,49 @@ def test_rate_is_that_of_the_last_second():
     progress = Progress(0)
     with jaxcb.record():
         mark = active().mark()
+        jaxcb.pure_callback(np.sin, SCALAR, np.float32(1))
         recorded = active().snapshot(mark, 0)
     rates = []
     for second in range(1, 5):
-        progress.seen += 100 * second
+        for _ in range(second):
+            progress.add(recorded)
         rates.append(progress.to_message(recorded, second * 1_000_000_000, [])["rate"])
-    assert rates == [100, 200, 300, 400]
+    assert rates == [1, 2, 3, 4]
+
+
+class ReadsProgressOfItsCrossing:
+    """A host function that reads the progress as the live view does."""
+
+    def __init__(self):
+        self.progress, self.running, self.messages = Progress(0), (), []
+
+    def read(self):
+        recorder = active()
+        recorded = recorder.snapshot(self.mark, self.progress.seen, self.running)
+        calls = running_calls(recorder)
+        self.running = [call.lowered for call in calls]
+        self.progress.add(recorded, calls)
+        self.messages.append(self.progress.to_message(recorded, recorder.clock(), calls))
+
+    def __call__(self, x):
+        while not running_calls(active()):  # the crossing has not noted the chunk yet
+            time.sleep(0.001)
+        self.read()
+        return x
+
+
+@pytest.mark.parametrize("wrap", [jax.jit, lambda f: f], ids=["jit", "eager"])
+@pytest.mark.parametrize("options", [{}, {"executor": "threads:1", "chunksize": 6}], ids=str)
+def test_calls_of_an_unfinished_crossing_count(wrap, options):
+    host = ReadsProgressOfItsCrossing()
+    f = jaxcb.pure(host, result="x", vmap_method="sequential", **options)
+    with jaxcb.record():
+        host.mark = active().mark()
+        wrap(jax.vmap(f))(jnp.arange(6.0)).block_until_ready()
+        host.read()
+    counts = [(message["calls"], message["expected"]) for message in host.messages]
+    assert counts == [(0, 6), (1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 6)]
+    (site,) = host.messages[-1]["sites"]
+    assert site["calls"] == 6
+    since = [message["since_first_ns"] for message in host.messages]
+    assert sorted(since) == since and 0 < since[-1] <= host.messages[-1]["elapsed_ns"]

@@ -70,7 +70,7 @@ export class Calls {
     if (raw.byteLength !== rows * ROW_BYTES) {
       throw new RangeError(`${rows} calls take ${rows * ROW_BYTES} bytes, not ${raw.byteLength}`);
     }
-    if (!(unitNs > 0 && unitNs < Infinity && baseNs >= 0 && baseNs < Infinity)) {
+    if (!(unitNs > 0 && unitNs < Infinity && Number.isFinite(baseNs))) {
       throw new RangeError(`invalid times: units of ${unitNs} ns since ${baseNs} ns`);
     }
     this.reserve(this.rows + rows - first);

@@ -192,6 +192,7 @@ export interface Compilation {
 /** The progress of a running cell, sent by the kernel ten times a second. */
 export interface Progress {
   readonly elapsed_ns: number;
+  readonly since_first_ns: number; // since the first call began; 0: none has
   readonly calls: number;
   readonly rate: number; // calls per second, recently
   readonly expected: number | null; // calls of the runs so far; null: unknown

@@ -39,6 +39,7 @@ export class Store {
   labels: Labels;
   selected: number | null = null; // a row of `calls`
   filter: Filter = EVERYTHING;
+  nowNs = 0; // in a running cell; since the first call, as the times of calls
   layout: Layout = { zoom: null, colourBy: 'site', sort: null };
   private tests: readonly Test[] = [];
   private readonly listeners = new Set<(change: Change) => void>();

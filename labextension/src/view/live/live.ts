@@ -133,6 +133,8 @@ export class LiveView {
       `${callWords(progress.not_sent)} are left out of the timeline to limit the load on the kernel`
     );
     this.relabel(progress, colours, threads);
+    this.store.nowNs = progress.since_first_ns;
+    this.store.grown();
     const announced = this.announcer.next(progress);
     if (announced !== null) {
       setText(this.announced, announced);

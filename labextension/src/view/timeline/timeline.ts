@@ -211,12 +211,12 @@ export class Timeline implements Actions {
   }
 
   private grow(): void {
-    const { calls } = this.store;
+    const { calls, nowNs } = this.store;
     this.complete = this.tracks.grow();
     const last = calls.length ? calls.start(calls.length - 1) : 0;
     const { compilations } = this.store.labels;
-    const end = Math.max(this.tracks.end, last);
-    const first = compilations.reduce((least, one) => Math.min(least, one.start_ns), 0);
+    const end = Math.max(this.tracks.end, last, nowNs);
+    const first = compilations.reduce((least, one) => Math.min(least, one.start_ns), this.tracks.start);
     this.time.grow(end, first, compilations.reduce((most, one) => Math.max(most, endOf(one)), end));
     this.frame.fit(this.firstThread + this.tracks.threads.length);
     this.showColours();

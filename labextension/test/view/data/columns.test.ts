@@ -51,7 +51,7 @@ describe('Calls', () => {
     for (const unit of [0, NaN, Infinity]) {
       expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 1, unit)).toThrow(RangeError);
     }
-    for (const base of [NaN, -1, Infinity]) {
+    for (const base of [NaN, -Infinity, Infinity]) {
       expect(() => new Calls().append(raw([[0, 0, 0, 0]]), 1, 1, base)).toThrow(RangeError);
     }
   });

@@ -208,10 +208,19 @@ describe('the timeline of LiveView', () => {
     store.on(received);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
     view.update(someProgress({ sites: [SITE] }), ['MainThread']);
-    expect(received.mock.calls).toEqual([['labels']]);
+    expect(received.mock.calls.filter(([change]) => change === 'labels')).toHaveLength(1);
     expect(store.labels.sites).toEqual(['bessel, line 3']);
     expect(store.labels.siteOfVariant).toEqual([0]);
     expect(store.labels.threads).toEqual(['MainThread']);
+  });
+
+  it('reaches to the present', () => {
+    const store = openTimeline();
+    const received = vi.fn();
+    view.update(someProgress({ since_first_ns: 2e9 }), []);
+    store.on(received);
+    view.update(someProgress({ since_first_ns: 3e9 }), []);
+    expect([store.nowNs, received.mock.calls]).toEqual([3e9, [['calls']]]);
   });
 
   it('has a note on calls that were not sent', () => {

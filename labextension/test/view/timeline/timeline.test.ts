@@ -70,6 +70,24 @@ describe('Timeline', () => {
     expect(again.querySelector('[aria-pressed=true]')!.textContent).toBe('duration');
   });
 
+  test('reaches to the present in a running cell, also without any call', () => {
+    const store = storeOf([]);
+    open(store);
+    store.nowNs = 3e9;
+    store.grown();
+    expect(draw()).toEqual(expect.arrayContaining(['0', '1.5 s', '3.0 s']));
+  });
+
+  test('reaches back to a call that began before the first one to arrive', () => {
+    const store = storeOf(CALLS);
+    const { canvas } = open(store);
+    store.calls.append(columns([{ start: 0, duration: 100 }]), 1, 1, -200);
+    store.grown();
+    draw();
+    click(canvas, 128 + (50 / 1200) * (WIDTH - 136), 34);
+    expect(store.selected).toBe(4);
+  });
+
   test('draws the names of functions and threads', () => {
     const store = storeOf(CALLS);
     open(store);

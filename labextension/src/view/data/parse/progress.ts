@@ -12,6 +12,7 @@ export function parseProgress(data: unknown): Progress {
   const progress = new Fields(data, 'progress');
   return {
     elapsed_ns: progress.get('elapsed_ns', amount),
+    since_first_ns: progress.get('since_first_ns', amount),
     calls: progress.get('calls', whole()),
     rate: progress.get('rate', amount),
     expected: progress.get('expected', orNull(whole())),

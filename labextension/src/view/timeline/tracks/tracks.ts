@@ -108,6 +108,7 @@ export class Track {
 
 /** The tracks of a store, which grow with it. */
 export class Tracks {
+  start = 0; // of the first call; negative if a running cell sent it after a later one
   end = 0; // of the call that ends last
   failures = 0;
   shortest = Infinity; // duration
@@ -139,6 +140,7 @@ export class Tracks {
       const duration = calls.duration(row);
       const failed = calls.error(row) !== 0;
       trackAt(this.byThread.get(calls.thread(row))!, start).add(row, start, duration, failed);
+      this.start = Math.min(this.start, start);
       this.end = Math.max(this.end, start + duration);
       this.failures += failed ? 1 : 0;
       this.shortest = Math.min(this.shortest, duration);
