@@ -95,3 +95,12 @@ def test_missing_commands_names_and_magics_are_found(from_code):
     assert list(missing_names("```python\njaxcb.nothing(x)\n```")) == ["nothing"]
     assert list(missing_magics("`%jax_nothing`", magics)) == ["%jax_nothing"]
     assert list(missing_magics("`%jax_record --valu`", magics)) == ["%jax_record --valu"]
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks():
+    bullet = (REPOSITORY / "README.md").read_text("utf-8").split("* **Fast.**")[1].split("* **")[0]
+    table = (REPOSITORY / "docs" / "benchmarks.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(?:pure` call|vmap` with).*\| ([\d., ]+) [µm]s", table, re.MULTILINE)
+    expected = [float(number) for row in rows[:2] for number in row.split(",")]
+    shown = re.findall(r"takes? (\d+) [µm]s", bullet)
+    assert [float(number) for number in shown] == expected
