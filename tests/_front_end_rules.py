@@ -124,6 +124,7 @@ VARIANT = {
     "devices": [text],
     "gathered_bytes": amount,
     "mask?": ([flag], whole, whole),
+    "stopped?": (whole, whole),
 }
 SITE = {
     **dict.fromkeys(("function", "flavor", "where", "source", "reason", "advice"), text),
@@ -131,7 +132,7 @@ SITE = {
     **dict.fromkeys(("expected", "written"), or_null(whole)),
     "cell": flag,
     "status": one_of(*map(str, Status)),
-    "consequence": one_of("raised", "not_finite", *map(str, Status)),
+    "consequence": one_of("raised", "not_finite", "not_needed", *map(str, Status)),
     "notes": [text],
     "errors": [text],
     "shapes": [VARIANT],

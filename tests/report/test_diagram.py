@@ -1,13 +1,17 @@
 """The static vmap diagram, and which saved host traces are open."""
 
+import contextlib
 import re
 from html import unescape
 
+import jax
+import numpy as np
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Aval, LoweredSite, Program, Recorder, Site, VmapLevel
 from jupyter_jaxcb.report import to_html
-from jupyter_jaxcb.report.summary import Shapes, summarize
+from jupyter_jaxcb.report.summary import Shapes, Stopped, summarize
 from jupyter_jaxcb.report.text._diagram import MAX_DIAGRAMS, element_words
 
 SITE = Site("pure", "planck", "<cell>", 3, 4, cell=True, source="planck(nm, kelvin)")
@@ -162,6 +166,55 @@ ONE = (VmapLevel(1, "sequential", ()),)
 def test_sentence_says_how_batch_elements_are_spread_over_calls(levels, calls, words):
     """The front end's tests have the same cases."""
     assert element_words(Shapes((), (), levels, calls, 0, (), 0, ())) == words
+
+
+@pytest.mark.parametrize(
+    ("levels", "calls", "stopped", "words"),
+    [
+        (nested("sequential"), 9, (8, 1), "9 of 12 calls (4 × 3); stopped at element 8"),
+        (ONE, 1, None, "1 call for 1 element"),
+        (
+            nested("sequential"), 33, (8, 1),
+            "33 calls, 12 (4 × 3) each time, one for each element; stopped at element 8",
+        ),
+        (
+            nested("sequential"), 15, (8, 3),
+            "15 calls, 12 (4 × 3) each time, one for each element; "
+            "stopped 3 times, first at element 8",
+        ),
+        (MIXED, 2, (1, 1), "2 of 4 calls, each for 3 elements; stopped at element 1"),
+    ],
+)  # fmt: skip
+def test_sentence_says_at_which_batch_element_the_calls_stopped(levels, calls, stopped, words):
+    """The front end's tests have the same cases."""
+    stop = stopped and Stopped(*stopped)
+    assert element_words(Shapes((), (), levels, calls, 0, (), 0, (), stopped=stop)) == words
+
+
+@pytest.mark.parametrize(
+    ("failing", "stopped", "calls"),
+    [
+        (None, None, "24 calls"),
+        (8, (8, 1), "9 of 12 calls"),
+        (20, (8, 1), "21 calls"),
+        (23, None, "24 calls"),  # the last element
+    ],
+)
+def test_report_says_at_which_batch_element_the_host_function_raised(failing, stopped, calls):
+    @jaxcb.pure(result="x")
+    def work(x):
+        if x == failing:
+            raise ValueError("no luck")
+        return x
+
+    program = jax.jit(lambda x: jax.lax.map(jax.vmap(work), x))
+    with jaxcb.record() as r, contextlib.suppress(Exception):
+        jax.block_until_ready(program(np.arange(24).reshape(2, 12)))
+    ((variant,),) = [site.shapes for site in summarize(r.recording)]
+    assert variant.stopped == stopped
+    text = str(r.recording)
+    assert f"  {calls}  " in text
+    assert ("vmap 12, sequential, stopped at element 8" in text) == bool(stopped)
 
 
 def test_diagram_escapes_names_and_can_be_read_without_styles():

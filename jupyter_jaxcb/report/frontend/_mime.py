@@ -154,7 +154,10 @@ def _site(summary: SiteSummary, values: bool) -> dict[str, Any]:
 
 def variant_facts(shapes: Shapes) -> dict[str, Any]:
     """Return one variant of a call site, as the front end reads it."""
-    mask = shapes.mask
+    mask, stopped = shapes.mask, shapes.stopped
+    more: dict[str, Any] = {} if stopped is None else {"stopped": list(stopped)}
+    if mask is not None:
+        more["mask"] = [list(mask.batched), mask.needed, mask.elements]
     return {
         "operands": [list(aval) for aval in shapes.operands],
         "results": [list(aval) for aval in shapes.results],
@@ -165,7 +168,8 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
         "shards": shapes.shards,
         "devices": list(shapes.devices),
         "gathered_bytes": shapes.gathered_bytes,
-    } | ({} if mask is None else {"mask": [list(mask.batched), mask.needed, mask.elements]})
+        **more,
+    }
 
 
 def _measured(

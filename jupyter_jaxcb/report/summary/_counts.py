@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from ...recording import Outcome, Program, Recording, SampleValues, Site
 
 _HALF = np.uint64(32)  # bits of each number where two are packed into one
+
+
+class Stopped(NamedTuple):
+    """The crossings in which a host function raised before the last batch element."""
+
+    element: int  # at which the first of them stopped
+    crossings: int
 
 
 class Counts:
@@ -44,6 +52,7 @@ class Counts:
         not_made = _reached_but_not_made(recording)
         self._not_made = not_made + Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
+        self._failed = _failed_crossings(calls)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
             fact = recording.lowered[sample.lowered]
@@ -106,6 +115,21 @@ class Counts:
         """Count the host calls of some entries, also those that were reached but not made."""
         return sum(int(self.calls[number]) + self._not_made[number] for number in numbers)
 
+    def stopped(self, numbers: Iterable[int], each: int) -> Stopped | None:
+        """Return where crossings of some entries ended early; None if none did.
+
+        Args:
+            numbers: the entries.
+            each: the number of host calls of a complete crossing.
+        """
+        wanted = set(numbers)
+        found = [
+            element
+            for (lowered, _), (element, made) in self._failed.items()
+            if lowered in wanted and made < each
+        ]
+        return Stopped(found[0], len(found)) if found else None
+
     def crossings(self, site: Site) -> int:
         """Count the crossings of a site."""
         return self._crossings.get(site, 0)
@@ -155,6 +179,20 @@ def _distinct(pairs: np.ndarray) -> np.ndarray:
     fresh = np.ones(len(ordered), bool)
     fresh[1:] = ordered[1:] != ordered[:-1]
     return ordered[fresh]
+
+
+def _failed_crossings(calls: np.ndarray) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the failed crossings that loop over batch elements, in the order of the log.
+
+    By entry and crossing: the first element that failed, and how many calls were made.
+    """
+    failed = calls[(calls["error"] > 0) & (calls["element"] >= 0)]
+    own = calls[np.isin(calls["crossing"], failed["crossing"])] if failed.size else failed
+    made = Counter(zip(own["lowered"].tolist(), own["crossing"].tolist(), strict=True))
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for lowered, crossing, element in failed[["lowered", "crossing", "element"]].tolist():
+        found.setdefault((lowered, crossing), (element, made[lowered, crossing]))
+    return found
 
 
 def _reached_but_not_made(recording: Recording) -> Counter[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ...recording import (
     Status,
     VmapLevel,
 )
-from ._counts import Counts
+from ._counts import Counts, Stopped
 from ._notes import site_notes
 from ._processes import Verdict, over_processes
 from ._reasons import Cause, Runs, advice_words, causes_of, reason_words, why
@@ -48,6 +49,17 @@ class Shapes:
     operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
     result_names: tuple[str, ...] = ()
     mask: Mask | None = None  # None: its calls are not masked
+    stopped: Stopped | None = None  # None: each crossing made all of its calls, or it is masked
+
+    @property
+    def each_time(self) -> int:
+        """The number of host calls of a complete crossing."""
+        return calls_each_time(self.levels)
+
+
+def calls_each_time(levels: Iterable[VmapLevel]) -> int:
+    """Count the host calls of a complete crossing under some vmaps."""
+    return math.prod(level.size for level in levels if level.looped)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -294,18 +306,21 @@ def _shapes(
         variants.setdefault((*fact.host_avals(), *_levels(fact)), []).append((fact, number))
     found = []
     for (*variant, batched), own in variants.items():
+        whose = tuple(number for _, number in own)
+        each = calls_each_time(own[0][0].levels)
         shards = sorted({(fact.shard, fact.device) for fact, _ in own if fact.shard is not None})
         found.append(
             Shapes(
                 *variant,
-                calls=sum(int(counts.calls[number]) for _, number in own),
+                calls=sum(int(counts.calls[number]) for number in whose),
                 shards=len({shard for shard, _ in shards}),
                 devices=tuple(dict.fromkeys(device for _, device in shards if device)),
                 gathered_bytes=max(fact.gathered_bytes for fact, _ in own),
-                lowered=tuple(number for _, number in own),
+                lowered=whose,
                 operand_names=_common(fact.operand_names for fact, _ in own),
                 result_names=_common(fact.result_names for fact, _ in own),
-                mask=None if batched is None else Mask(batched, *counts.masks(n for _, n in own)),
+                mask=None if batched is None else Mask(batched, *counts.masks(whose)),
+                stopped=counts.stopped(whose, each) if batched is None else None,
             )
         )
     return tuple(found)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...recording import Aval, VmapLevel
 from ..summary import Mask, Shapes, SiteSummary, call_words
 from . import _phrases
-from ._words import call_shapes
+from ._words import call_shapes, stopped_words
 
 MAX_DIAGRAMS = 6  # that one report shows
 _MAX_ROWS = 16  # operands and results of one diagram
@@ -88,7 +88,7 @@ def element_words(shapes: Shapes) -> str:
     outermost_first = shapes.levels[::-1]
     looped = [level.size for level in outermost_first if level.looped]
     together = [level.size for level in outermost_first if not level.looped]
-    at_once = math.prod(looped)  # calls each time the program gets there
+    at_once = shapes.each_time
     count = math.prod(together)
     elements = f"{count:,} element{'' if count == 1 else 's'}{_factors(together)}"
     if at_once == 0:
@@ -96,10 +96,12 @@ def element_words(shapes: Shapes) -> str:
     if at_once == 1 and shapes.calls <= 1:
         words = _phrases.ONE_CALL.format(elements=elements)
         return words if shapes.calls else _phrases.EACH_TIME.format(words=words)
-    made = _calls_made(shapes.calls, at_once, _factors(looped))
+    made = _calls_made(shapes.calls, at_once, _factors(looped), bool(shapes.stopped))
     if together or at_once == 1:
-        return _phrases.EACH_FOR.format(calls=made, elements=elements)
-    return _phrases.ONE_FOR_EACH.format(calls=made)
+        made = _phrases.EACH_FOR.format(calls=made, elements=elements)
+    elif not shapes.stopped or shapes.calls >= at_once:
+        made = _phrases.ONE_FOR_EACH.format(calls=made)
+    return "; ".join(filter(None, (made, stopped_words(shapes))))
 
 
 def _masked_words(calls: int, mask: Mask) -> str:
@@ -112,7 +114,10 @@ def _masked_words(calls: int, mask: Mask) -> str:
     )
 
 
-def _calls_made(calls: int, at_once: int, factors: str) -> str:
+def _calls_made(calls: int, at_once: int, factors: str, stopped: bool) -> str:
+    if stopped and calls < at_once:
+        of = f"{call_words(at_once)}{factors}"
+        return _phrases.SOME_OF.format(some=f"{calls:,}", calls=of)
     if calls == 0:
         return _phrases.EACH_TIME.format(words=f"{call_words(at_once)}{factors}")
     if calls == at_once or at_once == 1:

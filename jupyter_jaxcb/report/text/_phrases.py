@@ -60,6 +60,9 @@ ONE_CALL = "1 call for {elements}"
 ONE_FOR_EACH = "{calls}, one for each element"
 EACH_FOR = "{calls}, each for {elements}"
 EMPTY_BATCH = "no calls, because the batch is empty"
+# After a host function raised.
+STOPPED = "stopped at element {element}"
+STOPPED_OFTEN = "stopped {count} times, first at element {element}"
 # For a masked callback, which is called for some elements.
 MASKED = "{calls} for {needed} of {elements}"
 MASKED_AHEAD = "calls for the elements whose mask is true"

@@ -96,8 +96,8 @@ def _arguments(level: VmapLevel) -> str:
 
 
 def variant_words(shapes: Shapes) -> str:
-    """Describe a variant: its vmap levels, shards, and the bytes gathered for the call."""
-    words = [level_words(shapes.levels)]
+    """Describe a variant: vmap levels, where it stopped, shards, bytes gathered for the call."""
+    words = [level_words(shapes.levels), stopped_words(shapes)]
     if shapes.shards:
         count = f"{shapes.shards} shard{'' if shapes.shards == 1 else 's'}"
         words.append(f"{count}{_devices(shapes.devices)}")
@@ -148,12 +148,29 @@ def sample_words(sample: SampleValues, shard: int | None) -> str:
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
     """Count the calls of a site, or of one run if nothing ran: ``3 calls``, ``1 of 5 calls``."""
     if not summary.ahead:
-        return call_words(shapes.calls if shapes else 0)
+        return _calls_made(shapes) if shapes else call_words(0)
     if summary.expected is None:
         return _phrases.DATA_DECIDE
     if summary.written in (None, summary.expected):
         return call_words(summary.expected)
     return _phrases.SOME_OF.format(some=f"{summary.expected:,}", calls=call_words(summary.written))
+
+
+def _calls_made(shapes: Shapes) -> str:
+    """Count the calls of a variant: ``12 calls``; ``9 of 12 calls`` if the others were not made."""
+    if shapes.stopped and shapes.calls < shapes.each_time:
+        of = call_words(shapes.each_time)
+        return _phrases.SOME_OF.format(some=f"{shapes.calls:,}", calls=of)
+    return call_words(shapes.calls)
+
+
+def stopped_words(shapes: Shapes) -> str:
+    """Return ``stopped at element 8``; empty if each crossing made all of its calls."""
+    if not shapes.stopped:
+        return ""
+    element, count = shapes.stopped
+    phrase = _phrases.STOPPED if count == 1 else _phrases.STOPPED_OFTEN
+    return phrase.format(element=f"{element:,}", count=f"{count:,}")
 
 
 def time_words(ns: int) -> str:

@@ -46,7 +46,11 @@ export interface Variant {
   readonly devices: readonly string[];
   readonly gathered_bytes: number;
   readonly mask?: Mask | undefined; // only of masked calls
+  readonly stopped?: Stopped | undefined; // only if the host function raised
 }
+
+/** Where calls stopped before the last batch element, because the host function raised. */
+export type Stopped = readonly [element: number, times: number];
 
 /** The mask of masked calls; `elements` is 0 if nothing ran. */
 export type Mask = readonly [

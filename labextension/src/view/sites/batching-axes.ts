@@ -1,8 +1,8 @@
 /** Derives what each vmap did to each axis from the shapes that the host sees. */
 
 import phrases from '../data/phrases.json';
-import type { Aval, Level, Mask, Variant } from '../data/schema.js';
-import { callShapes, callWords, counted, isLooped, product, say } from '../data/words.js';
+import type { Aval, Level, Mask, Stopped, Variant } from '../data/schema.js';
+import { callShapes, callWords, counted, isLooped, product, say, someOf } from '../data/words.js';
 
 /**
  * How one vmap treats an operand: `batched`, `tiled` and `size1` are axes of the host operand,
@@ -118,7 +118,7 @@ export function isOfHost(kind: AxisKind): boolean {
 }
 
 /** `1 call for 12 elements (4 × 3)`, `24 calls, 12 (4 × 3) each time, one for each element`. */
-export function elementWords({ levels, calls, mask }: Variant): string {
+export function elementWords({ levels, calls, mask, stopped }: Variant): string {
   if (mask) {
     return maskedWords(calls, mask);
   }
@@ -134,10 +134,28 @@ export function elementWords({ levels, calls, mask }: Variant): string {
     const words = say(phrases.one_call, { elements });
     return calls ? words : say(phrases.each_time, { words });
   }
-  const made = callsMade(calls, atOnce, factors(looped));
-  return together.length || atOnce === 1
-    ? say(phrases.each_for, { calls: made, elements })
-    : say(phrases.one_for_each, { calls: made });
+  const partly = stopped !== undefined && calls < atOnce;
+  const made = partly
+    ? `${someOf(calls, atOnce)}${factors(looped)}`
+    : callsMade(calls, atOnce, factors(looped));
+  if (together.length || atOnce === 1) {
+    return stoppedWords(say(phrases.each_for, { calls: made, elements }), stopped);
+  }
+  return stoppedWords(partly ? made : say(phrases.one_for_each, { calls: made }), stopped);
+}
+
+/** Adds where the calls stopped, if they did. */
+function stoppedWords(calls: string, stopped: Stopped | undefined): string {
+  if (!stopped) {
+    return calls;
+  }
+  const [first, times] = stopped;
+  const element = first.toLocaleString('en-US');
+  const where =
+    times === 1
+      ? say(phrases.stopped, { element })
+      : say(phrases.stopped_often, { count: times.toLocaleString('en-US'), element });
+  return `${calls}; ${where}`;
 }
 
 /** `4 calls for 4 of 12 elements`. */

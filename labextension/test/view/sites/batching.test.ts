@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { batchedOf, elementWords } from '../../../src/view/sites/batching-axes.js';
 import { batchingDiagram } from '../../../src/view/sites/batching.js';
-import type { Level, Variant } from '../../../src/view/data/schema.js';
+import type { Level, Stopped, Variant } from '../../../src/view/data/schema.js';
 import { variantShapes } from '../../../src/view/data/words.js';
 import { aVariant } from '../recordings.js';
 
@@ -100,6 +100,28 @@ describe('elementWords', () => {
   ])('says how batch elements are distributed over calls (%#)', (levels, calls, words) => {
     expect(elementWords(aVariant([], [], levels, { calls }))).toBe(words);
   });
+
+  it.each([
+    [nested('sequential'), 9, [8, 1], '9 of 12 calls (4 × 3); stopped at element 8'],
+    [
+      nested('sequential'),
+      33,
+      [8, 1],
+      '33 calls, 12 (4 × 3) each time, one for each element; stopped at element 8'
+    ],
+    [
+      nested('sequential'),
+      15,
+      [8, 3],
+      '15 calls, 12 (4 × 3) each time, one for each element; stopped 3 times, first at element 8'
+    ],
+    [mixed, 2, [1, 1], '2 of 4 calls, each for 3 elements; stopped at element 1']
+  ] as [Level[], number, Stopped, string][])(
+    'says at which element the calls stopped (%#)',
+    (levels, calls, stopped, words) => {
+      expect(elementWords(aVariant([], [], levels, { calls, stopped }))).toBe(words);
+    }
+  );
 });
 
 describe('a masked call', () => {

@@ -19,6 +19,7 @@ import {
   STATUSES,
   type Aval,
   type Mask,
+  type Stopped,
   type Level,
   type SampleValues,
   type Site,
@@ -76,8 +77,14 @@ export function readVariant(value: unknown, path: string): Variant {
     shards: variant.get('shards', whole()),
     devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
     gathered_bytes: variant.get('gathered_bytes', amount),
-    mask: variant.getOr('mask', undefined, readMask)
+    mask: variant.getOr('mask', undefined, readMask),
+    stopped: variant.getOr('stopped', undefined, readStopped)
   };
+}
+
+function readStopped(value: unknown, path: string): Stopped {
+  const [element, times] = tuple(2)(value, path);
+  return [whole()(element, `${path}[0]`), whole()(times, `${path}[1]`)];
 }
 
 function readMask(value: unknown, path: string): Mask {
