@@ -18,7 +18,7 @@ def parts(program, *arguments):
             jax.block_until_ready(program(*arguments))
         except jax.errors.JaxRuntimeError:
             pass
-    return [tuple(part) for part in headline(summarize(recorded.recording))]
+    return headline(summarize(recorded.recording))
 
 
 def named(name, function=np.negative, flavor=jaxcb.pure):
@@ -98,19 +98,62 @@ def test_function_with_several_problems_has_each_of_them_in_the_headline():
         nan(x)
         return nan(x + 1)
 
+    line = program.__code__.co_firstlineno + 1
     first, second, *_ = parts(jax.jit(program), X)
-    assert first == ("warning", "⚠ nan returned NaN or infinity")
-    assert second[1].endswith("never called (unused)")
+    assert first == ("warning", f"⚠ nan, test_headline.py:{line + 1}: returned NaN or infinity")
+    assert second == ("warning", f"⚠ nan, test_headline.py:{line}: never called (unused)")
 
 
-def test_several_call_sites_that_are_never_called_are_counted():
+def test_up_to_three_call_sites_that_are_never_called_are_named_and_more_are_counted():
     def program(x):
         fine[0](x)
         fine[0](x + 2)
         return fine[0](x + 1)
 
-    first = parts(jax.jit(program), X)[0]
-    assert first == ("warning", "⚠ fine_0: 2 of 3 call sites never called (unused)")
+    def more(x):
+        fine[0](x), fine[0](x + 2), fine[0](x + 3), fine[0](x + 4)
+        return fine[0](x + 1)
+
+    line = program.__code__.co_firstlineno + 1
+    first = parts(jax.jit(program), X)[0].text.replace(f"test_headline.py:{line}", "A")
+    first = first.replace(f"test_headline.py:{line + 1}", "B")
+    assert first == "⚠ fine_0, A and B: never called (unused)"
+    assert parts(jax.jit(more), X)[0] == (
+        "warning", "⚠ fine_0: 4 of 5 call sites never called (unused)",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bad", "sign", "what"),
+    [(2, "✕", "raised ValueError: no luck"), (3, "⚠", "returned NaN or infinity")],
+)
+def test_working_calls_of_a_function_with_a_flagged_call_site_are_counted(bad, sign, what):
+    drag = named("drag", lambda x: fail(x) if x == 2 else np.float32("nan") if x == 3 else x)
+
+    def program(x):
+        for _ in range(3):
+            fine[0](drag(x))
+        return drag(x + (bad - x))
+
+    place = f"test_headline.py:{program.__code__.co_firstlineno + 3}"
+    first, *rest = parts(program, X)
+    assert first.text == f"{sign} drag, {place}: {what}; 3 calls elsewhere"
+    assert rest == [("kept", "fine_0 3 calls")]
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_working_calls_of_a_function_with_an_unused_call_are_counted(ahead):
+    def program(x):
+        unused(x)
+        return fine[0](unused(x + 1)), unused(x + 2)
+
+    place = f"test_headline.py:{program.__code__.co_firstlineno + 1}"
+    found = headline(summarize(jaxcb.explain(program)(X))) if ahead else parts(jax.jit(program), X)
+    per_run = " per run" * ahead
+    assert found[0].text == (
+        f"⚠ unused, {place}: never called (unused); 2 calls{per_run} elsewhere"
+    )
+    assert [part.text for part in found[1:]] == [f"fine_0 1 call{per_run}"]
 
 
 def test_deduplicated_and_hoisted_calls_are_no_problem():

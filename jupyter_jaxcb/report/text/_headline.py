@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...recording import Status
@@ -11,6 +11,7 @@ from . import _phrases
 from ._words import one_shape, shape_words, shorten, time_words
 
 LISTED = 4  # problems that are described, or functions that are named
+_NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
 _PROBLEMS = ("error", "warning")  # tones
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
@@ -37,15 +38,15 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
     """Return the parts of the summary line, worst first.
 
     First come the functions that raised, then those that returned NaN or infinity for finite
-    arguments or have a call site that is never called because its result is unused. Deduplicated
-    and hoisted calls are no problem: the program has their results. At most `LISTED` problems are
-    described, or functions named if there are none; the others are counted.
+    arguments or have a call site that is never called because its result is unused, each with the
+    calls of its other sites. Deduplicated and hoisted calls are no problem: the program has their
+    results. At most `LISTED` problems are described, or functions named if there are none; the
+    others are counted.
     """
     functions = _by_function(sites)
-    problems = [part for own in functions for part in _problems(own)]
-    problems.sort(key=lambda part: _PROBLEMS.index(part.tone))
     if len(functions) == 1:
-        return _visible([*problems, *_details(functions[0])])
+        return _visible([*_sorted(_problems(functions[0])), *_details(functions[0])])
+    problems = _sorted(part for own in functions for part in _with_the_rest(own))
     fine = [_brief(own) for own in functions if not _problems(own)]
     named = problems + fine if len(problems) + len(fine) <= LISTED else problems or fine
     others = (problems + fine)[len(named[:LISTED]) :]
@@ -75,17 +76,43 @@ def _by_function(sites: Sequence[SiteSummary]) -> list[list[SiteSummary]]:
     return list(found.values())
 
 
+def _sorted(problems: Iterable[Part]) -> list[Part]:
+    return sorted(problems, key=lambda part: _PROBLEMS.index(part.tone))
+
+
 def _problems(own: Sequence[SiteSummary]) -> list[Part]:
-    """Describe the problems of a function, each kind once."""
-    name = shorten(own[0].site.function, _LONGEST)
+    """Describe the problems of a function, each kind once, with the call sites that have it."""
     found = []
     if raised := [one for one in own if one.consequence == "raised"]:
-        found.append(Part("error", f"✕ {name} raised {_errors(raised)}"))
-    if any(one.consequence == "not_finite" for one in own):
-        found.append(Part("warning", f"⚠ {name} returned {_phrases.WORDS['not_finite']}"))
+        found.append(Part("error", f"✕ {_which(raised, own)} raised {_errors(raised)}"))
+    if nan := [one for one in own if one.consequence == "not_finite"]:
+        words = f"returned {_phrases.WORDS['not_finite']}"
+        found.append(Part("warning", f"⚠ {_which(nan, own)} {words}"))
     if uncalled := [one for one in own if one.consequence in _NEVER_CALLED]:
-        found.append(Part("warning", f"⚠ {_never_called(name, uncalled, of=len(own))}"))
+        words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in uncalled))
+        found.append(Part("warning", f"⚠ {_which(uncalled, own)} never called ({words})"))
     return found
+
+
+def _with_the_rest(own: Sequence[SiteSummary]) -> list[Part]:
+    """Describe the problems of a function, and count the calls of its other call sites."""
+    problems = _problems(own)
+    rest = [one for one in own if _phrases.TONES[one.consequence] not in _PROBLEMS]
+    if not problems or not any(one.expected != 0 if one.ahead else one.calls for one in rest):
+        return problems
+    tone, text = problems[-1]
+    return [*problems[:-1], Part(tone, f"{text}; {_calls(rest)} elsewhere")]
+
+
+def _which(sites: Sequence[SiteSummary], own: Sequence[SiteSummary]) -> str:
+    """Name a function and those of its call sites that have a problem, if not all have it."""
+    name = shorten(own[0].site.function, _LONGEST)
+    if len(sites) == len(own):
+        return name
+    *places, last = dict.fromkeys(one.where for one in sites)
+    if len(places) >= _NAMED:
+        return f"{name}: {len(sites):,} of {len(own):,} call sites"
+    return f"{name}, {' and '.join(filter(None, (', '.join(places), last)))}:"
 
 
 def _errors(having: Sequence[SiteSummary]) -> str:
@@ -93,16 +120,6 @@ def _errors(having: Sequence[SiteSummary]) -> str:
     lines = [line for line in first.splitlines() if line.strip()] or ["an error"]
     line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
     return shorten(line, _LONGEST) + (f" and {len(more)} more" if more else "")
-
-
-def _never_called(name: str, sites: Sequence[SiteSummary], of: int) -> str:
-    """Describe the call sites that JAX or XLA removed because nothing needs their result."""
-    words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in sites))
-    if len(sites) == of:
-        return f"{name} never called ({words})"
-    if len(sites) == 1:
-        return f"{name}, {sites[0].where}: never called ({words})"
-    return f"{name}: {len(sites):,} of {of:,} call sites never called ({words})"
 
 
 def _details(own: Sequence[SiteSummary]) -> list[Part]:
