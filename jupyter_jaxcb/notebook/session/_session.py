@@ -138,7 +138,7 @@ class Session:
             display(trace)
 
     def _snapshot(self) -> dict[str, Any]:
-        running = self._depth > 0
+        running = self._depth > 0 or self._live is not None
         return snapshot(
             self.callbacks(), self.sites, self.origins, running=running, live=self._progress
         )
@@ -189,17 +189,20 @@ class Session:
             self._stop.end()
 
     def _end(self, result: Any) -> None:
-        live = self._stop_watching()
+        live = None
         try:
-            self._show_cell(result, live)
+            try:
+                in_flight = self._settle(result)
+            finally:
+                live = self._stop_watching()
+            self._show_cell(result, in_flight, live)
         finally:
             if live is not None:
                 live.replace(None)
 
-    def _show_cell(self, result: Any, live: LiveView | None) -> None:
-        """Wait for the host calls of the cell, and show its host trace in place of `live`."""
+    def _show_cell(self, result: Any, in_flight: Unfinished, live: LiveView | None) -> None:
+        """Show the host trace of the cell in place of `live`."""
         cells, self.bodies = self.bodies, []
-        in_flight = self._settle(result)
         kept, self._kept = self._kept, []
         recorded = [recording for recording, _ in kept]
         if self._recorder is not None:

@@ -126,6 +126,24 @@ def test_call_that_does_not_return_is_named(kernel, seen):
     assert all(call["elapsed_ns"] > 200_000_000 for call in found)
 
 
+def test_calls_count_while_the_cell_waits_for_its_queue(kernel, seen):
+    kernel.run("%%jax_callback debug --queued\n"
+               "def log(x):\n"
+               "    import os, threading\n"
+               "    while not os.path.exists(path): threading.Event().wait(0.01)")  # fmt: skip
+
+    def running(kind, content, buffers):
+        state = content.get("data", {}).get("state", {}) if kind.startswith("comm") else {}
+        found.extend(state.get("progress", {}).get("running", []))
+        return bool(found)
+
+    found = []
+    messages = seen(running, "path = {path!r}\njax.jit(lambda x: log(x))(1.0);")
+    assert {call["function"] for call in found} == {"log"}
+    (trace,) = messages.of("update_display_data")
+    assert trace["data"][MIME]["sites"][0]["calls"] == 1
+
+
 def test_cell_without_callbacks_shows_nothing(seen):
     """The cell runs until the panel has its second snapshot, long enough for a live view."""
     beats = []
