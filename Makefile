@@ -70,8 +70,11 @@ SOURCES := $(shell find labextension/src labextension/style labextension/schema 
 help:
 	@sed -n '/^# make /,/^$$/s/^# //p' Makefile
 
+# Without JupyterLab's question about news over the tutorial, and without its check for updates: the
+# defaults in .jupyter; what the user has set counts.
 lab: $(VENV)/.lab $(VENV)/.installed
-	$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
+	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+		$(BIN)/jupyter lab $(AS_ROOT) --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb $(LAB_OPTIONS)
 
 test:
 	@$(MAKE) --no-print-directory test-all $(IN_TEST)
