@@ -61,7 +61,7 @@ export class LiveView {
     if (this.node.isConnected && !this.placed) {
       this.placed = true;
       const look = remembered(this.node);
-      this.details.open = look !== null && look.expanded && look.tab === CALLS;
+      this.details.open ||= look !== null && look.expanded && look.tab === CALLS;
     }
   }
 

@@ -141,6 +141,13 @@ describe('LiveView', () => {
     expect((find('details') as HTMLDetailsElement).open).toBe(true);
   });
 
+  it('stays open if the user opens it before the first update', () => {
+    const details = find('details') as HTMLDetailsElement;
+    details.open = true; // the event comes later
+    view.update(someProgress(), []);
+    expect(details.open).toBe(true);
+  });
+
   it('lets the host trace open its tab Time again, if that was shown', () => {
     document.body.append(h('div', { class: 'jp-Cell' }, view.node));
     remember(view.node, { ...NO_LOOK, expanded: true, tab: 'Time', profiled: true });
