@@ -8,7 +8,9 @@ from .explain import explain as explain
 from .explain import explain_matrix as explain_matrix
 from .gather import gather as gather
 from .observe import observe_jax as observe_jax
+from .observe import start_noting as start_noting
 from .observe import start_observing as start_observing
+from .observe import stop_noting as stop_noting
 from .observe import stop_observing as stop_observing
 from .profile import Profiled as Profiled
 from .profile import profile as profile

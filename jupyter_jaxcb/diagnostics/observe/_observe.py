@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 import threading
@@ -26,22 +27,25 @@ from ...stack.core import (
     ArrayNames,
     Bind,
     Block,
+    Frames,
     Observed,
     ObservedFormat,
     expect_host_calls,
-    find_site,
+    find_frames,
     is_cell,
     is_held,
     is_observing,
+    is_watching,
     listener,
+    note,
     site_of_frames,
     switch,
     to_aval,
     user_function_name,
 )
-from ...stack.dispatch import RecordedCall
+from ...stack.dispatch import RecordedCall, note_call_of, noted
 from ...stack.jax_compat import Changes
-from ...stack.lowering import eager_fact, note_lowered
+from ...stack.lowering import eager_fact, lowering, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 
@@ -50,7 +54,8 @@ _WITHOUT_HOOK = {"jax buffer"}  # their host calls go through no function that c
 
 _lock = threading.RLock()  # reentrant for the same reason as in `_listening`
 _users: set[object] = set()  # blocks of observe_jax(), in any thread, and notebook sessions
-_changes = Changes()
+_noters: set[object] = set()  # notebook sessions
+_tracing, _calling = Changes(), Changes()
 
 
 def observe_jax(
@@ -65,8 +70,9 @@ def observe_jax(
     work, unrecorded.
 
     For a program that was compiled before the block, calls are recorded (except those of buffer
-    callbacks), but their lines and elided calls are unknown. Run it for the first time inside the
-    block, or call `jax.clear_caches()`. Sample values are taken only of jupyter_jaxcb's callbacks.
+    callbacks), but their lines and elided calls are unknown, unless it was compiled in a notebook
+    after ``%load_ext jupyter_jaxcb``. Run it for the first time inside the block, or call
+    `jax.clear_caches()`. Sample values are taken only of jupyter_jaxcb's callbacks.
 
     Blocks may be nested and entered in several threads.
 
@@ -124,7 +130,7 @@ def start_observing(user: object) -> None:
     try:
         _fit()
     except RuntimeError:
-        _users.discard(user)
+        stop_observing(user)
         raise
 
 
@@ -134,19 +140,51 @@ def stop_observing(user: object) -> None:
     _fit()
 
 
+def start_noting(user: object) -> None:
+    """Note JAX's own callbacks while they are traced and lowered, until `stop_noting`.
+
+    Their calls are not recorded and cost nothing more. A later observation knows the lines,
+    statuses and vmaps of programs compiled since. A note lives as long as its program.
+
+    Raises:
+        RuntimeError: see `observe_jax`.
+    """
+    _noters.add(user)
+    try:
+        _fit()
+    except RuntimeError:
+        stop_noting(user)
+        raise
+
+
+def stop_noting(user: object) -> None:
+    """Remove `user`, if present; without users the patches of JAX are removed."""
+    _noters.discard(user)
+    _fit()
+
+
 def _fit() -> None:
     """Make the state consistent with the users, whatever it was before, as in `_listening`."""
     with _lock:
         if not _users:
             switch(False)
-            _changes.revert()
+            _calling.revert()
             eager_calls.forget()
+        if not (_users or _noters):
+            note(False)
+            _tracing.revert()
             return
-        if not is_observing():
+        if not is_watching():
             for flavor, ordered in itertools.product(("io", "debug"), (False, True)):
                 jax_compat.jax_effect(flavor, ordered)  # binds a callback of each kind once
-            _changes.revert()  # an interrupt may have left some
-            jax_compat.watch_builtin_callbacks(_Watcher(), _changes)
+            _tracing.revert()  # an interrupt may have left some
+            jax_compat.watch_traces(_Watcher(), _tracing)
+        note(bool(_noters))
+        if not _users:
+            return
+        if not is_observing():
+            _calling.revert()
+            jax_compat.watch_calls(_Watcher(), _calling)
             expect_host_calls()
             switch(True)
         recorder = active()
@@ -155,18 +193,20 @@ def _fit() -> None:
 
 
 class _Watcher:
-    """Receives the events of JAX's own callbacks, see `jax_compat.watch_builtin_callbacks`."""
+    """Receives the events of JAX's own callbacks, see `jax_compat.BuiltinWatcher`."""
 
     def bound(self, flavor: str, held: Any) -> Any:
+        if not is_observing():
+            return _note_bind(flavor, held)
         if _is_ours(held) or eager_calls.is_under_way(held):
             return held
         if listener() is None:  # the recording has ended, the observation has not
             return held
-        found = find_site(flavor, user_function_name(held))
-        bind = Bind(found.site, found.around, found.in_rule)
+        found = find_frames()
+        site = found.frames.site(flavor, user_function_name(held))
+        bind = Bind(site, found.around, found.in_rule)
         elision.bound(bind, found)
-        kind = ObservedFormat.of if issubclass(type(held), str) else Observed
-        return kind(held, bind)
+        return _holding(held, bind)
 
     def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
         if not is_held(held):
@@ -178,6 +218,8 @@ class _Watcher:
     def lowered(
         self, flavor: str, ctx: Any, held: Any, partitioned: bool
     ) -> Callable[[Any], Any] | None:
+        if not is_observing():
+            return _note_lowering(flavor, ctx, held, partitioned)
         if eager_calls.is_under_way(held):
             return _calling_eagerly(flavor, ctx) if flavor in _WITHOUT_HOOK else None
         if type(held) is RecordedCall or listener() is None:
@@ -189,12 +231,7 @@ class _Watcher:
                 flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
             )
             bind, levels = Bind(site or _defined(flavor, held)), ()
-        called = jax_compat.times_called(ctx, everywhere=partitioned)
-        times = max(called, jax_compat.group_count(ctx))
-        fact = note_lowered(
-            ctx, bind, levels, times=times,
-            gathered=jax_compat.device_count(ctx) > 1 and not partitioned, names=_names(held),
-        )  # fmt: skip
+        fact = note_lowered(ctx, bind, levels, names=_names(held), **_on_devices(ctx, partitioned))
         return lambda own: RecordedCall(own.original if type(own) is Observed else own, fact)
 
     @contextlib.contextmanager
@@ -208,9 +245,67 @@ class _Watcher:
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
         if type(callback) is RecordedCall or not is_observing():
             return callback
+        fact = noted(callback)
+        if fact is not None:
+            return RecordedCall(callback, fact)
         # Eager operands may be Python numbers; those of a program are arrays.
         operands = tuple(to_aval(x if hasattr(x, "shape") else jax.typeof(x)) for x in operands)
         return _noted(flavor, callback, operands, tuple(map(to_aval, results)))
+
+
+def _note_bind(flavor: str, held: Any) -> Any:
+    """Return what a bind should hold while callbacks are only noted: nothing new if it is eager."""
+    if not jax_compat.is_staging():
+        if not is_held(held):
+            return held
+        elision.executed(held.bind)
+        return held.original
+    if _is_ours(held):
+        return held
+    found = find_frames()
+    if "eager" in found.kinds:
+        return held
+    site = functools.partial(_later, found.frames, flavor, held)
+    bind = Bind(site, found.around, found.in_rule)
+    elision.bound(bind, found, noted=True)
+    return _holding(held, bind)
+
+
+def _later(frames: Frames, flavor: str, held: Any) -> Site:
+    return frames.site(flavor, user_function_name(held))
+
+
+def _note_lowering(
+    flavor: str, ctx: Any, held: Any, partitioned: bool
+) -> Callable[[Any], Any] | None:
+    """Note the site that calls a callback while callbacks are only noted."""
+    if not is_held(held):
+        return None
+    fact = lowering(
+        ctx, held.bind, held.levels, names=_names(held), noted=True, **_on_devices(ctx, partitioned)
+    )
+
+    def make(own: Any) -> Any:
+        original = own.original if type(own) is Observed else own
+        if flavor in _WITHOUT_HOOK:
+            return RecordedCall(original, fact())
+        copy = jax_compat.copy_of(original)
+        callback = Observed(original, held.bind) if copy is None else copy
+        note_call_of(callback, fact)
+        return callback
+
+    return make
+
+
+def _on_devices(ctx: Any, partitioned: bool) -> dict[str, Any]:
+    """Return how often the devices make a call, and whether they gather its operands."""
+    called = jax_compat.times_called(ctx, everywhere=partitioned)
+    gathered = jax_compat.device_count(ctx) > 1 and not partitioned
+    return {"times": max(called, jax_compat.group_count(ctx)), "gathered": gathered}
+
+
+def _holding(held: Any, bind: Bind) -> Any:
+    return ObservedFormat.of(held, bind) if issubclass(type(held), str) else Observed(held, bind)
 
 
 def _is_ours(held: Any) -> bool:

@@ -23,7 +23,7 @@ from ._base import SessionMagics
 from ._options import unquoted
 
 _NOTHING_OF_JAX = (
-    "none of JAX's own callbacks were called; in a program compiled before this cell, elided ones "
+    "none of JAX's own callbacks were called; in a program compiled before %load_ext, elided ones "
     "are unknown: call jax.clear_caches() and run the cell again"
 )
 _NOTHING = (

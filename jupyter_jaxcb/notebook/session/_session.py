@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +15,11 @@ from ...diagnostics import (
     environment,
     is_off,
     start,
+    start_noting,
     start_observing,
     still_running,
     stop,
+    stop_noting,
     stop_observing,
 )
 from ...recording import Mark, Matrix, Recorder, Recording
@@ -89,6 +92,9 @@ class Session:
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, matrix_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
+        if not is_off():
+            with contextlib.suppress(RuntimeError):  # `--jax` raises it again
+                start_noting(self)
         if self.automatic:
             self._start_recording()
         self._link.open()
@@ -109,6 +115,7 @@ class Session:
         self._stop_recording()
         self._runs.close()
         self._observe(False)
+        stop_noting(self)
         self._link.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:

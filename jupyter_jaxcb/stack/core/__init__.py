@@ -63,6 +63,8 @@ from ._observed import ObservedFormat as ObservedFormat
 from ._observed import Proxy as Proxy
 from ._observed import is_held as is_held
 from ._observed import is_observing as is_observing
+from ._observed import is_watching as is_watching
+from ._observed import note as note
 from ._observed import switch as switch
 from ._observed import switches as switches
 from ._observed import user_function_name as user_function_name
@@ -71,7 +73,8 @@ from ._options import Options as Options
 from ._options import executor_word as executor_word
 from ._signatures import without_leading as without_leading
 from ._site import Found as Found
-from ._site import find_site as find_site
+from ._site import Frames as Frames
+from ._site import find_frames as find_frames
 from ._site import site_of_frames as site_of_frames
 from ._threads import frames_of_threads as frames_of_threads
 from ._threads import without_collecting as without_collecting

@@ -107,20 +107,38 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Bind:
     """One bind while JAX processes it; compared by identity.
 
+    Args:
+        site: the call site, or a function that finds it when it is first needed.
+        around: see below.
+        in_rule: see below.
+
     Attributes:
-        site: the call site.
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
             innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
         in_rule: whether a derivative rule made it, which may return values nobody needs.
     """
 
-    site: Site
-    around: tuple[tuple[str, int | None], ...] = ()
-    in_rule: bool = False
+    __slots__ = ("__weakref__", "_site", "around", "in_rule")
+
+    def __init__(
+        self,
+        site: Site | Callable[[], Site],
+        around: tuple[tuple[str, int | None], ...] = (),
+        in_rule: bool = False,
+    ) -> None:
+        self._site = site
+        self.around = around
+        self.in_rule = in_rule
+
+    @property
+    def site(self) -> Site:
+        """The call site."""
+        if not isinstance(self._site, Site):
+            self._site = self._site()
+        return self._site
 
 
 class Static:

@@ -14,6 +14,7 @@ from .. import jax_compat
 from ._callback import Bind, HostFunction
 
 _switches = 0
+_noting = False
 
 
 def switch(on: bool) -> None:
@@ -30,6 +31,17 @@ def switches() -> int:
 def is_observing() -> bool:
     """Return whether callbacks of JAX's own API are recorded now."""
     return _switches % 2 == 1
+
+
+def note(on: bool) -> None:
+    """Turn the noting of JAX's callbacks on or off: they are not recorded, but can be later."""
+    global _noting
+    _noting = on
+
+
+def is_watching() -> bool:
+    """Return whether callbacks of JAX's own API are recorded or noted now."""
+    return _noting or is_observing()
 
 
 class Proxy:

@@ -7,7 +7,7 @@ import linecache
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...recording import UNKNOWN_LINE, Frame, Site
 from .. import jax_compat
@@ -76,14 +76,37 @@ def _source(code: CodeType, instruction: int) -> str:
     return linecache.getline(code.co_filename, _frame(code, instruction).line).strip()
 
 
-class Found(NamedTuple):
-    """The site of the bind being made now, and what else its stack shows."""
+class Frames(NamedTuple):
+    """The code that makes a bind, without a reference to its variables.
 
-    site: Site
+    Attributes:
+        codes: code and instruction of each frame outside JAX and this package, innermost first.
+        reach: how many of them belong to the program being traced, or to the running host function
+            or differentiation rule; all, if there is none.
+    """
+
+    codes: Sequence[tuple[CodeType, int]]
+    reach: int
+
+    def site(self, flavor: str, function: str) -> Site:
+        """Return the call site.
+
+        It is the innermost frame of user code. If there is none (on a library's thread, for
+        example), it is the innermost frame.
+        """
+        if not self.codes:
+            return Site(flavor, function, UNKNOWN_LINE, 0, 0, cell=False)
+        return _site(flavor, function, self.codes, self.reach)
+
+
+class Found(NamedTuple):
+    """What the stack of the bind being made now shows."""
+
+    frames: Frames  # the code that makes the bind
     around: tuple[tuple[str, int | None], ...]  # see `Bind`
     dispatches: tuple[FrameType, ...]  # frames of jitted functions that are being compiled
     loops: tuple[tuple[tuple[str, int | None], ...], ...]  # inside each of them, innermost first
-    kinds: frozenset[str]  # everything being traced, see `jax_compat.traced_by`
+    kinds: frozenset[str]  # everything being traced, see `jax_compat.tracing`
 
     @property
     def in_rule(self) -> bool:
@@ -91,22 +114,10 @@ class Found(NamedTuple):
         return "derivative rule" in self.kinds
 
 
-def find_site(flavor: str, function: str) -> Found:
-    """Find the call site of the bind being made now.
-
-    The call site is the innermost frame of user code. If there is none (on a library's thread, for
-    example), it is the innermost frame outside JAX and this package.
-    """
-    frames, reach, traced = _frames()
-    if not frames:
-        return Found(Site(flavor, function, UNKNOWN_LINE, 0, 0, cell=False), *traced)
-    return Found(_site(flavor, function, frames, reach), *traced)
-
-
 def site_of_frames(
     flavor: str, function: str, frames: Sequence[tuple[CodeType, int]]
 ) -> Site | None:
-    """As `find_site`, but from saved frames: code and instruction of each, innermost first.
+    """As `Frames.site`, from saved frames: code and instruction of each, innermost first.
 
     Returns None if none of the frames is user code.
     """
@@ -126,7 +137,7 @@ def site_of_frames(
     return _site(flavor, function, own, _least(reach, limit, len(own)))
 
 
-def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach: int) -> Site:
+def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], reach: int) -> Site:
     """Build the site of a bind.
 
     Its callers are the library frames up to the user's line, and the user frames around that line
@@ -153,37 +164,72 @@ def _site(flavor: str, function: str, frames: list[tuple[CodeType, int]], reach:
     return Site(flavor, function, file, line, column, cell, _source(code, instruction), callers)
 
 
+class _Role(NamedTuple):
+    """What a frame of some code says about the binds that are made inside it."""
+
+    is_machinery: bool  # of JAX or this package
+    ends_the_stack: bool
+    is_crossing: bool
+    calls_a_rule: bool
+    handles_whole_batch: bool
+    differentiates: bool
+    tracing: jax_compat.Tracing | None
+
+
+_SAYS_NOTHING = _Role(True, False, False, False, False, False, None)
+_roles: dict[int, _Role] = {}  # by id of the code
+_with_roles: dict[int, CodeType] = {}  # holds the code: its id is not reused
+
+
+def _role(code: CodeType) -> _Role:
+    """Find the role of `code`, and remember it in `_roles`."""
+    found = _Role(
+        owner(code.co_filename) == "machinery",
+        _ends_the_stack(code),
+        code in CROSSINGS,
+        jax_compat.calls_a_rule(code),
+        jax_compat.handles_whole_batch(code),
+        jax_compat.differentiates(code),
+        jax_compat.tracing(code),
+    )
+    if len(_roles) >= _MAX_PLACES:
+        _roles.clear()
+        _with_roles.clear()
+    _with_roles[id(code)] = code
+    role = _roles[id(code)] = _SAYS_NOTHING if found == _SAYS_NOTHING else found
+    return role
+
+
 def _ends_the_stack(code: CodeType) -> bool:
     """Return whether `code` is a user module: a script or a notebook cell."""
     return code.co_name == "<module>" and owner(code.co_filename) == "user"
 
 
-def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any]]:
-    """Walk the stack, innermost first, up to the first user module.
-
-    Returns:
-        The frames outside JAX and this package; how many of them belong to the program being
-        traced, or to the running host function or differentiation rule (all, if there is none);
-        and what JAX's own frames show, as the fields of `Found` after `site`.
-    """
+def find_frames() -> Found:
+    """Walk the stack of the bind being made now, innermost first, up to the first user module."""
     frames, around, dispatches, loops, kinds = [], [], [], [], set()
     within: list[tuple[str, int | None]] = []
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(1)
     inner = False  # the surrounding vmaps do not batch this bind
     reach, limit, host_call = None, None, False
+    known, nothing = _roles.get, _SAYS_NOTHING
     while frame is not None:
         code = frame.f_code
-        if owner(code.co_filename) == "machinery":
-            if code in CROSSINGS:
+        role = known(id(code)) or _role(code)
+        if role is nothing:
+            frame = frame.f_back
+            continue
+        if role.is_machinery:
+            if role.is_crossing:
                 host_call = inner = True
-            if host_call or jax_compat.calls_a_rule(code):
+            if host_call or role.calls_a_rule:
                 limit = len(frames) if limit is None else limit
                 if not (host_call or dispatches):
                     kinds.add("derivative rule")
             # The rule of a `jax.custom_batching.custom_vmap` gets the whole batch.
-            inner = inner or jax_compat.handles_whole_batch(code)
-            traced = jax_compat.traced_by(frame)
-            if traced is not None:
+            inner = inner or role.handles_whole_batch
+            if role.tracing is not None:
+                traced = role.tracing.of(frame)
                 if traced[0] == "dispatch":
                     dispatches.append(frame)
                     loops.append(tuple(within))
@@ -193,16 +239,16 @@ def _frames() -> tuple[list[tuple[CodeType, int]], int, tuple[Any, Any, Any, Any
                 if traced[0] in ("scan", "while"):
                     within.append(traced)
                 kinds.add(traced[0])
-            if "rule" in kinds and jax_compat.differentiates(code):
+            if role.differentiates and "rule" in kinds:
                 kinds.add("derivative")
         else:
             frames.append((code, frame.f_lasti))
-            if _ends_the_stack(code):
+            if role.ends_the_stack:
                 break
         frame = frame.f_back
     inside = [traced for traced in around if traced[0] in _AROUND]
-    shown = tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds)
-    return frames, _least(reach, limit, len(frames)), shown
+    own = Frames(frames, _least(reach, limit, len(frames)))
+    return Found(own, tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds))
 
 
 def _least(*counts: int | None) -> int:

@@ -44,3 +44,5 @@ from ._interrupts import refuse_call as refuse_call
 from ._interrupts import release as release
 from ._observed_call import CallCount as CallCount
 from ._observed_call import RecordedCall as RecordedCall
+from ._observed_call import note_call_of as note_call_of
+from ._observed_call import noted as noted

@@ -1,4 +1,8 @@
-"""Record the host calls of callbacks that were made with JAX's own API."""
+"""Record the host calls of callbacks that were made with JAX's own API.
+
+A program that is compiled while they are observed calls a `RecordedCall`. One that is compiled
+while they are only noted calls a copy of the callback, by which `noted` finds the facts.
+"""
 
 from __future__ import annotations
 
@@ -57,3 +61,25 @@ class RecordedCall(Proxy):
 
 
 _counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()
+
+
+# By id of the callback.
+_notes: dict[int, tuple[weakref.ref[Any], LoweredSite | Callable[[], LoweredSite]]] = {}
+
+
+def note_call_of(callback: Any, fact: Callable[[], LoweredSite]) -> None:
+    """Remember, as long as `callback` lives, that only the site that `fact` returns calls it."""
+    number = id(callback)
+    _notes[number] = weakref.ref(callback, lambda _: _notes.pop(number, None)), fact
+
+
+def noted(callback: Any) -> LoweredSite | None:
+    """Return the site that calls `callback`; None if it was not noted."""
+    number = id(callback)
+    reference, fact = _notes.get(number, (None, None))
+    if reference is None or reference() is not callback:
+        return None
+    if callable(fact):
+        fact = fact()
+        _notes[number] = reference, fact
+    return fact

@@ -109,6 +109,8 @@ class PendingBinds(threading.local):
                 for entry in entries
                 if dispatch not in entry[1].dispatches and entry[0].site not in there
             ]
+        # A frame holds the arguments of its call.
+        self._own.binds = {call: entries for call, entries in self._own.binds.items() if entries}
         gone: dict[Site, Dropped] = {}
         for bind, found in own:
             if bind.site not in there and not _may_be_replaced(found):

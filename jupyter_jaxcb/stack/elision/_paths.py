@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...recording import Site
 from .. import jax_compat
-from ..core import Bind, HostCallback, is_held, is_observing
+from ..core import Bind, HostCallback, is_held, is_watching
 from ._constant_branches import enters, index_of
 
 # JAX lowers only this part of a solver; matvec and the transposes are carried along unused.
@@ -147,7 +147,7 @@ def _walk(
             any_found = True
             yield Path(held.bind, params["levels"], len(equation.invars), steps, masked=held.masked)
             continue
-        if is_observing() and is_held(held):
+        if is_watching() and is_held(held):
             any_found = True
             yield Path(held.bind, held.levels, len(equation.invars), steps, held.batched)
             continue

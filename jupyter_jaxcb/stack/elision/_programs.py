@@ -8,6 +8,7 @@ and the optimized program has the host calls that XLA kept.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import threading
 import time
@@ -15,7 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Aval, Compilation, Note, Outcome, Program, Recorder, active
+from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, active
 from .. import jax_compat
 from ..core import (
     Bind,
@@ -71,7 +72,7 @@ class _Lowering(Block):
         code = 0 if is_of_jax(function) else code_number(function)
         numbers, arguments = (number(function), code), self._arguments()
 
-        def report(_: Callable[[], bytes], lower_ns: int, compile_ns: int) -> None:
+        def report(_: Any, lower_ns: int, compile_ns: int) -> None:
             done = Compilation(program, numbers[0], arguments, lower_ns, compile_ns, False)
             done = done._replace(code=numbers[1], end_ns=time.perf_counter_ns())
             for tell in tuple(_compilation_listeners):
@@ -127,8 +128,10 @@ class _Lowered:
     code: int  # number of its code; 0 if unknown
     arguments: tuple[Aval, ...]
 
-    def report(self, read: Callable[[], bytes], lower_ns: int, compile_ns: int) -> Program | None:
+    def report(self, executable: Any, lower_ns: int, compile_ns: int) -> Program | None:
         """Report the outcome of each bind to the recorder.
+
+        If JAX's own callbacks are not observed, their outcomes are found when they will be.
 
         Returns:
             The program, if its runs should be counted.
@@ -136,8 +139,36 @@ class _Lowered:
         recorder = listener()
         if recorder is None:
             return None
+        now, later = (self, None) if is_observing() else (self._part(False), self._part(True))
+        if later is not None and later.has_binds and not has_thread_recorder():
+            _memory.note(executable, self.program, later.outcomes)
+        if not now.has_binds:
+            return None if has_thread_recorder() else self.program
+        return now._report(recorder, executable, lower_ns, compile_ns)
+
+    @property
+    def has_binds(self) -> bool:
+        """Whether there is anything to report."""
+        return bool(self.traced or self.vanished)
+
+    def _part(self, of_jax: bool) -> _Lowered:
+        """Return the part about our binds, or about those of JAX's own API."""
+
+        def belongs(one: Path | Dropped) -> bool:
+            return one.bind.site.flavor.startswith(OBSERVED) is of_jax
+
+        return dataclasses.replace(
+            self,
+            traced=list(filter(belongs, self.traced)),
+            kept=list(filter(belongs, self.kept)),
+            vanished=list(filter(belongs, self.vanished)),
+        )
+
+    def _report(
+        self, recorder: Recorder, executable: Any, lower_ns: int, compile_ns: int
+    ) -> Program | None:
         end = recorder.clock()
-        outcomes = self._outcomes(read)
+        outcomes = self.outcomes(executable)
         recorder.took(
             Compilation(
                 self.program,
@@ -157,8 +188,9 @@ class _Lowered:
         _memory.compiled(self.program, outcomes)
         return self.program
 
-    def _outcomes(self, read: Callable[[], bytes]) -> list[Outcome]:
-        indices = self.indices
+    def outcomes(self, executable: Any) -> list[Outcome]:
+        """Find the outcome of each bind."""
+        indices, read = self.indices, functools.partial(jax_compat.optimized, executable)
         instructions, unreadable = (
             instructions_by_index(read) if any(indices.values()) else ({}, "")
         )
@@ -214,11 +246,12 @@ def unwatch_compilations(report: Callable[[Compilation], None]) -> None:
     _compilation_listeners[:] = [one for one in _compilation_listeners if one != report]
 
 
-def bound(bind: Bind, found: Found) -> None:
-    """Report a bind of ours to the active recorder."""
+def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
+    """Report a bind to the active recorder; a `noted` one of JAX's own API only if it vanishes."""
     recorder = listener()
     if recorder is not None:
-        recorder.bound(bind.site)
+        if not noted:
+            recorder.bound(bind.site)
         _pending.bound(bind, found)
 
 
@@ -228,7 +261,7 @@ def executed(bind: Bind) -> None:
 
 
 def lowered(
-    bind: Bind, name: str, platform: str, index: HostCallIndex, note: Note | None
+    bind: Bind, name: str, platform: str, index: HostCallIndex, note: Note | None, *, noted: bool
 ) -> Program:
     """Note that the lowering rule lowers a bind.
 
@@ -238,14 +271,18 @@ def lowered(
         platform: the platform of the program.
         index: its host call in the program; with ``elements=0`` there is none.
         note: a note about its calls.
+        noted: whether it is a bind of JAX's own API that is not observed: nobody waits for its
+            calls.
 
     Returns:
         The program that the bind is lowered into.
     """
-    expect_host_calls()
+    if not noted:
+        expect_host_calls()
     if not _lowerings.under_way:
         program = Program(name, platform, next(_numbers))
-        _uncounted.add(program)
+        if not noted:
+            _uncounted.add(program)
         return program
     here = _lowerings.under_way[-1]
     here.indices.setdefault(bind, []).extend([index] if index.elements else [])
@@ -253,8 +290,8 @@ def lowered(
         here.notes[bind] = note
     if here.program is None:
         here.program = Program(name, platform, here.number)
-        if not has_thread_recorder():  # `explain` does not run the program
-            _uncounted.add(here.program)
+    if not noted and not has_thread_recorder():  # `explain` does not run the program
+        _uncounted.add(here.program)
     return here.program
 
 
@@ -280,11 +317,14 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
 
 
 def watch_own(recorder: Recorder) -> None:
-    """Report JAX's own callbacks that an earlier recorder observed to `recorder`, once."""
+    """Report JAX's own callbacks that were observed or noted earlier to `recorder`, once."""
     global _observing
+    read = _memory.read_notes()
     if _observing is None or _observing() is not recorder:
         _observing = weakref.ref(recorder)
         _memory.report(recorder, observed=True)
+    else:
+        _memory.report(recorder, observed=True, only=read)
 
 
 def unwatch() -> None:
@@ -304,7 +344,7 @@ class _Watcher:
     def counts(self, program: Program) -> None:
         _memory.counts(program, True)
         _uncounted.discard(program)
-        if (recorder := active()) is not None:
+        if (recorder := active()) is not None and not _memory.is_noted(program):
             recorder.counts(program)
 
     def ran(self, program: Program) -> None:

@@ -21,7 +21,7 @@ from ..core import (
     HostCallback,
     HostFunction,
     Static,
-    find_site,
+    find_frames,
     is_array,
     is_disabled,
     left_out,
@@ -165,8 +165,8 @@ def _bind(
         **of_callback: further fields of the `HostCallback`.
     """
     __tracebackhide__ = True
-    found = find_site(flavor, host.name)
-    bind = Bind(found.site, found.around, found.in_rule)
+    found = find_frames()
+    bind = Bind(found.frames.site(flavor, host.name), found.around, found.in_rule)
     elision.bound(bind, found)
     callback = HostCallback(host, bind=bind, masked=mask is not None, **of_callback)
     operands = operands if mask is None else [*operands, mask]

@@ -9,7 +9,9 @@ here too.
 """
 
 from ._barriers import after_barriers as after_barriers
-from ._builtin_callbacks import watch_builtin_callbacks as watch_builtin_callbacks
+from ._builtin_callbacks import watch_calls as watch_calls
+from ._builtin_callbacks import watch_traces as watch_traces
+from ._builtin_functions import copy_of as copy_of
 from ._builtin_functions import frames_of as frames_of
 from ._builtin_functions import user_arguments as user_arguments
 from ._builtin_functions import user_function as user_function
@@ -18,6 +20,7 @@ from ._compilation import dispatched as dispatched
 from ._compilation import dispatching as dispatching
 from ._compilation import drop_executable as drop_executable
 from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
+from ._compilation import optimized as optimized
 from ._compilation import watch as watch
 from ._compilation import watches_programs as watches_programs
 from ._compilation import without_dead_equations as without_dead_equations
@@ -77,14 +80,16 @@ from ._tokens import is_done as is_done
 from ._tokens import unfinished_arrays as unfinished_arrays
 from ._tokens import unfinished_runs as unfinished_runs
 from ._tokens import unfinished_tokens as unfinished_tokens
+from ._tracing import Tracing as Tracing
 from ._tracing import calls_a_rule as calls_a_rule
 from ._tracing import current_trace as current_trace
 from ._tracing import differentiates as differentiates
 from ._tracing import first_operation as first_operation
 from ._tracing import handles_whole_batch as handles_whole_batch
 from ._tracing import is_dispatch as is_dispatch
+from ._tracing import is_staging as is_staging
 from ._tracing import is_within as is_within
-from ._tracing import traced_by as traced_by
+from ._tracing import tracing as tracing
 from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax
 from ._while_loops import lowers_broken_predicate as lowers_broken_predicate

@@ -1,7 +1,7 @@
 """Hook into JAX's own callbacks where they are bound, batched, lowered and called.
 
 Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
-If JAX's internals have moved, `watch_builtin_callbacks` raises before it changes anything.
+If JAX's internals have moved, `watch_traces` and `watch_calls` raise before they change anything.
 """
 
 from __future__ import annotations
@@ -85,20 +85,35 @@ class _Printing(threading.local):
 _printing = _Printing()
 
 
-def watch_builtin_callbacks(watcher: BuiltinWatcher, changes: Changes) -> None:
-    """Report JAX's own callbacks to `watcher`, until `changes` are reverted.
+def watch_traces(watcher: BuiltinWatcher, changes: Changes) -> None:
+    """Report binds, batching and lowering of JAX's own callbacks, until `changes` are reverted.
+
+    Calls are not reported, and cost nothing more.
 
     Raises:
         RuntimeError: if JAX's internals have moved; names the missing one.
     """
+    _make(_changes_of_traces(watcher), changes)
+
+
+def watch_calls(watcher: BuiltinWatcher, changes: Changes) -> None:
+    """Report eager calls and host calls of JAX's own callbacks, until `changes` are reverted.
+
+    Raises:
+        RuntimeError: if JAX's internals have moved; names the missing one.
+    """
+    _make(_changes_of_calls(watcher), changes)
+
+
+def _make(wanted: Iterator[_Change], changes: Changes) -> None:
     try:
-        wanted = list(_changes(watcher))
+        all_wanted = list(wanted)
     except (ImportError, AttributeError, KeyError, TypeError) as error:
         raise RuntimeError(
             f"cannot observe the callbacks of JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
             "0.12.0, or a newer jupyter_jaxcb."
         ) from error
-    for change in wanted:
+    for change in all_wanted:
         changes.make(change.make, change.undo)
 
 
@@ -126,7 +141,7 @@ class _Change:
             del self._table[self._key]
 
 
-def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
+def _changes_of_traces(watcher: BuiltinWatcher) -> Iterator[_Change]:
     batching: Any = importlib.import_module("jax._src.interpreters.batching")
     mlir: Any = importlib.import_module("jax._src.interpreters.mlir")
     for flavor, module, name, slot in _PRIMITIVES:
@@ -137,9 +152,6 @@ def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
         fancy = primitive in batching.fancy_primitive_batchers
         batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
         yield _Change(batchers, primitive, _batching(watcher, slot, batchers[primitive]))
-        if name != "debug_callback_p":
-            keeps = program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
-            yield _Change(attributes, "impl", _eager(watcher, slot, keeps, primitive.impl))
         tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]
         found = [table for table in tables if primitive in table]
         if not found:
@@ -147,17 +159,25 @@ def _changes(watcher: BuiltinWatcher) -> Iterator[_Change]:
         for table in found:
             rule = _lowering(watcher, flavor, slot, table[primitive].rule)
             yield _Change(table, primitive, dataclasses.replace(table[primitive], rule=rule))
+    debugging: Any = importlib.import_module(_DEBUGGING)
+    yield _Change(vars(debugging), _MAKES_PRINTS, _making_print(getattr(debugging, _MAKES_PRINTS)))
+
+
+def _changes_of_calls(watcher: BuiltinWatcher) -> Iterator[_Change]:
+    for _, module, name, slot in _PRIMITIVES:
+        primitive = getattr(importlib.import_module(module), name)
+        if name != "debug_callback_p":
+            keeps = program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
+            yield _Change(vars(primitive), "impl", _eager(watcher, slot, keeps, primitive.impl))
     for flavor, module, owner, name in _HOST_CALLS:
         place = getattr(importlib.import_module(module), owner)
         yield _Change(vars(place), name, _calling(watcher, flavor, getattr(place, name)))
-    yield from _changes_of_debug(watcher)
+    yield from _changes_of_blocks(watcher)
 
 
-def _changes_of_debug(watcher: BuiltinWatcher) -> Iterator[_Change]:
-    """Yield the changes for prints, and for debug callbacks in a ``shard_map`` without jit."""
+def _changes_of_blocks(watcher: BuiltinWatcher) -> Iterator[_Change]:
+    """Yield the changes for debug callbacks in a ``shard_map`` without jit."""
     debugging: Any = importlib.import_module(_DEBUGGING)
-    original = getattr(debugging, _MAKES_PRINTS)
-    yield _Change(vars(debugging), _MAKES_PRINTS, _making_print(original))
     rules: Any = importlib.import_module("jax._src.shard_map").eager_rules
     for primitive, around in (
         (debugging.debug_callback_p, _calling_blocks),

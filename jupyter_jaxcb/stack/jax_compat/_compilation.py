@@ -101,7 +101,7 @@ def _call_after_compile(
         executable = type(own).compile(own, *args, **kwargs)
         took = time.perf_counter_ns() - start
         while functions:
-            program = functions.pop(0)(lambda: _optimized(executable), lower_ns, took)
+            program = functions.pop(0)(executable, lower_ns, took)
         if program is not None:
             runs.expect(program, executable, effects, *called_from())
         return executable
@@ -120,7 +120,7 @@ def drop_executable(lowered: _Lowered) -> None:
             setattr(computation, name, None)
 
 
-def _optimized(executable: Executable) -> bytes:
+def optimized(executable: Executable) -> bytes:
     """Return the serialized optimized HLO; raise AttributeError if this JAX does not expose it."""
     (module,) = executable.xla_executable.hlo_modules()
     return module.as_serialized_hlo_module_proto()

@@ -21,9 +21,9 @@ _api = optional_module("jax._src.api")
 _pxla = optional_module("jax._src.interpreters.pxla")
 Executable = Annotated[Any, "jax._src.interpreters.pxla.MeshExecutable"]
 _Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]
-# Called when a program has been compiled, with a function that reads its optimized HLO and the
-# nanoseconds that lowering and compiling took.
-Compiled = Callable[[Callable[[], bytes], int, int], Any]
+# Called when a program has been compiled, with its executable (see `optimized`) and the nanoseconds
+# that lowering and compiling took.
+Compiled = Callable[[Executable, int, int], Any]
 
 
 class Watcher(Protocol):

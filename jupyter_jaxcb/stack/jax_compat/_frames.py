@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -25,4 +26,9 @@ class JaxFunction(NamedTuple):
 
 def in_module(code: CodeType, module: str) -> bool:
     """Return whether `code` is in a module such as ``jax._src.api``; False if it has moved."""
-    return code.co_filename.endswith(os.path.join(*module.split(".")) + ".py")
+    return code.co_filename.endswith(_file(module))
+
+
+@functools.cache
+def _file(module: str) -> str:
+    return os.path.join(*module.split(".")) + ".py"

@@ -11,7 +11,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -74,6 +74,17 @@ def current_trace() -> Any:
     return getattr(getattr(_core, "trace_ctx", None), "trace", None)
 
 
+def is_staging() -> bool:
+    """Return whether operations of this thread are traced now, and not executed.
+
+    If a JAX does not say, False: of programs compiled before an observation, nothing is known.
+    """
+    now = current_trace()
+    while now is not None and type(now).__name__ != "DynamicJaxprTrace":
+        now = getattr(now, "parent_trace", None)
+    return now is not None
+
+
 def is_within(trace: Any) -> bool:
     """Return whether operations reach `trace` without being staged into an inner jaxpr first.
 
@@ -101,24 +112,36 @@ _TRACES = {
         (JaxFunction("jax._src.pjit", "_infer_params"), "jit"),
         (JaxFunction("jax._src.pjit", "cache_miss"), "dispatch"),
         (JaxFunction("jax._src.pjit", "jit_lower"), "dispatch"),
+        (JaxFunction("jax._src.dispatch", "prim_fun"), "eager"),
         (JaxFunction("jax._src.api", "eval_shape"), "shape"),
         (JaxFunction("jax._src.api", "make_jaxpr_f"), "look"),
     )
 }
 
 
-def traced_by(frame: FrameType) -> tuple[str, int | None] | None:
-    """Return what a frame of JAX traces: ``("scan", 5)``, ``("jit", None)``; None for most frames.
+class Tracing(NamedTuple):
+    """What frames of one function of JAX trace."""
 
-    If a JAX renames these functions, nothing is known about what surrounds a bind, and no callback
-    is reported as hoisted.
+    kind: str  # "scan", "while", "cond", "vmap", "jit", ...
+    size: str  # the local variable that holds the size, or empty
+
+    def of(self, frame: FrameType) -> tuple[str, int | None]:
+        """Return what a frame of the function traces: ``("scan", 5)``, ``("jit", None)``."""
+        size = frame.f_locals.get(self.size) if self.size else None
+        return self.kind, size if isinstance(size, int) else None
+
+
+def tracing(code: CodeType) -> Tracing | None:
+    """Return what frames of `code` trace; None for most code.
+
+    "eager" is the program that JAX compiles for all equal eager calls of a primitive. If a JAX
+    renames these functions, nothing is known about what surrounds a bind, and no callback is
+    reported as hoisted.
     """
-    found = _TRACES.get(frame.f_code.co_name)
-    if found is None or not found[0].is_run_by(frame.f_code):
+    function, kind = _TRACES.get(code.co_name, (None, ""))
+    if function is None or not function.is_run_by(code):
         return None
-    function, kind = found
-    size = function.value_in(frame) if function.variable else None
-    return kind, size if isinstance(size, int) else None
+    return Tracing(kind, function.variable)
 
 
 def is_dispatch(code: CodeType) -> bool:
@@ -126,8 +149,8 @@ def is_dispatch(code: CodeType) -> bool:
 
     If a JAX renames it, the code that calls a compiled program counts as a caller of its binds.
     """
-    function, kind = _TRACES.get(code.co_name, (None, ""))
-    return kind == "dispatch" and function is not None and function.is_run_by(code)
+    found = tracing(code)
+    return found is not None and found.kind == "dispatch"
 
 
 def differentiates(code: CodeType) -> bool:

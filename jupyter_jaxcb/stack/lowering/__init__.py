@@ -7,6 +7,7 @@ devices.
 from ._compiled_call import lower_compiled_call as lower_compiled_call
 from ._custom_call import HOST_MEMORY as HOST_MEMORY
 from ._facts import eager_fact as eager_fact
+from ._facts import lowering as lowering
 from ._facts import note_lowered as note_lowered
 from ._host_call import lower_buffer_call as lower_buffer_call
 from ._host_call import lower_host_call as lower_host_call

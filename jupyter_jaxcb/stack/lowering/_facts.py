@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel
@@ -15,7 +16,16 @@ from ..lint import warn_of_jax_inside
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
 
-def note_lowered(
+def note_lowered(ctx: Any, bind: Bind, levels: tuple[VmapLevel, ...], **known: Any) -> LoweredSite:
+    """Record that a call site is lowered into a program; see `lowering` for the arguments."""
+    lowered = lowering(ctx, bind, levels, **known)()
+    recorder = listener()
+    if recorder is not None:
+        recorder.lowered(lowered)
+    return lowered
+
+
+def lowering(
     ctx: Any,
     bind: Bind,
     levels: tuple[VmapLevel, ...],
@@ -27,8 +37,9 @@ def note_lowered(
     names: ArrayNames | None = None,
     queued: bool = False,
     masked: bool = False,
-) -> LoweredSite:
-    """Record that a call site is lowered into a program.
+    noted: bool = False,
+) -> Callable[[], LoweredSite]:
+    """Note that a call site is lowered into a program; return a function that makes its facts.
 
     Args:
         ctx: JAX's lowering context.
@@ -41,36 +52,37 @@ def note_lowered(
         names: names its operands and results; None if they have no names.
         queued: whether the program does not wait for the host calls.
         masked: whether the last operand says where to call the host function.
+        noted: whether it is a callback of JAX's own API that is not recorded.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
-    shards = jax_compat.shard_count(ctx)
-    lowered = LoweredSite(
-        site=bind.site,
-        program=elision.lowered(
-            bind,
-            name,
-            platform,
-            HostCallIndex(index, math.prod(v.size for v in levels if v.looped), times),
-            note,
-        ),
-        index=index,
-        operands=tuple(to_aval(aval) for aval in ctx.avals_in),
-        results=tuple(to_aval(aval) for aval in ctx.avals_out),
-        levels=levels,
-        version=version,
-        devices=max(jax_compat.device_count(ctx), shards),
-        device="".join(jax_compat.shard_devices(ctx)) if shards == 1 else "",
-        gathered_bytes=sum(map(_bytes, ctx.avals_in)) if gathered else 0,
-        operand_names=names.operands() if names else (),
-        result_names=names.results() if names else (),
-        queued=queued,
-        masked=masked,
+    elements = math.prod(v.size for v in levels if v.looped)
+    program = elision.lowered(
+        bind, name, platform, HostCallIndex(index, elements, times), note, noted=noted
     )
-    recorder = listener()
-    if recorder is not None:
-        recorder.lowered(lowered)
-    return lowered
+    shards, devices = jax_compat.shard_count(ctx), jax_compat.device_count(ctx)
+    device = "".join(jax_compat.shard_devices(ctx)) if shards == 1 else ""
+    operands, results = tuple(ctx.avals_in), tuple(ctx.avals_out)
+
+    def make() -> LoweredSite:
+        return LoweredSite(
+            site=bind.site,
+            program=program,
+            index=index,
+            operands=tuple(map(to_aval, operands)),
+            results=tuple(map(to_aval, results)),
+            levels=levels,
+            version=version,
+            devices=max(devices, shards),
+            device=device,
+            gathered_bytes=sum(map(_bytes, operands)) if gathered else 0,
+            operand_names=names.operands() if names else (),
+            result_names=names.results() if names else (),
+            queued=queued,
+            masked=masked,
+        )
+
+    return make
 
 
 def note_call(

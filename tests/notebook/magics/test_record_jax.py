@@ -2,6 +2,8 @@
 
 import pytest
 
+from jupyter_jaxcb.report import MIME_TYPE as MIME
+
 PURE = """
 def twice(x):
     return 2 * np.asarray(x)
@@ -53,27 +55,56 @@ def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
     assert "jax.clear_caches()" in ran.text
 
 
-def test_cell_that_runs_a_program_compiled_before_prints_a_message(kernel):
-    kernel.run(PURE)
-    ran = kernel.run("%%jax_record --jax\nf(np.float32(3));")
-    ((name, flavor, status, calls),) = sites(ran)
-    assert (name, flavor, status, calls) == ("twice", "jax pure", "kept", 1)
-    assert "compiled before" in ran.trace["text/plain"]
-    assert ran.text == ""
+STEP = """@jax.jit
+def step(x):
+    jax.debug.print("x = {}", x)
+    jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((), np.float32), x)
+    return x + 1
+
+step(np.float32(0)).block_until_ready();
+"""
+STEPS = "x = np.float32(1)\nfor _ in range(5):\n    x = step(x)\nx.block_until_ready();"
 
 
-def test_jax_is_restored_after_a_failing_cell(kernel):
+@pytest.mark.parametrize("magic", ["%%jax_record --jax", "%%jax_profile"])
+def test_program_of_an_earlier_cell_has_its_lines_and_statuses(kernel, magic):
+    assert kernel.run(STEP).traces == []
+    ran = kernel.run(f"{magic}\n{STEPS}")
+    ((data, metadata),) = ran.traces
+    shown = [(s["where"], s["status"], s["calls"], s["expected"]) for s in data[MIME]["sites"]]
+    assert shown == [
+        ("line 3, another cell", "kept", 5, 5),
+        ("line 4, another cell", "unused", 0, 0),
+    ]
+    assert metadata[MIME]["lines"] == [3, 4]
+    assert kernel.run(STEPS).traces == []
+
+
+def test_switched_off_before_it_is_loaded_the_extension_notes_nothing(kernel):
+    kernel.run("%unload_ext jupyter_jaxcb\n%env JUPYTER_JAXCB=off\n%load_ext jupyter_jaxcb")
+    try:
+        assert kernel.run(IS_PATCHED).value == "False"
+    finally:
+        kernel.run("%unload_ext jupyter_jaxcb\nimport os; del os.environ['JUPYTER_JAXCB']")
+        kernel.run("%load_ext jupyter_jaxcb")
+
+
+IS_PATCHED = "from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)"
+CALLS_ARE_PATCHED = "from jax._src import callback as c\n'__wrapped__' in vars(c.io_callback_impl)"
+
+
+def test_calls_are_not_patched_after_a_failing_cell(kernel):
     ran = kernel.run("%%jax_record --jax\n1 / 0")
     assert ran.error[0] == "ZeroDivisionError"
-    patched = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
-    assert patched.value == "False"
+    assert kernel.run(CALLS_ARE_PATCHED).value == "False"
 
 
 def test_unloading_restores_jax(kernel):
     kernel.run("%jax_record auto --jax")
+    assert kernel.run(CALLS_ARE_PATCHED).value == "True"
     kernel.run("%unload_ext jupyter_jaxcb")
-    patched = kernel.run("from jax._src.callback import pure_callback_p as p\n'bind' in vars(p)")
-    assert patched.value == "False"
+    assert kernel.run(CALLS_ARE_PATCHED).value == "False"
+    assert kernel.run(IS_PATCHED).value == "False"
     kernel.run("%load_ext jupyter_jaxcb")
 
 
