@@ -1,8 +1,8 @@
 """Run callbacks without one private name of JAX at a time, and print what they did.
 
-``python tests/upstream/without.py FILE`` takes the names that a file of `jax_compat` uses, and
-hides each in a process of its own, forked before anything of JAX has started. Without FILE nothing
-is hidden. It prints a JSON object: what `observe` returns, by name.
+``python tests/upstream/without.py FILE`` takes the names that `private.txt` has first for a file of
+`jax_compat`, and hides each in a process of its own, forked before anything of JAX has started.
+Without FILE nothing is hidden. It prints a JSON object: what `observe` returns, by name.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import os
 import sys
 import traceback
 import warnings
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.upstream._rename import hide, names
-from tests.upstream._tree import Tree
-from tests.upstream._uses import Use, uses
+from tests.upstream._rename import hide
+from tests.upstream.private import Name, names
 
 X = np.float32(0.5)
 
@@ -30,14 +28,13 @@ def observe(kinds: list[Any]) -> dict[str, Any]:
     """Return what each of `kinds` returns, by its name."""
     import jupyter_jaxcb as jaxcb
 
-    return {kind.__name__: attempt(kind, jaxcb) for kind in kinds}
-
-
-def attempt(kind: Any, jaxcb: Any) -> Any:
-    try:
-        return kind(jaxcb)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    found = {}
+    for kind in kinds:
+        try:
+            found[kind.__name__] = kind(jaxcb)
+        except Exception as error:
+            found[kind.__name__] = f"{type(error).__name__}: {error}"
+    return found
 
 
 def values(jaxcb: Any) -> Any:
@@ -133,11 +130,14 @@ def statuses(jaxcb: Any) -> Any:
     f = jax.jit(program)
     with jaxcb.record() as r:
         f(X), f(X)
-    found = [(row.status, row.calls) for row in jaxcb.report.summary.summarize(r.recording)]
     with jaxcb.record() as again:
         f(X)
     noted = r.recording.environment.get("statuses", "")
-    return sorted(found), len(again.recording), noted
+    return rows(jaxcb, r.recording), len(again.recording), noted
+
+
+def rows(jaxcb: Any, recording: Any) -> list[Any]:
+    return sorted((row.status, row.calls) for row in jaxcb.report.summary.summarize(recording))
 
 
 def explains(jaxcb: Any) -> Any:
@@ -159,9 +159,7 @@ def hoisting(jaxcb: Any) -> Any:
     with jaxcb.record() as r:
         jax.block_until_ready(jax.jit(jax.grad(loss))(X))
         jax.effects_barrier()
-    return len(r.recording), sorted(
-        row.status for row in jaxcb.report.summary.summarize(r.recording)
-    )
+    return rows(jaxcb, r.recording)
 
 
 def cause(jaxcb: Any) -> Any:
@@ -188,16 +186,17 @@ def flavors(recording: Any) -> list[str]:
 
 KINDS = [values, vmaps, gradients, orders, eager, statuses, explains, hoisting, cause, observes]
 # What these files use concerns only JAX's own callbacks.
-OF_JAX = ("_builtin_callbacks.py", "_builtin_functions.py")
+OF_JAX = {"_builtin_callbacks", "_builtin_functions"}
 
 
-def in_fork(hidden: list[Use], kinds: list[Any]) -> Any:
-    """Return what `observe` returns in a forked process, without the names of `hidden`."""
+def in_fork(kinds: list[Any], *hidden: Any) -> Any:
+    """Return what `observe` returns in a forked process, without a name if one is `hidden`."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
         try:
-            hide(hidden)
+            if hidden:
+                hide(*hidden)
             text = json.dumps(observe(kinds))
         except BaseException:
             text = json.dumps(traceback.format_exc().strip().splitlines()[-1])
@@ -210,20 +209,26 @@ def in_fork(hidden: list[Use], kinds: list[Any]) -> Any:
     return json.loads(text) if text else "the process ended"
 
 
-def main(file: str) -> None:
+def names_of(file: str) -> dict[str, tuple[Name, str]]:
+    """Return the names that are hidden for a file: also the variables of frames, one by one."""
+    own = [name for name in names() if name.is_in(jax.__version_info__) and not name.is_compiled]
+    return {
+        f"{name.path} {variable}".strip(): (name, variable)
+        for name in own
+        if name.files[0] == file
+        for variable in ("", *(name.parameters or ()) * name.is_frame)
+    }
+
+
+def main(file: str = "") -> None:
     """Print what callbacks do without each name of `file`; without FILE, with all names."""
     warnings.simplefilter("ignore")
-    found = names(Tree(Path(jax.__file__).parents[1]), uses())
-    hidden = {
-        name: used for name, used in found.items() if file and any(u.file == file for u in used)
+    found = {
+        path: in_fork([values, observes] if OF_JAX.issuperset(name.files) else KINDS, name, *more)
+        for path, (name, *more) in names_of(file).items()
     }
-    of_jax = {name for name, used in hidden.items() if all(u.file in OF_JAX for u in used)}
-    observed = {
-        name: in_fork(used, [values, observes] if name in of_jax else KINDS)
-        for name, used in (hidden or {"": []}).items()
-    }
-    print(json.dumps(observed))
+    print(json.dumps(found if file else in_fork(KINDS)))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:] or [""])
+    main(*sys.argv[1:])

@@ -78,8 +78,7 @@ except (ImportError, AttributeError) as error:
         "0.12.0, or a newer jupyter_jaxcb."
     ) from error
 
-# What JAX passes to a lowering. Such an alias says which class of JAX a value has: for readers and
-# for `tests/upstream/canary.py`, not for Python.
+# What JAX passes to a lowering. Such an alias says which class of JAX a value has, for readers.
 LoweringContext = Annotated[Any, "jax._src.interpreters.mlir.LoweringRuleContext"]
 
 runtime_tokens = _dispatch.runtime_tokens  # thread-local
