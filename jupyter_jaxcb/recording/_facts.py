@@ -222,7 +222,7 @@ class QueueUse(NamedTuple):
     waited_ns: int = 0  # by the program, summed over these crossings
     full: int = 0  # number of host calls dropped because the queue was full
     ended: int = 0  # number of host calls dropped by an interrupt or by `drop_queued`
-    left: int = 0  # number of host calls in the queue when the recording ended
+    left: int = 0  # number of host calls queued or running when the recording ended
     skipped: int = 0  # number of batch elements after a failed one, which were not called
 
 

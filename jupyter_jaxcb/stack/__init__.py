@@ -12,13 +12,16 @@ from .core import HostFunction as HostFunction
 from .core import Run as Run
 from .core import add_note as add_note
 from .core import as_magic_options as as_magic_options
+from .core import attribute_of as attribute_of
 from .core import cell_begins as cell_begins
 from .core import cell_ends as cell_ends
 from .core import cell_known_as as cell_known_as
 from .core import check_leaves as check_leaves
 from .core import did_you_mean as did_you_mean
 from .core import disabled as disabled
+from .core import is_a as is_a
 from .core import is_cell as is_cell
+from .core import raise_interrupt as raise_interrupt
 from .dispatch import InFlight as InFlight
 from .dispatch import RetainedBufferWarning as RetainedBufferWarning
 from .dispatch import interrupt as interrupt

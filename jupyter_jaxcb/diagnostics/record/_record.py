@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import numbers
 import threading
 import time
@@ -123,12 +122,15 @@ class RecordBlock(Block):
                 _warn_of(left)
 
     def end(self) -> None:
-        recorder, mark, recording = self._recorder, self._mark, Recording
-        if recorder is not None and mark is not None:
-            running, left = still_running(recorder), queue.left(recorder, mark.at_ns)
-            recording = functools.partial(recorder.freeze, mark, running=running, left=left)
+        recorder, mark = self._recorder, self._mark
+        running = [] if recorder is None else still_running(recorder)
         stop(self)
-        self.yielded._recording = recording(environment=environment())
+        if recorder is None or mark is None:
+            self.yielded._recording = Recording(environment=environment())
+            return
+        self.yielded._recording = queue.freeze(
+            recorder, mark, environment=environment(), running=running
+        )
 
 
 def _interrupt() -> None:

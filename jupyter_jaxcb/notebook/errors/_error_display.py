@@ -8,7 +8,13 @@ from typing import Any
 import jax
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import CallbackException, error_for_user, refused_frames
+from ...stack import (
+    CallbackException,
+    attribute_of,
+    error_for_user,
+    raise_interrupt,
+    refused_frames,
+)
 from ._late_errors import LateErrors
 
 # The errors for a failed host function: JAX's class, ValueError from JAX's C++ fast path,
@@ -59,7 +65,7 @@ class ErrorDisplay:
 
     def show(self, error: BaseException) -> None:
         """Show `error` as a failing cell would."""
-        self._show(self._shell, type(error), error, error.__traceback__)
+        self._show(self._shell, type(error), error, attribute_of(error, "__traceback__"))
 
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
@@ -92,18 +98,30 @@ def _showable(error: BaseException) -> BaseException:
     """Return `error`, or a copy with a shorter message that a kernel can send and save."""
     try:
         message = str(error)
-    except Exception as broken:
+    except BaseException as broken:
+        raise_interrupt(broken)
         message = f"<its message raised {type(broken).__name__}>"
     else:
         sent = message.encode("utf-8", "replace").decode("utf-8")
-        if len(message) <= LONGEST and sent == message:
+        if len(message) <= LONGEST and sent == message and _is_readable(error):
             return error
         more = f"… ({len(message):,} characters)" if len(message) > LONGEST else ""
         message = sent[:LONGEST] + more
     kind = type(type(error).__name__, (Exception,), {"__module__": type(error).__module__})
     shown = kind(message)
-    shown.__cause__, shown.__context__ = error.__cause__, error.__context__
-    shown.__suppress_context__ = error.__suppress_context__
-    for note in getattr(error, "__notes__", ()):
+    for name in ("__cause__", "__context__", "__suppress_context__"):
+        setattr(shown, name, attribute_of(error, name))
+    for note in attribute_of(error, "__dict__").get("__notes__", ()):
         shown.add_note(note)
     return shown
+
+
+def _is_readable(error: BaseException) -> bool:
+    """Return whether the attributes that IPython reads can be read."""
+    try:
+        for name in ("__class__", "__dict__", "__cause__", "__context__", "__traceback__"):
+            getattr(error, name)
+    except BaseException as broken:  # of its class
+        raise_interrupt(broken)
+        return False
+    return True

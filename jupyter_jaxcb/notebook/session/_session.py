@@ -30,6 +30,7 @@ from ...stack import (
     all_counted,
     host_error,
     interrupt,
+    is_a,
     queue,
     queued_words,
     release,
@@ -267,7 +268,7 @@ class Session:
         try:
             drain(0)
         except BaseException as error:
-            if not isinstance(error, Exception) and host_error(error) is None:
+            if not is_a(error, Exception) and host_error(error) is None:
                 raise  # an interrupt of the waiting itself
             shown.append(host_error(error) or error)
             self._errors.show(error)
@@ -278,12 +279,9 @@ class Session:
                 self._errors.show(error)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        since = self._mark.at_ns if self._mark is not None else 0
-        running, left = still_running(recorder), queue.left(recorder, since)
+        mark, running = self._mark, still_running(recorder)
         self._stop_recording()
-        return recorder.freeze(
-            self._mark, cells=cells, environment=environment(), running=running, left=left
-        )
+        return queue.freeze(recorder, mark, cells=cells, environment=environment(), running=running)
 
     def _start_watching(self) -> None:
         # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.

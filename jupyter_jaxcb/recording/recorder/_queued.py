@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 
@@ -20,27 +22,35 @@ class _CountedBefore:
 class QueuedRecorder:
     """A recorder, as one crossing reports to it that comes out of the queue.
 
-    It has what a crossing needs of a `Recorder`, whose attributes it shares.
+    It has what a crossing needs of a `Recorder`, whose attributes it shares. A call leaves `left`
+    in the instant in which it gets its row, so each call of the crossing is in one of both.
 
     Attributes:
         whole: the recorder that was active when the program made the crossing.
+        crossed_ns: when the program made the crossing.
+        left: the number of its calls that are not recorded.
     """
 
-    __slots__ = ("_crossed_ns", "around", "clock", "stale", "values", "whole")
+    __slots__ = ("_lock", "around", "clock", "crossed_ns", "left", "stale", "values", "whole")
     masks = _CountedBefore()
 
-    def __init__(self, recorder: Recorder, crossed_ns: int) -> None:
+    def __init__(
+        self, recorder: Recorder, crossed_ns: int, calls: int, lock: AbstractContextManager[Any]
+    ) -> None:
         self.whole = recorder
         self.clock, self.values = recorder.clock, recorder.values
         self.around, self.stale = recorder.around, recorder.stale
-        self._crossed_ns = crossed_ns
+        self.crossed_ns, self.left, self._lock = crossed_ns, calls, lock
 
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
     ) -> int:
         """See `Recorder.called`."""
-        queued = start - self._crossed_ns
-        return self.whole.called(lowered, version, start, end, error, queued)
+        queued = start - self.crossed_ns
+        with self._lock:
+            crossing = self.whole.called(lowered, version, start, end, error, queued)
+            self.left -= 1
+        return crossing
 
     def called_elements(
         self,
@@ -52,5 +62,18 @@ class QueuedRecorder:
         error: str = "",
     ) -> int:
         """See `Recorder.called_elements`."""
-        queued = stamps[0] - self._crossed_ns
-        return self.whole.called_elements(lowered, version, elements, stamps, failed, error, queued)
+        queued = stamps[0] - self.crossed_ns
+        with self._lock:
+            crossing = self.whole.called_elements(
+                lowered, version, elements, stamps, failed, error, queued
+            )
+            self.left -= len(stamps) - 1
+        return crossing
+
+    def settle(self, lowered: LoweredSite, *, ended: bool) -> None:
+        """Count what is `left` of a crossing that is over: its calls will not be made."""
+        with self._lock:
+            left, self.left = self.left, 0
+            if left > 0:
+                count = self.whole.queue.ended if ended else self.whole.queue.skipped
+                count(lowered, left)

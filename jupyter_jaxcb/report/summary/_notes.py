@@ -75,7 +75,7 @@ def _queued(use: QueueUse) -> str:
     whys = (
         (use.full, "dropped, because the queue was full"),
         (use.ended, "dropped from the queue by an interrupt or by drop_queued"),
-        (use.left, "still in the queue when the recording ended"),
+        (use.left, "still queued or running when the recording ended"),
         (use.skipped, "not made, because an earlier batch element failed"),
     )
     return "; ".join(f"{call_words(count)} {why}" for count, why in whys if count)

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import sysconfig
-from types import CodeType
+from types import CodeType, FrameType
 
 import jax
 
@@ -38,7 +38,9 @@ WAITING: set[CodeType] = set()
 # The functions that call a crossing directly, outside any program.
 EAGER: set[CodeType] = set()
 
-_OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in ("stack", "diagnostics"))
+_PARTS = ("stack", "diagnostics", "recording")
+_OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in _PARTS)
+_RECORDING = f"{__name__.partition('.')[0]}.recording"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -84,3 +86,8 @@ def is_cell(file: str) -> bool:
 def is_own_module(name: str) -> bool:
     """Return whether host calls run through the module `name` of this package."""
     return name.startswith(_OURS)
+
+
+def is_recording(frame: FrameType) -> bool:
+    """Return whether `frame` records something."""
+    return frame.f_globals.get("__name__", "").startswith(_RECORDING)

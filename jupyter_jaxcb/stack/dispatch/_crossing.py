@@ -17,7 +17,7 @@ import numpy as np
 from jupyter_jaxcb_worker import check_ended
 
 from ...recording import LoweredSite, Recorder, active
-from ..core import HostCallback, HostFunction, aligning, describe, is_big, taking_jax_arrays
+from ..core import HostCallback, HostFunction, aligning, describe, is_a, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError
 from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
 from . import _interrupts
@@ -299,7 +299,7 @@ def _stack_recorded(
         # Without a stamp for the failed call, the call itself raised or was not made: its result
         # was not wrong. An interrupt may arrive after the last call.
         raised = len(stamps) == failed + 1 <= schedule.order.size
-        if raised and not isinstance(error, NotCalledError):
+        if raised and not is_a(error, NotCalledError):
             stamps.append(recorder.clock())
         crossing = recorder.called_elements(
             lowered, version, schedule.order, stamps, failed, describe(error)

@@ -16,7 +16,14 @@ import sys
 from types import FrameType
 from typing import Any
 
-from ..core import CROSSINGS, WAITING, frames_of_threads, is_own_module, without_collecting
+from ..core import (
+    CROSSINGS,
+    WAITING,
+    frames_of_threads,
+    is_own_module,
+    is_recording,
+    without_collecting,
+)
 from ..errors import EndedError
 
 # Declared with an extra argument, which C ignores: a weakref callback is passed the reference.
@@ -74,14 +81,24 @@ def _raise_at(thread: int, frame: FrameType | None) -> bool:
 
 
 def _is_in_host_function(frame: FrameType | None) -> bool:
-    """Return whether `frame` is outside this package and not below a crossing that waits."""
+    """Return whether an exception at `frame` would be one of the host function's.
+
+    It is not in this package, nor in a function that this package has called to record a call or
+    to handle an error: the crossing does not expect an exception there, and would lose the call.
+    Nor below a crossing that waits.
+    """
     if is_own(frame):
         return False
     while frame is not None:
-        if frame.f_code in WAITING:
+        if frame.f_code in WAITING or (is_own(frame) and _keeps_account(frame)):
             return False
         frame = frame.f_back
     return True
+
+
+def _keeps_account(frame: FrameType) -> bool:
+    """Return whether a frame of this package records something, or handles an `error`."""
+    return is_recording(frame) or "error" in frame.f_locals
 
 
 def _is_in_crossing(frame: FrameType | None) -> bool:

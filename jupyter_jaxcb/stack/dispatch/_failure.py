@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ...recording import LoweredSite
-from ..core import EAGER
+from ..core import EAGER, attribute_of, is_a
 from ..errors import HostCallError, forget_error, host_call_error
 from ._ending import is_own, raise_in_thread
 
@@ -43,7 +43,7 @@ def report_failure(
     raised = host_call_error(error, lowered, call, element)
     caller = caller_of(sys._getframe(1))
     own = caller is not None and caller.f_code in EAGER
-    if isinstance(error, KeyboardInterrupt) and caller is not None and not own:
+    if is_a(error, KeyboardInterrupt) and caller is not None and not own:
         if sys.gettrace() is None:
             _raise_at(caller, error)
         else:  # a debugger, coverage
@@ -69,7 +69,10 @@ def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
         if event == "exception" and argument[1] is error:  # raised already
             return
         # Python leaves a frame that is being exited out of the traceback, so add it.
-        raise error.with_traceback(TracebackType(error.__traceback__, at, at.f_lasti, at.f_lineno))
+        before = attribute_of(error, "__traceback__")
+        raise BaseException.with_traceback(
+            error, TracebackType(before, at, at.f_lasti, at.f_lineno)
+        )
 
     caller.f_trace = interrupted
     sys.settrace(interrupted)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import jax_compat
-from ..core import any_lowered
+from ..core import any_lowered, is_a
 from ..errors import host_error
 
 _POLL_SECONDS = 0.001
@@ -73,7 +73,7 @@ class InFlight:
                 if not array.is_deleted():
                     array.block_until_ready()
             except BaseException as error:
-                if not isinstance(error, Exception) and host_error(error) is None:
+                if not is_a(error, Exception) and host_error(error) is None:
                     raise  # an interrupt of this wait
                 found.append(error)
         self._all = []

@@ -15,7 +15,7 @@ import jax
 
 from ...recording import Site
 from .. import jax_compat
-from ..core import JAX_FOLDER, frames_of_threads
+from ..core import JAX_FOLDER, frames_of_threads, is_a
 from . import _excepthooks, _monitoring
 from ._classes import EndedError
 from ._store import KeptError, error_number_in, kept_error_in
@@ -95,7 +95,7 @@ def _intercept(message: str) -> tuple[str, BaseException] | None:
     jax_compat.forget_failed_tokens(_is_raised)
     # Ctrl-C is not an error of the program, so raise it as it is. An EndedError belongs to an
     # earlier run and must not interrupt the code that asks for that run's result.
-    if not isinstance(kept.error, (Exception, EndedError)):
+    if not is_a(kept.error, Exception, EndedError):
         raise BaseException.with_traceback(kept.error, kept.traceback)
     return f"INTERNAL: {kept.text}", kept.error
 

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
+from ..core import describe, raise_interrupt
 from ._store import error_for_user
 
 
@@ -30,8 +31,15 @@ def show_uncaught() -> Callable[[], None]:
 
 def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
     """Write `heading` and the traceback to stderr in one piece."""
-    lines = [heading, "\n", *traceback.format_exception(type(error), error, tb)]
-    print("".join(lines), file=sys.stderr, end="", flush=True)
+    print(f"{heading}\n{_formatted(error, tb)}", file=sys.stderr, end="", flush=True)
+
+
+def _formatted(error: BaseException, tb: TracebackType | None) -> str:
+    try:
+        return "".join(traceback.format_exception(type(error), error, tb))
+    except BaseException as broken:  # its class forbids reading attributes
+        raise_interrupt(broken)
+        return f"{''.join(traceback.format_tb(tb))}{describe(error)}\n"
 
 
 def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
@@ -39,7 +47,7 @@ def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackTy
     if seen is None:
         sys.__excepthook__(kind, error, tb)
     else:
-        traceback.print_exception(type(seen[0]), *seen)
+        print(_formatted(*seen), file=sys.stderr, end="", flush=True)
 
 
 def _thread_excepthook(args: threading.ExceptHookArgs) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...recording import LoweredSite, Site
-from ..core import add_note
+from ..core import add_note, attribute_of
 from . import _causes
 from ._store import error_by_number, keep
 from ._tracebacks import own_frames
@@ -48,7 +48,7 @@ def host_call_error(
     add_note(error, note, instead_of=by)  # a host function may raise the same exception again
     if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
         add_note(error, _READ_ONLY)
-    BaseException.with_traceback(error, own_frames(error.__traceback__))
+    BaseException.with_traceback(error, own_frames(attribute_of(error, "__traceback__")))
     return _kept(error, note, lowered.site, others_may_wait=lowered.shard is not None)
 
 

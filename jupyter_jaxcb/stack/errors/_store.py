@@ -9,9 +9,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..core import describe, message_of, plain
+from ..core import attribute_of, describe, is_a, message_of, plain
 from ._tracebacks import user_frames
 
 # How many exceptions are kept per thread and in all: each keeps its traceback alive, and with it
@@ -54,7 +54,7 @@ def keep(error: BaseException, note: str) -> KeptError:
     text = plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
     during = getattr(_own, "during", None)
     during = running_now() if during is None else during
-    kept = KeptError(number, error, error.__traceback__, text, during)
+    kept = KeptError(number, error, attribute_of(error, "__traceback__"), text, during)
     dropped = []  # freed outside the lock: destructors of objects in their frames may do anything
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
@@ -136,12 +136,14 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
                 return error
             if number in _kept:
                 return _kept[number].error
-        if number and error.__cause__ is not None:  # no longer kept, but still attached
-            return error.__cause__
-        if isinstance(error, BaseExceptionGroup):  # JAX 0.12's barrier raises it for many effects
-            inside = (host_error(one, chained=chained) for one in error.exceptions)
+        cause = attribute_of(error, "__cause__")
+        if number and cause is not None:  # no longer kept, but still attached
+            return cause
+        if is_a(error, BaseExceptionGroup):  # JAX 0.12's barrier raises it for many effects
+            group: Any = error
+            inside = (host_error(one, chained=chained) for one in group.exceptions)
             return next(filter(None, inside), None)
-        error = error.__cause__ if chained else None
+        error = cause if chained else None
     return None
 
 
@@ -162,7 +164,7 @@ def error_for_user(
         return None
     with _lock:
         own = [kept.traceback for kept in _kept.values() if kept.error is original]
-    return original, user_frames(tb, own[-1] if own else original.__traceback__)
+    return original, user_frames(tb, own[-1] if own else attribute_of(original, "__traceback__"))
 
 
 def error_number_in(message: str) -> int:

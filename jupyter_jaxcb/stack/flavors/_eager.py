@@ -12,7 +12,7 @@ import numpy as np
 from ...recording import VmapLevel, active
 from .. import elision, jax_compat
 from ..compiled import compiled_entry
-from ..core import EAGER, ArrayNames, HostCallback, aligned, to_aval
+from ..core import EAGER, ArrayNames, HostCallback, aligned, is_a, to_aval
 from ..dispatch import Build, Crossing, build_crossing
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
@@ -128,7 +128,7 @@ def raise_runtime_error(error: HostCallError) -> NoReturn:
     """Raise JaxRuntimeError from the user's exception, as JAX's pure and io callbacks do."""
     __tracebackhide__ = True
     original = host_error(error)
-    if original is not None and not isinstance(original, Exception):
+    if original is not None and not is_a(original, Exception):
         raise original  # Ctrl-C and SystemExit are not errors of the program
     raise jax.errors.JaxRuntimeError(f"INTERNAL: {error}") from original
 

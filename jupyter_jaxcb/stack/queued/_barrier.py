@@ -14,7 +14,7 @@ from collections import Counter
 import jax
 
 from .. import jax_compat
-from ..core import add_note
+from ..core import add_note, is_a
 from ..dispatch import interrupt, interrupt_at_exit
 from ..errors import show
 from ._queue import Failures, queue
@@ -63,7 +63,7 @@ def settle() -> None:
     error = _noted(failures)
     if _ending:
         show(error, failures.first.traceback, _NOBODY_WAITED)
-    elif isinstance(error, Exception):
+    elif is_a(error, Exception):
         raise jax.errors.JaxRuntimeError(f"INTERNAL: {failures.first.text}") from error
     else:  # SystemExit: not an error of the program
         raise error

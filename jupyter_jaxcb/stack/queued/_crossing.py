@@ -22,13 +22,13 @@ from ..dispatch import (
 from ..errors import HostCallError, failing_while, running_now
 from ..masked import build_crossing, count_needed
 from ._barrier import wait_in_barriers
-from ._queue import OVERHEAD_BYTES, Crossed, Source, queue, was_ended
+from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
 
 _ARRAY_BYTES = 150  # of an array, besides its data
 
 
 class _Delivery(threading.local):
-    recorder: Any = None  # the `QueuedRecorder` of the crossing that this thread delivers
+    recorder: Any = None  # of the crossing that this thread delivers, a `QueuedRecorder`
 
 
 _delivery = _Delivery()
@@ -48,33 +48,27 @@ def build_queued_crossing(
     )
     host, drops = callback.host, callback.queued == "drop"
 
-    def deliver(crossed: Crossed) -> None:
-        _, recorder, crossed_ns, during, operands = crossed
+    def deliver(crossed: Crossed, recorder: QueuedRecorder | None) -> None:
+        *_, during, operands = crossed
         for operand in operands:
             operand.flags.writeable = False
-        if recorder is not None:
-            _delivery.recorder = QueuedRecorder(recorder, crossed_ns)
-        before = host.calls
+        _delivery.recorder = recorder
         try:
             with failing_while(during):
                 make_calls(*operands)
-        except HostCallError as error:
-            if recorder is not None:
-                missing = source.calls(operands) - (host.calls - before)
-                _count_missing(recorder, lowered, error, missing)
-            raise
         finally:
             _delivery.recorder = None
 
     nbytes = sum(map(_bytes, lowered.operands, operand_dtypes))
-    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0)
-    cross = _adding(source, host, drops=drops)
-    return _if_needed(cross, lowered, host) if callback.masked else cross
-
-
-def _if_needed(cross: Crossing, lowered: LoweredSite, host: HostFunction) -> Crossing:
-    """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
     elements = 1 if lowered.elements is None else lowered.elements
+    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0, elements)
+    cross = _adding(source, host, drops=drops)
+    return _if_needed(cross, source, host) if callback.masked else cross
+
+
+def _if_needed(cross: Crossing, source: Source, host: HostFunction) -> Crossing:
+    """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
+    lowered, elements = source.lowered, source.most
 
     def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         mask, recorder = operands[-1], active()
@@ -135,15 +129,6 @@ def _makes_room(
     if recorder is not None:
         recorder.queue.waited(source.lowered, recorder.clock() - start)
     return True
-
-
-def _count_missing(
-    recorder: Recorder, lowered: LoweredSite, error: HostCallError, missing: int
-) -> None:
-    """Count the batch elements after the one that failed, or in which the call was ended."""
-    if missing > 0:
-        count = recorder.queue.ended if was_ended(error) else recorder.queue.skipped
-        count(lowered, missing)
 
 
 def _bytes(aval: Aval, dtype: Any) -> int:

@@ -12,12 +12,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import QUEUE_THREAD, LoweredSite, Recorder
-from ..core import EAGER
+from ...recording import QUEUE_THREAD, LoweredSite, Mark, QueuedRecorder, Recorder, Recording
+from ..core import EAGER, attribute_of, describe, is_a
 from ..dispatch import end_call_in
 from ..errors import EndedError, HostCallError, KeptError, error_by_number, forget_error
 from ..masked import count_needed
@@ -37,20 +37,20 @@ class Source(NamedTuple):
     """One queued site in one program: what all of its crossings share.
 
     Attributes:
-        deliver: makes the host calls of one crossing.
+        deliver: makes the host calls of one crossing, which are reported to the recorder.
         lowered: the site.
         nbytes: the size of a crossing's arrays; 0 if `OVERHEAD_BYTES` covers them.
+        most: the number of host calls of a crossing whose mask, if any, is true.
     """
 
-    deliver: Callable[[Crossed], object]
+    deliver: Callable[[Crossed, QueuedRecorder | None], object]
     lowered: LoweredSite
     nbytes: int
+    most: int
 
     def calls(self, operands: Sequence[np.ndarray]) -> int:
         """Return the number of host calls of a crossing with these operands."""
-        elements = self.lowered.elements
-        count = 1 if elements is None else elements
-        return count_needed(operands[-1], count) if self.lowered.masked else count
+        return count_needed(operands[-1], self.most) if self.lowered.masked else self.most
 
     @property
     def name(self) -> str:
@@ -85,11 +85,13 @@ class Queue:
     def begin(self) -> None:
         """Begin anew: in a forked process, the thread and the calls are those of the parent."""
         # Reentrant: a destructor run by the garbage collector may call a program that comes here.
-        self._changed = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._items: collections.deque[Crossed] = collections.deque()
         self._array_bytes = 0  # of the crossings in the queue and the one being delivered
         self._taken = 0  # crossings that left the queue, to be delivered or dropped
         self._delivering: Crossed | None = None
+        self._recorder: QueuedRecorder | None = None  # of `_delivering`
         self._number = 0  # of `_delivering`, among the crossings added
         self._idle = True  # whether the thread waits for a crossing, or does not run
         self._waiting = 0  # threads that wait for deliveries
@@ -153,8 +155,14 @@ class Queue:
         self._deliver_next()
 
     def is_done(self, number: int) -> bool:
-        """Return whether the first `number` crossings are delivered or dropped."""
+        """Return whether the first `number` crossings are delivered or dropped.
+
+        Whoever waits for them calls this again and again, so it starts the thread anew if that has
+        died.
+        """
         with self._changed:
+            if self._items and self._thread is None:
+                self._start()
             return number <= self._taken and not (self._delivering and self._number <= number)
 
     def wait(self, look: Callable[[], None] = lambda: None) -> None:
@@ -210,18 +218,25 @@ class Queue:
         """Count the calls in the queue, by the name of the host function."""
         return _by_name(list(self._items))
 
-    def left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
-        """Count the calls in the queue that `recorder` will get, by site.
+    def freeze(self, recorder: Recorder, since: Mark | None, **facts: Any) -> Recording:
+        """As `recorder.freeze`, with the calls of the queue that are not recorded as `left`.
 
-        Args:
-            recorder: the recorder.
-            since_ns: count only what was queued from then on, on the recorder's clock.
+        Meanwhile none is recorded, so each is either `left` or elsewhere in the recording.
         """
+        with self._changed:
+            left = self._left(recorder, 0 if since is None else since.at_ns)
+            return recorder.freeze(since, left=left, **facts)
+
+    def _left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
+        """Count the calls queued since `since_ns` that `recorder` will get, by site."""
         found: Counter[LoweredSite] = Counter()
         for source, reports_to, crossed_ns, _, operands in list(self._items):
             if reports_to is recorder and crossed_ns >= since_ns:
                 found[source.lowered] += source.calls(operands)
-        return dict(found)
+        begun, own = self._delivering, self._recorder
+        if begun is not None and own is not None and own.whole is recorder and own.left:
+            found[begun[0].lowered] += own.left if own.crossed_ns >= since_ns else 0
+        return dict(+found)
 
     def is_busy(self) -> bool:
         """Return whether anything is queued or running, or a failure is to be reported."""
@@ -254,26 +269,44 @@ class Queue:
         return self._thread is not None
 
     def _run(self) -> None:
-        while True:
-            with contextlib.suppress(EndedError):  # too late for the call that it was to end
+        own = threading.current_thread()
+        try:
+            while self._thread is own:  # not in a process that a host function has forked
                 self._deliver_next()
                 self._rest()
+        finally:  # nothing is known to end it; the next crossing or barrier starts another
+            with self._changed:
+                if self._thread is own:
+                    self._thread, self._idle = None, True
 
     def _deliver_next(self) -> None:
-        """Make the host calls of the next crossing; wait for one if there is none."""
-        crossed = self._take()
+        """Make the host calls of the next crossing; wait for one if there is none.
+
+        Whatever a host function or the report of its error raises is kept for the next barrier.
+        """
+        crossed, recorder = self._take()
+        source, lock, ended = crossed[0], self._lock, False
         try:
-            crossed[0].deliver(crossed)
+            source.deliver(crossed, recorder)
         except HostCallError as error:
+            ended = was_ended(error)
             self._note_failure(error)
+        except EndedError:
+            ended = True
+        except BaseException as error:
+            traceback = attribute_of(error, "__traceback__")
+            self._note(KeptError(0, error, traceback, describe(error), crossed[3]))
         finally:
+            if recorder is not None and recorder.left:
+                recorder.settle(source.lowered, ended=ended)
             with self._changed:
-                self._array_bytes -= crossed[0].nbytes
-                self._delivering = None
+                if self._lock is lock:  # not in a process that the host function has forked
+                    self._array_bytes -= source.nbytes
+                    self._delivering = self._recorder = None
                 if self._waiting:
                     self._changed.notify_all()
 
-    def _take(self) -> Crossed:
+    def _take(self) -> tuple[Crossed, QueuedRecorder | None]:
         with self._changed:
             while not self._items:
                 self._idle = True  # before the next look: who adds a crossing now sees it
@@ -285,17 +318,25 @@ class Queue:
             self._taken += 1
             self._number = self._taken
             crossed = self._delivering = self._items.popleft()
-            return crossed
+            recorder = crossed[1]
+            if recorder is not None:
+                source, _, crossed_ns, _, operands = crossed
+                calls = source.calls(operands)
+                self._recorder = QueuedRecorder(recorder, crossed_ns, calls, self._lock)
+            return crossed, self._recorder
 
     def _note_failure(self, error: HostCallError) -> None:
         kept = error_by_number(error.number)
         forget_error(error.number)  # JAX will not raise it
-        if was_ended(error):
-            return
+        if kept is not None and not was_ended(error):
+            self._note(kept)
+
+    def _note(self, kept: KeptError) -> None:
+        """Keep a failure for the next barrier, which reports the first and counts the others."""
         with self._changed:
             if self._failures is not None:
                 self._failures = self._failures._replace(more=self._failures.more + 1)
-            elif kept is not None:
+            else:
                 self._failures = Failures(kept, 0)
 
     def _rest(self) -> None:
@@ -312,7 +353,7 @@ class Queue:
 def was_ended(error: HostCallError) -> bool:
     """Return whether a call failed because it was ended by an interrupt or by `drop_queued`."""
     kept = error_by_number(error.number)
-    return kept is not None and isinstance(kept.error, EndedError)
+    return kept is not None and is_a(kept.error, EndedError)
 
 
 def _by_name(crossings: Iterable[Crossed]) -> Counter[str]:

@@ -86,10 +86,24 @@ def test_call_is_reported_to_the_block_that_its_program_ran_in(gate):
     with jaxcb.record() as third:
         log(4.0)
         gate.open()
-    assert [use.left for use in first.recording.queue] == [2]
-    assert "2 calls still in the queue when the recording ended" in str(first.recording)
+    names = [lowered.site.function for lowered in first.recording.lowered]
+    left = {names[use.lowered]: use.left for use in first.recording.queue}
+    assert left == {"_wait": 1, "<lambda>": 2}
+    assert "2 calls still queued or running when the recording ended" in str(first.recording)
     assert [use.left for use in second.recording.queue] == [1]
     assert (len(third.recording), third.recording.queue) == (1, ())
+
+
+def test_batch_elements_of_a_crossing_that_runs_when_the_recording_ends_are_left_once(gate):
+    def log(x):
+        if x == 1:
+            gate._wait()
+
+    with pytest.raises(KeyError), jaxcb.record() as r:
+        jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))(jnp.arange(4))
+        gate._entered.wait()
+        raise KeyError
+    assert (len(r.recording), [use.left for use in r.recording.queue]) == (0, [4])
 
 
 def test_dropped_calls_are_counted_and_their_site_was_reached(gate):
