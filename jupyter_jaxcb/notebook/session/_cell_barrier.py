@@ -6,18 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 
-from ...diagnostics import RunningCall, all_running_calls
+from ...diagnostics import all_running_calls
 from ...stack import Unfinished, queue, queued_words
 from ._stacks import running_line
 from ._stop_button import Stop
 
 DEFAULT_SECONDS = 5.0
 ENDING_SECONDS = 0.5  # for interrupted host calls to end
-_MESSAGE_AFTER_SECONDS = 1.0
+_MESSAGE_AFTER_SECONDS = 1.0  # of the wait, or of one call
 
 
 class Barrier:
-    """Waits for the host calls of a cell, and prints which ones if that takes long.
+    """Waits for the host calls of a cell, and prints which of them take long.
 
     Args:
         clock: the recorder's clock, in nanoseconds.
@@ -37,24 +37,32 @@ class Barrier:
             KeyboardInterrupt: the stop button was pressed.
         """
         begun = time.monotonic()
-        printed: set[tuple[int, int]] = set()  # ids of host functions, numbers of their calls
+        seen: dict[tuple[int, int], float] = {}  # when; by ids of host functions, call numbers
+        printed: set[tuple[int, int]] = set()
         queued_printed = False
 
         def poll() -> None:
             nonlocal queued_printed
             if stop.pressed:
                 raise KeyboardInterrupt
-            if time.monotonic() - begun > _MESSAGE_AFTER_SECONDS:
-                self._print_running(printed, "waiting for")
+            now = time.monotonic()
+            for call in all_running_calls():
+                key = id(call.host), call.number
+                if now - seen.setdefault(key, now) > _MESSAGE_AFTER_SECONDS and key not in printed:
+                    printed.add(key)
+                    _print(f"waiting for {running_line(call, self._clock())}")
+            if now - begun > _MESSAGE_AFTER_SECONDS and not queued_printed:
                 queued = queue.waiting_calls()
-                if queued and not queued_printed:
+                if queued:
                     queued_printed = True
                     _print(f"waiting for {queued_words(queued)}; the stop button drops them")
 
         done = unfinished.wait(self.seconds, poll)
         if not done:
-            printed.clear()
-            self._print_unfinished(self._print_running(printed, "still running:"))
+            calls = all_running_calls()
+            for call in calls:
+                _print(f"still running: {running_line(call, self._clock())}")
+            self._print_unfinished(bool(calls))
         return done
 
     def _print_unfinished(self, running: bool) -> None:
@@ -71,15 +79,6 @@ class Barrier:
             f"%jax_callbacks --stacks shows where they are{more}; "
             "%jax_callbacks --wait SECONDS sets how long a cell waits."
         )
-
-    def _print_running(self, printed: set[tuple[int, int]], words: str) -> bool:
-        """Print each running host call once; return whether there are any."""
-        calls: list[RunningCall] = all_running_calls()
-        for call in calls:
-            if (id(call.host), call.number) not in printed:
-                printed.add((id(call.host), call.number))
-                _print(f"{words} {running_line(call, self._clock())}")
-        return bool(calls)
 
 
 def _print(line: str) -> None:
