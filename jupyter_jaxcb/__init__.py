@@ -16,6 +16,7 @@ from .diagnostics import profile as profile
 from .diagnostics import record as record
 from .recording import WIDGETS as _WIDGETS
 from .recording import Check as Check
+from .recording import Checks as Checks
 from .recording import Recording as Recording
 from .recording import RecordingFileError as RecordingFileError
 from .recording import load as load

@@ -6,6 +6,7 @@ and `_recording` adds text and files (`files`). `recorder` collects facts while 
 """
 
 from ._check import Check as Check
+from ._check import Checks as Checks
 from ._check import Finding as Finding
 from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
 from ._facts import COMPILED_EARLIER as COMPILED_EARLIER

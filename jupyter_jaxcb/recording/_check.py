@@ -77,3 +77,38 @@ class Check:
         if right:
             lines.append(f"same results as single calls with vmap_method {', '.join(right)}")
         return lines
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Checks:
+    """The result of `jupyter_jaxcb.check` for a function that calls callbacks.
+
+    Attributes:
+        function: name of the function.
+        checks: the check of each callback that it called, in the order of their first calls.
+        left_out: what was not checked, and why.
+    """
+
+    function: str
+    checks: tuple[Check, ...]
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no findings."""
+        return not self.findings
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all checks."""
+        return tuple(finding for one in self.checks for finding in one.findings)
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(repr, self.checks), *self._rest()])
+
+    def _repr_html_(self) -> str:
+        rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
+        return f"{''.join(one._repr_html_() for one in self.checks)}{rest}"
+
+    def _rest(self) -> list[str]:
+        return [f"not checked: {what} ({why})" for what, why in self.left_out.items()]

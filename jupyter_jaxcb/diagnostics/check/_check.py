@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import Check, Finding
+from ...recording import Check, Checks, Finding
 from ...stack import jax_compat
 from ...stack.core import enabled, is_cell, message_of
 from ...stack.lint import impurities, jax_inside
@@ -21,6 +21,7 @@ from . import _derivative, _vmap
 from ._compare import difference
 from ._subject import OutOfTime, Subject, one_line
 from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
+from ._wrapped import CallsOf
 
 _TWICE = "same inputs twice"
 _REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
@@ -32,7 +33,7 @@ class Skipped(NamedTuple):
     why: str
 
 
-def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
+def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Checks:
     """Run a registered callback on these arguments and report where it breaks its contract.
 
     A pure callback is run about ten times: on the same inputs, on other inputs in between, on
@@ -53,16 +54,27 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
     After ten seconds no further run begins, and the remaining checks are skipped. Nothing in this
     process is recorded during the check.
 
+    Any other function (a lambda, a `functools.partial`, a jitted or transformed function) is run
+    once, with ``jax.disable_jit``, to find the callbacks that it calls. Each of them is then
+    checked on the arguments of its first call: under vmap those of the first batch element, under
+    a derivative without tangents. What the function does with the results is not checked. Callbacks
+    that it calls only while JAX traces (in a `jax.checkpoint`), taps, and callbacks that are not
+    registered (`pure_callback`, JAX's own) are not checked either.
+
     Args:
-        callback: a callback made by a decorator or ``%%jax_callback``.
+        callback: a callback made by a decorator or ``%%jax_callback``, or a function that calls
+            some.
         *args: positional arguments of the call to check.
         **kwargs: keyword arguments of the call to check.
 
     Returns:
-        A `Check`, with `ok` and `findings`.
+        A `Check`, with `ok` and `findings`; for a function that calls callbacks `Checks`, which
+        has these too.
 
     Raises:
-        TypeError: `callback` is not a registered callback, or the arguments do not fit it.
+        TypeError: `callback` neither is a registered callback nor calls one, or the arguments do
+            not fit it.
+        Exception: any error of a function that raises before it calls a callback.
         ValueError: its declared result cannot be evaluated for these arguments.
 
     >>> import numpy as np, jupyter_jaxcb as jaxcb
@@ -74,13 +86,30 @@ def check(callback: Callback, *args: Any, **kwargs: Any) -> Check:
     (False, 'vmap contract')
     """
     __tracebackhide__ = True
-    if not isinstance(callback, Callback) or callback.flavor == "tap":
+    if not callable(callback) or (isinstance(callback, Callback) and callback.flavor == "tap"):
         raise TypeError(
             f"cannot check {callback!r}: it is not a callback of flavor pure, buffer, io or debug. "
             "Write check(f, x) with a function f registered by @jaxcb.pure(...)."
         )
     with Unrecorded(), enabled():
-        return _Checking(Subject(callback, args, kwargs)).check()
+        if isinstance(callback, Callback):
+            return _Checking(Subject(callback, args, kwargs)).check()
+        return _check_callbacks_of(CallsOf(callback, args, kwargs))
+
+
+def _check_callbacks_of(calls: CallsOf) -> Checks:
+    __tracebackhide__ = True
+    if not (calls.found or calls.unknown):
+        raise TypeError(
+            f"cannot check {calls.name}: called with these arguments, it calls no registered "
+            "callback of flavor pure, buffer, io or debug. Register the host function by "
+            "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls it."
+        )
+    checks = [_Checking(Subject(one, *given)).check() for one, given in calls.found.items()]
+    left_out = {one.host.name: why for one, why in calls.unknown.items()}
+    if calls.rest:
+        left_out[f"what {calls.name} calls next"] = calls.rest
+    return Checks(calls.name, tuple(checks), left_out)
 
 
 class _Checking:

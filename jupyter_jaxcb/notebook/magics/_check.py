@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.magic import (
     Magics,
     line_magic,
@@ -16,8 +15,7 @@ from IPython.core.magic import (
 )
 
 from ...diagnostics import check
-from ...recording import Check
-from ...stack import Callback
+from ...recording import Check, Checks
 from ._call_argument import call_argument
 
 _MAGIC = "%jax_check"
@@ -31,20 +29,17 @@ class CheckMagics(Magics):
     @needs_local_scope
     @no_var_expand
     @line_magic
-    def jax_check(self, line: str, local_ns: Mapping[str, Any] | None = None) -> Check:
+    def jax_check(self, line: str, local_ns: Mapping[str, Any] | None = None) -> Check | Checks:
         """``%jax_check bessel(1, z)``: run a callback and report what breaks its contract.
 
         Checks that the same inputs give the same result, that inputs stay unchanged, that the
         result is as declared, that batches give the results of their elements, that the derivative
         rule agrees with finite differences, and that it does not use JAX. The runs are not
-        recorded, and none begins after ten seconds. Same as ``jupyter_jaxcb.check(bessel, 1, z)``.
+        recorded, and none begins after ten seconds. Of any other function, as in ``%jax_check
+        jax.jit(model)(x)``, the callbacks that it calls are checked. Same as
+        ``jupyter_jaxcb.check(bessel, 1, z)``.
         """
         __tracebackhide__ = True
         names = {**self.shell.user_ns, **(local_ns or {})}  # type: ignore[union-attr]
         function, args, kwargs = call_argument(line.strip().removesuffix(";"), names, _MAGIC)
-        if not isinstance(function, Callback):
-            raise UsageError(
-                f"{_MAGIC} takes a call of a registered callback, not of {function!r}. Register it "
-                "first: %%jax_callback pure ..."
-            )
         return check(function, *args, **kwargs)

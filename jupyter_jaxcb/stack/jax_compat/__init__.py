@@ -85,6 +85,7 @@ from ._tracing import calls_a_rule as calls_a_rule
 from ._tracing import current_trace as current_trace
 from ._tracing import differentiates as differentiates
 from ._tracing import first_operation as first_operation
+from ._tracing import first_value as first_value
 from ._tracing import handles_whole_batch as handles_whole_batch
 from ._tracing import is_dispatch as is_dispatch
 from ._tracing import is_staging as is_staging

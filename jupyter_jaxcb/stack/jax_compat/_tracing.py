@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 import jax
+from jax.core import Tracer
 
 from ._frames import JaxFunction, in_module
 from ._optional import optional_module
@@ -97,6 +98,23 @@ def is_within(trace: Any) -> bool:
             return False
         now = getattr(now, "parent_trace", None)  # since JAX 0.9
     return now is not None
+
+
+def first_value(x: Any) -> Any:
+    """Return the value of a tracer for its first batch element, without tangents; None if unknown.
+
+    What is no tracer is returned as it is.
+    """
+    while issubclass(type(x), Tracer):
+        if (primal := getattr(x, "primal", None)) is not None:
+            x = primal
+        elif hasattr(x, "batch_dim"):
+            axis, x = x.batch_dim, x.val
+            if axis is not None:
+                x = x[(slice(None),) * axis + (0,)] if x.shape[axis] else None
+        else:
+            return None
+    return x
 
 
 # JAX's functions that trace their argument, by name: the kind of trace, and where its size is.

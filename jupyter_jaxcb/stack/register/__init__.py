@@ -12,3 +12,4 @@ from ._decorators import debug as debug
 from ._decorators import io as io
 from ._decorators import pure as pure
 from ._tap import tap as tap
+from ._watched import watching_calls as watching_calls

@@ -19,6 +19,7 @@ from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..masked import checked_mask, mask_of_rule, otherwise_of, select, with_stand_ins
 from ..results import MISSING, result_avals
+from ._watched import watched
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
@@ -77,6 +78,8 @@ class Callback:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         mask = mask_of_rule()
+        if watched.report is not None:
+            watched.report(self, args, kwargs, True if mask is None else mask)
         if mask is not None and self._is_masked_by(mask, args, kwargs):
             return with_stand_ins(mask, self._call_where(mask, *args, **kwargs))
         return self._call(*args, **kwargs)
@@ -124,6 +127,8 @@ class Callback:
         if problem is not None:
             raise TypeError(f"cannot mask the calls of {self.host.name}: {problem}")
         mask, of_rule = checked_mask(self.host.name, mask), mask_of_rule()
+        if watched.report is not None:
+            watched.report(self, args, kwargs, mask)
         if self.declared is None:
             self._check_no_otherwise(otherwise)
             return self._call_where(mask, *args, **kwargs)

@@ -31,12 +31,20 @@ def test_other_calls_in_the_cell_of_a_check_are_recorded(kernel):
     [
         ("", "%jax_check takes a call: write %jax_check f(x, y)"),
         ("scaled", "is not a call. Write the function with its arguments, as in %jax_check scaled"),
-        ("len([])", "takes a call of a registered callback, not of <built-in function len>"),
     ],
 )
 def test_usage_error_explains_why_the_line_cannot_be_checked(line, words, kernel):
     kernel.run(REGISTER)
     assert words in kernel.run(f"%jax_check {line}").text
+
+
+def test_callbacks_of_a_function_are_checked(kernel):
+    kernel.run("import jax, numpy as np")
+    kernel.run(REGISTER)
+    ran = kernel.run("%jax_check jax.jit(jax.vmap(lambda x: scaled(x) + 1))(np.ones((2, 2)))")
+    assert ran.error is None and ran.value.startswith("scaled · pure · 1 finding")
+    name, message, *_ = kernel.run("%jax_check len([])").error
+    assert name == "TypeError" and message.startswith("cannot check len: called with these")
 
 
 def test_recording_of_a_cell_is_saved(kernel, tmp_path):
