@@ -105,7 +105,7 @@ class Block:
         if status == _handler.NOT_COMPILED:
             error: Any = self._problem or KeyboardInterrupt()
         else:
-            error = self._cause(operands, status & (1 << _handler.WHY_BITS) - 1)
+            error = self._cause(frame, operands, status & (1 << _handler.WHY_BITS) - 1)
         _log.failed(self, operands, at, start, describe(error))
         element = None if lowered.elements is None else at
         made = self.host.calls + sum(block.calls() for block in list(self.host.followers))
@@ -133,12 +133,12 @@ class Block:
             for n, x in enumerate(operands)
         ]
 
-    def _cause(self, operands: list[np.ndarray], why: int) -> BaseException:
+    def _cause(self, frame: int, operands: list[np.ndarray], why: int) -> BaseException:
         """Return the exception of a host call that failed.
 
         A function without side effects is called again in Python, for its traceback.
         """
-        name, raised = self.host.name, _failure.kept_exception()
+        name, raised = self.host.name, _failure.kept.pop(frame, None)
         try:
             if self._again is not None:
                 with np.errstate(all="ignore"):  # compiled code does not warn either
@@ -148,7 +148,7 @@ class Block:
         if why != _handler.RAISED:
             return ResultError(f"the compiled {name} returned {_REASONS[why]}")
         if raised is None:
-            return KeyboardInterrupt()  # it came when the exception was about to be kept
+            return RuntimeError(f"the compiled {name} raised an exception that numba did not keep")
         if self._again is not None:
             add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
         return raised

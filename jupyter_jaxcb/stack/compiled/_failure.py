@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 import weakref
 from typing import Any, Protocol
 
@@ -26,7 +25,9 @@ class Site(Protocol):
     def failed(self, frame: int, status: int, start: int) -> BaseException: ...
 
 
-_exceptions: dict[int, BaseException] = {}  # by thread
+# The exceptions of compiled functions, by the address of the call frame. Machine code adds them.
+kept: dict[int, BaseException] = {}
+forever(kept)
 sites: weakref.WeakValueDictionary[int, Site] = weakref.WeakValueDictionary()  # by block address
 
 
@@ -55,27 +56,6 @@ def _resolve() -> Any:
             return 0
 
     return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve))
-
-
-@functools.cache
-def _keep() -> Any:
-    def keep(error: BaseException, traceback: int | None) -> None:
-        """Keep the exception of a compiled function until the same thread asks for it."""
-        if traceback is not None:
-            error.__traceback__ = ctypes.cast(traceback, ctypes.py_object).value
-        _exceptions[threading.get_ident()] = error
-
-    return _lasting(ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(keep))
-
-
-def keep_address() -> int:
-    """Return the address of ``keep(exception, traceback)``, for compiled code that has the GIL."""
-    return ctypes.cast(_keep(), ctypes.c_void_p).value or 0
-
-
-def kept_exception() -> BaseException | None:
-    """Return the exception that a compiled function raised last in this thread; forget it."""
-    return _exceptions.pop(threading.get_ident(), None)
 
 
 def fail_address() -> int:

@@ -7,47 +7,76 @@ takes seconds to compile the same loops from Python.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, types
+from numba import njit, types
 from numba.core import cgutils
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype
 
 from . import _handler
-from ._failure import keep_address
+from ._failure import kept
 from ._interface import Array, Buffer, Constant, Default, Interface
-from ._native import WORD, intrinsic, pointer_to
+from ._native import WORD, pointer_to
+
+_numbers = itertools.count()  # of the kernels: their names are unique
 
 
-def compile_kernel(compiled: Any, arguments: Sequence[Any], interface: Interface) -> Any:
-    """Return a numba cfunc that takes the addresses of a call frame and of a block.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kernel:
+    """The machine code of one function for arguments of certain ranks and dtypes.
 
-    It returns 0, or the batch element that failed and why, see `_handler.WHY_BITS`.
+    Attributes:
+        address: the address of a function of the addresses of a call frame and of a block. It
+            returns 0, or the batch element that failed and why, see `_handler.WHY_BITS`.
+        compiled: numba's result of compiling the function, which has objects that the code uses.
+    """
+
+    address: int
+    compiled: Any
+
+
+def compile_kernel(compiled: Any, arguments: Sequence[Any], interface: Interface) -> Kernel:
+    """Return the kernel of a function.
+
+    It is compiled without numba's decorators, because numba never forgets what they define.
 
     Args:
         compiled: numba's result of compiling the function for these arguments.
         arguments: the argument for each parameter, see `_interface`.
         interface: what it is compiled for.
     """
+    name = f"jaxcb_kernel_{next(_numbers)}"
+    context: Any = cpu_target.target_context.subtarget(enable_nrt=True)
+    with global_compiler_lock:
+        library = context.codegen().create_library(name)
+        module = library.create_ir_module(name)
+        code = ir.Function(module, ir.FunctionType(WORD, [WORD, WORD]), name)
+        builder = ir.IRBuilder(code.append_basic_block("entry"))
+        kernel = _Kernel(context, builder, library, compiled, interface)
+        kernel.emit(arguments, *code.args)
+        library.add_ir_module(module)
+        library.add_linking_library(compiled.library)
+        context.post_lowering(module, library)
+        return Kernel(library.get_pointer_to_function(name), compiled)
 
-    @intrinsic
-    def run(typing: Any, frame: Any, block: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            context.active_code_library.add_linking_library(compiled.library)
-            _Kernel(context, builder, compiled, interface).emit(arguments, *args)
-            return WORD(0)
 
-        return types.int64(types.int64, types.int64), generate
-
-    def kernel(frame: Any, block: Any) -> Any:
-        return run(frame, block)
-
-    return cfunc(types.int64(types.int64, types.int64))(kernel)
+def _uses_python(library: Any) -> bool:
+    """Return whether compiled code takes the GIL, as numba.objmode does."""
+    return any(
+        "@numba_gil_ensure(" in str(function)
+        for function in library._get_module_for_linking().functions
+        # The wrapper that numba adds for calls from C is not called.
+        if not (function.is_declaration or function.name.startswith("cfunc."))
+    )
 
 
 class _Arrays:
@@ -77,14 +106,21 @@ class _Arrays:
 class _Kernel:
     """Emits the instructions of one kernel."""
 
-    def __init__(self, context: Any, builder: Any, compiled: Any, interface: Interface) -> None:
-        self.context, self.builder = context, builder
+    def __init__(
+        self, context: Any, builder: Any, library: Any, compiled: Any, interface: Interface
+    ) -> None:
+        self.context, self.builder, self._library = context, builder, library
         self._compiled, self._interface = compiled, interface
+        self._frame: Any = None
+        self._python: Any = None  # how to undo what `_attach` did
         self._returned: Any = None  # what the function returned
 
     def emit(self, arguments: Sequence[Any], frame: Any, block: Any) -> None:
         """Emit the loops over the batch elements."""
         builder, interface = self.builder, self._interface
+        self._frame = frame
+        if _uses_python(self._compiled.library):
+            self._attach()
         self._operands = self._arrays(interface.operands, self.word(frame, _handler.ARGUMENTS))
         self._results = self._arrays(interface.results, self.word(frame, _handler.RESULTS))
         inner = self.word(block, _handler.INNER)
@@ -94,6 +130,23 @@ class _Kernel:
             with cgutils.for_range(builder, inner) as loop:
                 at = builder.add(builder.mul(outer.index, inner), loop.index)
                 self._call(arguments, loop.index, at)
+        self._return(WORD(0))
+
+    def _attach(self) -> None:
+        """Give this thread a thread state of Python, without the GIL, until the kernel returns.
+
+        Otherwise a thread of XLA has one only inside numba.objmode, and exceptions end with it.
+        """
+        python = self.context.get_python_api(self.builder)
+        locked = python.gil_ensure()
+        self._python = python, locked, python.save_thread()
+
+    def _return(self, status: Any) -> None:
+        if self._python is not None:
+            python, locked, state = self._python
+            python.restore_thread(state)
+            python.gil_release(locked)
+        self.builder.ret(status)
 
     def word(self, address: Any, place: Any) -> Any:
         """Load the word number `place` from an address."""
@@ -222,28 +275,39 @@ class _Kernel:
     def _call_compiled(self, dispatcher: Any, values: Sequence[Any]) -> Any:
         """Call the only overload of a function of numba, which does not raise."""
         (compiled,) = dispatcher.overloads.values()
-        self.context.active_code_library.add_linking_library(compiled.library)
+        self._library.add_linking_library(compiled.library)
         _, returned = self.context.call_internal_no_propagate(
             self.builder, compiled.fndesc, compiled.signature, values
         )
         return returned
 
     def _keep_exception(self, status: Any) -> None:
-        """Give the exception of the compiled function to `_failure`."""
+        """Put the exception of the compiled function into `kept`."""
         context, builder = self.context, self.builder
         python = context.get_python_api(builder)
         locked = python.gil_ensure()
         context.call_conv.raise_error(builder, python, status)
         parts = [cgutils.alloca_once(builder, python.pyobj) for _ in range(3)]
-        kind = ir.FunctionType(ir.VoidType(), [python.pyobj.as_pointer()] * 3)
         for name in ("PyErr_Fetch", "PyErr_NormalizeException"):
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, name), parts)
-        keep = ir.FunctionType(ir.VoidType(), [python.pyobj, python.pyobj]).as_pointer()
-        values = [builder.load(part) for part in parts]
-        builder.call(builder.inttoptr(WORD(keep_address()), keep), values[1:])
-        for value in values:
-            python.decref(value)
+            self._call_python(name, ir.VoidType(), parts)
+        kind, value, traceback = map(builder.load, parts)
+        with cgutils.if_likely(builder, cgutils.is_not_null(builder, value)):
+            with cgutils.if_likely(builder, cgutils.is_not_null(builder, traceback)):
+                self._call_python("PyException_SetTraceback", cgutils.int32_t, [value, traceback])
+            # In C, so that no Ctrl-C comes between.
+            table = builder.inttoptr(WORD(id(kept)), python.pyobj)
+            key = python.long_from_longlong(self._frame)
+            self._call_python("PyDict_SetItem", cgutils.int32_t, [table, key, value])
+            python.decref(key)
+        for one in (kind, value, traceback):
+            python.decref(one)
         python.gil_release(locked)
+
+    def _call_python(self, name: str, returned: Any, arguments: Sequence[Any]) -> None:
+        """Call a function of Python's C API."""
+        kind = ir.FunctionType(returned, [argument.type for argument in arguments])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        self.builder.call(function, arguments)
 
     def _fail_if(self, condition: Any, why: int, at: Any) -> None:
         """Fail after the call, whose returned value is freed."""
@@ -256,7 +320,7 @@ class _Kernel:
 
     def _fail(self, why: int, at: Any) -> None:
         status = self.builder.or_(self.builder.shl(at, WORD(_handler.WHY_BITS)), WORD(why))
-        self.context.call_conv.return_value(self.builder, status)
+        self._return(status)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 import inspect
 import traceback
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -216,6 +217,19 @@ def test_exceptions_of_several_threads_do_not_mix(failure, in_threads):
         return [failure(program, float(number))[0].args for _ in range(200)]
 
     assert in_threads(run, 4) == [[(float(n),)] * 200 for n in range(4)]
+
+
+def test_exception_in_objmode_reaches_the_caller_from_every_thread(in_process):
+    """numba ends the state of Python that a thread of XLA has, and with it the exception."""
+    done = in_process(Path(__file__).with_name("objmode.py"), devices=4)
+    assert done.stderr == ""
+    assert done.value == {
+        "pure, caller": ["KeyError('missing')", False],
+        "io, caller": ["KeyError('missing')", False],
+        "Ctrl-C": ["KeyboardInterrupt()", False],
+        "pure, shard_map": ["KeyError('missing')", True],
+        "io, shard_map": ["KeyError('missing')", True],
+    }
 
 
 def test_failing_branch_that_is_not_taken_raises_nothing():
