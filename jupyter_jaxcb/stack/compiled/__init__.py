@@ -68,9 +68,12 @@ def register_compiled(host: HostFunction, *, exported: bool = True) -> None:
     """
     __tracebackhide__ = True
     from ._exported import register_name
-    from ._function import check_compilable
+    from ._function import check_compilable, compile_anew
 
     check_compilable(host.current, host.name)
+    if compile_anew(host.current):
+        for same in [host] if host.definition is None else list(host.definition.hosts):
+            same.notify()
     if exported:
         register_name(host)
 
@@ -108,4 +111,4 @@ def compiled_entry(host: HostFunction, dtypes: Sequence[Any]) -> Callable[[Any],
     """
     from ._function import compiled_function
 
-    return lambda function: compiled_function(host, function).returning(dtypes)
+    return lambda function: compiled_function(function).returning(dtypes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -61,10 +62,14 @@ class Block:
         self._bindings = 0  # how often the function was replaced
         self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
         self.address = address_of(self.words)
+        self._before = 0  # crossings made for other functions
         host.followers.add(self)
         self.resolve()
-        self.words[_handler.NUMBER] = _log.number_of(self)
+        number = self.words[_handler.NUMBER] = _log.number_of(self)
         _failure.sites[self.address] = self
+        elements = lowered.elements or 1
+        last = weakref.finalize(self, _gone, weakref.ref(host), self.words, elements, number)
+        last.atexit = False
 
     def __call__(self, *arrays: Any) -> Any:
         raise TypeError("XLA calls the machine code of a compiled callback, and not its block")
@@ -80,7 +85,7 @@ class Block:
             bindings, host = self._bindings, self.host
             version, function = host.version, host.current
             try:
-                kernel = compiled_function(host, function).kernel(self._interface)
+                kernel = compiled_function(function).kernel(self._interface)
             except BaseException as error:
                 self._problem = error
                 raise
@@ -112,9 +117,16 @@ class Block:
         number = max(made - (lowered.elements or 1), 0) + at + 1
         return report_failure(error, lowered, number, element)
 
+    def follow(self, host: HostFunction) -> None:
+        """Call another function from now on."""
+        self.host = host
+        self._before = int(self.words[_handler.MADE])
+        host.followers.add(self)
+        self.rebound()
+
     def calls(self) -> int:
-        """Return how many host calls this call site has started."""
-        return int(self.words[_handler.MADE]) * (self.lowered.elements or 1)
+        """Return how many calls of its host function this call site has started."""
+        return (int(self.words[_handler.MADE]) - self._before) * (self.lowered.elements or 1)
 
     def _operands(self, frame: int) -> list[np.ndarray]:
         """Copy the operands that XLA passed."""
@@ -152,6 +164,14 @@ class Block:
         if self._again is not None:
             add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
         return raised
+
+
+def _gone(host: weakref.ref[HostFunction], words: np.ndarray, elements: int, number: int) -> None:
+    """Keep what is counted of a block whose program is gone."""
+    called = host()
+    if called is not None:
+        called.calls += int(words[_handler.MADE]) * elements
+    _log.gone(number)
 
 
 def block_of(

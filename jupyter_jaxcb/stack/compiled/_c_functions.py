@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
+from numba.core.imputils import lower_constant
 from numba.core.typing import cffi_utils, ctypes_utils
 from numba.np.numpy_support import as_dtype
 
 from ..core import given_name
-from ._native import WORD, intrinsic
+from ._native import intrinsic
 
 _SIGNATURE = re.compile(r"\s*(.*?)\s*\((.*)\)\s*")
 _NEEDS_GIL = 4  # FUNCFLAG_PYTHONAPI of ctypes
@@ -79,10 +80,11 @@ class CFunction:
         names = [f"x{n}" for n in range(len(forms[0].inputs()))]
         kind = inspect.Parameter.POSITIONAL_ONLY
         self.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])
-        call = _calling(self.form)
+        signatures = _Signatures(forms)
+        places = tuple((form.address, form.constant) for form in forms)
 
         def function(*arguments: Any) -> Any:
-            return call(arguments)
+            return _call(signatures, places, arguments)
 
         function.__name__ = name
         self.dispatcher = numba.njit(function)
@@ -98,14 +100,8 @@ class CFunction:
 
         A conversion never loses information.
         """
-        fitting = []
-        for form in self._forms:
-            kinds = [as_dtype(kind) for kind in form.inputs()]
-            pairs = list(zip(dtypes, kinds, strict=True))
-            if all(np.can_cast(dtype, kind, "safe") for dtype, kind in pairs):
-                steps = sum(_KINDS.index(b.kind) - _KINDS.index(a.kind) for a, b in pairs)
-                fitting.append((steps, sum(kind.itemsize for kind in kinds), form))
-        return min(fitting, key=lambda found: found[:2])[2] if fitting else None
+        number = _choose(self._forms, dtypes)
+        return None if number is None else self._forms[number]
 
     def results(self, dtypes: Sequence[np.dtype]) -> list[np.dtype]:
         """Return the dtype of each result for arguments of these dtypes.
@@ -122,6 +118,18 @@ class CFunction:
                 f"{', '.join(forms)}"
             )
         return [as_dtype(kind) for kind in form.outputs()]
+
+
+def _choose(forms: Sequence[Form], dtypes: Sequence[np.dtype]) -> int | None:
+    """Return the number of the form for arguments of these dtypes, see `CFunction.form`."""
+    fitting = []
+    for number, form in enumerate(forms):
+        kinds = [as_dtype(kind) for kind in form.inputs()]
+        pairs = list(zip(dtypes, kinds, strict=True))
+        if all(np.can_cast(dtype, kind, "safe") for dtype, kind in pairs):
+            steps = sum(_KINDS.index(b.kind) - _KINDS.index(a.kind) for a, b in pairs)
+            fitting.append((steps, sum(kind.itemsize for kind in kinds), number))
+    return min(fitting)[2] if fitting else None
 
 
 def c_function(function: Any) -> CFunction | None:
@@ -236,43 +244,62 @@ def _parsed(signature: str) -> tuple[Any, tuple[Any, ...]]:
     return types.none if writes else _NUMBERS[match[1]], tuple(parameters)
 
 
-def _calling(choose: Any) -> Any:
-    """Return an intrinsic that calls the C function with a tuple of numbers."""
+class _Signatures:
+    """The signatures of a C function, as a value of compiled code.
 
-    @intrinsic
-    def call(typing: Any, arguments: Any) -> Any:
-        form = choose([as_dtype(types.unliteral(kind)) for kind in arguments])
-        outputs = form.outputs()
-        returned = outputs[0] if len(outputs) == 1 else types.Tuple(outputs)
+    numba never forgets a type or an intrinsic that it has compiled, so that they have the
+    signatures, which many functions share, and not the function or its address.
+    """
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            values = iter(cgutils.unpack_tuple(builder, args[0], len(arguments)))
-            given = iter(arguments)
-            passed, places = [], []
-            for kind in form.parameters:
-                if kind == types.voidptr:
-                    passed.append(WORD(form.constant))
-                elif isinstance(kind, types.CPointer):
-                    places.append(cgutils.alloca_once(builder, context.get_data_type(kind.dtype)))
-                    passed.append(places[-1])
-                else:
-                    value = context.cast(builder, next(values), next(given), kind)
-                    passed += _as_passed(context, builder, value, kind)
-            result = ir.VoidType()
-            if form.returned != types.none:
-                result = context.get_value_type(form.returned)
-            kind = ir.FunctionType(result, [value.type for value in passed]).as_pointer()
-            found = builder.call(builder.inttoptr(WORD(form.address), kind), passed)
-            if form.returned != types.none:
-                return found
-            written = [builder.load(place) for place in places]
-            if len(written) == 1:
-                return written[0]
-            return context.make_tuple(builder, returned, written)
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self.type = _SignaturesType(tuple(form._replace(address=0, constant=0) for form in forms))
 
-        return returned(arguments), generate
 
-    return call
+class _SignaturesType(types.Opaque):
+    def __init__(self, forms: tuple[Form, ...]) -> None:
+        self.forms = forms
+        super().__init__(f"signatures of C: {forms}")
+
+
+extending.register_model(_SignaturesType)(extending.models.OpaqueModel)
+extending.typeof_impl.register(_Signatures)(lambda signatures, context: signatures.type)
+lower_constant(_SignaturesType)(lambda context, *_: context.get_dummy_value())
+
+
+@intrinsic
+def _call(typing: Any, signatures: Any, places: Any, arguments: Any) -> Any:
+    """Call the C function at one of the places, each an address and a constant, with numbers."""
+    dtypes = [as_dtype(types.unliteral(kind)) for kind in arguments]
+    number = _choose(signatures.forms, dtypes)
+    form = signatures.forms[number]
+    outputs = form.outputs()
+    returned = outputs[0] if len(outputs) == 1 else types.Tuple(outputs)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = iter(cgutils.unpack_tuple(builder, args[2], len(arguments)))
+        given = iter(arguments)
+        passed, written = [], []
+        for kind in form.parameters:
+            if kind == types.voidptr:
+                passed.append(builder.extract_value(args[1], [number, 1]))
+            elif isinstance(kind, types.CPointer):
+                written.append(cgutils.alloca_once(builder, context.get_data_type(kind.dtype)))
+                passed.append(written[-1])
+            else:
+                value = context.cast(builder, next(values), next(given), kind)
+                passed += _as_passed(context, builder, value, kind)
+        result = ir.VoidType()
+        if form.returned != types.none:
+            result = context.get_value_type(form.returned)
+        kind = ir.FunctionType(result, [value.type for value in passed]).as_pointer()
+        address = builder.extract_value(args[1], [number, 0])
+        found = builder.call(builder.inttoptr(address, kind), passed)
+        if form.returned != types.none:
+            return found
+        results = [builder.load(place) for place in written]
+        return results[0] if len(results) == 1 else context.make_tuple(builder, returned, results)
+
+    return returned(signatures, places, arguments), generate
 
 
 def _as_passed(context: Any, builder: Any, value: Any, kind: Any) -> list[Any]:

@@ -36,9 +36,7 @@ def register_name(host: HostFunction) -> None:
         _hosts[host.name] = host
         for block in _blocks.values():
             if block.host.name == host.name:
-                block.host = host
-                host.followers.add(block)
-                block.rebound()
+                block.follow(host)
 
 
 def named_call(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 import re
@@ -19,11 +18,11 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
-from ..core import HostFunction, name_of
+from ..core import name_of, running_cell
 from ..results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
 from ._interface import Array, Default, Interface, computable, type_of
-from ._kernel import compile_kernel
+from ._kernel import Kernel, compile_kernel
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PIPELINE = re.compile(r"Failed in \w+ mode pipeline \(step: .*?\)\n")
@@ -40,6 +39,7 @@ _ADVICE = {
 }
 # Parts of numba's messages for functions that write into a read-only array.
 _READ_ONLY = ("setitem(readonly", "(readonly array", "object has no attribute 'args'")
+_ATTRIBUTE = "_compiled_by_jaxcb"  # of functions
 _lock = threading.RLock()
 
 
@@ -52,12 +52,17 @@ class CompiledFunction:
 
     def __init__(self, function: Any) -> None:
         self.function = function
+        self.run = running_cell()
         self._name = name_of(function)
         self._dispatcher: Any = _dispatcher_of(function)
-        self._kernels: dict[Interface, Any] = {}
+        self._kernels: dict[Interface, Kernel] = {}
 
-    def kernel(self, interface: Interface) -> Any:
-        """Return the cfunc for `interface`, compiled when it is first needed.
+    def __reduce__(self) -> Any:
+        """Be None where the function is pickled to: machine code stays in its process."""
+        return type(None), ()
+
+    def kernel(self, interface: Interface) -> Kernel:
+        """Return the kernel for `interface`, compiled when it is first needed.
 
         Raises:
             TypeError: if numba cannot compile the function for these arguments.
@@ -99,7 +104,7 @@ class CompiledFunction:
         computable(self._name, x.dtype.name)
         return x if x.ndim or x.flags.writeable else x[()]
 
-    def _compile(self, interface: Interface) -> Any:
+    def _compile(self, interface: Interface) -> Kernel:
         arguments = list(self._arguments(interface))
         kinds = tuple(type_of(argument, interface) for argument in arguments)
         try:
@@ -218,7 +223,22 @@ def _dispatcher_of(function: Any) -> Any:
     if isinstance(function, Dispatcher):
         return function
     # Like Python: an index out of range and a division by zero are errors.
-    return numba.njit(function, boundscheck=True, error_model="python")
+    return numba.njit(_twin(function), boundscheck=True, error_model="python")
+
+
+def _twin(function: FunctionType) -> FunctionType:
+    """Return another function with the same body.
+
+    numba keeps what it has compiled until its dispatcher is gone, and the dispatcher lives as long
+    as `function`: it must not keep it alive.
+    """
+    twin = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__,
+        function.__closure__,
+    )  # fmt: skip
+    for name in ("__kwdefaults__", "__module__", "__qualname__"):
+        setattr(twin, name, getattr(function, name))
+    return twin
 
 
 def _rounded(x: Any, dtype: Any) -> Any:
@@ -229,15 +249,25 @@ def _rounded(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
 
-def compiled_function(host: HostFunction, function: Any) -> CompiledFunction:
-    """Return the compiled form of `function`, the current or the last function of `host`."""
+def compiled_function(function: Any) -> CompiledFunction:
+    """Return the compiled form of a function; the same one as long as the function lives."""
     with _lock:
-        if host.compiled is None or host.compiled.function is not function:
-            host.compiled = _compiled(function)
-        return host.compiled
+        found = vars(function).get(_ATTRIBUTE)
+        if found is None or found.function is not function:  # functools.wraps copies attributes
+            found = CompiledFunction(function)
+            setattr(function, _ATTRIBUTE, found)
+        return found
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(function: Any) -> CompiledFunction:
-    """Return the same for a function that is registered again, unless many others were since."""
-    return CompiledFunction(function)
+def compile_anew(function: Any) -> bool:
+    """Forget the compiled form of a function if another run of a cell compiled it.
+
+    Returns:
+        Whether there was one.
+    """
+    with _lock:
+        found, run = vars(function).get(_ATTRIBUTE), running_cell()
+        if found is None or run is None or found.run is run:
+            return False
+        delattr(function, _ATTRIBUTE)
+        return True

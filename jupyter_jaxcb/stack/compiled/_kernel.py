@@ -55,7 +55,8 @@ def compile_kernel(compiled: Any, arguments: Sequence[Any], interface: Interface
         interface: what it is compiled for.
     """
     name = f"jaxcb_kernel_{next(_numbers)}"
-    context: Any = cpu_target.target_context.subtarget(enable_nrt=True)
+    target: Any = cpu_target.target_context
+    context = target.subtarget(enable_nrt=True)
     with global_compiler_lock:
         library = context.codegen().create_library(name)
         module = library.create_ir_module(name)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-import weakref
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -40,13 +39,21 @@ class Site(Protocol):
     words: np.ndarray
 
 
+class _Listed(NamedTuple):
+    """What the log keeps of a block until its last calls are recorded."""
+
+    lowered: LoweredSite
+    words: np.ndarray
+
+
 class NativeLog:
     """The calls of compiled code since the recorder was switched on."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._numbers = itertools.count()
-        self._sites: dict[int, tuple[LoweredSite, weakref.ref[Site]]] = {}
+        self._sites: dict[int, _Listed] = {}
+        self._gone: list[int] = []  # numbers of blocks that are gone; without the lock
         self._counted: dict[int, np.ndarray] = {}  # what `_lost` has returned, by number
         self._recorder: Recorder | None = None
         self._began = (0, 0)  # cycles, and nanoseconds of the recorder's clock
@@ -54,9 +61,15 @@ class NativeLog:
     def enlist(self, block: Site) -> int:
         """Return the number under which the calls of a block are logged."""
         with self._lock:
+            if self._recorder is None:  # else their calls are still to be recorded
+                self._forget(len(self._gone))
             number = next(self._numbers)
-            self._sites[number] = block.lowered, weakref.ref(block)
+            self._sites[number] = _Listed(block.lowered, block.words)
             return number
+
+    def gone(self, number: int) -> None:
+        """Forget a block that is gone, when its calls have been recorded."""
+        self._gone.append(number)
 
     def switch(self, recorder: Recorder | None) -> None:
         """Log for `recorder` from now on."""
@@ -82,24 +95,32 @@ class NativeLog:
         return began + ((cycles - first) * ((now - began) / max(last - first, 1))).astype(np.int64)
 
     def _collect(self) -> None:
-        found, recorder = self._taken(), self._recorder
+        gone, recorder = len(self._gone), self._recorder  # these have written all their rows
+        found, complete = self._taken()
         if recorder is not None:
             numbers = found[:, BLOCK]
             alone = len(found) > 0 and (numbers == numbers[0]).all()
             for number in [int(numbers[0])] if alone else np.unique(numbers).tolist():
+                if number not in self._sites:  # a row from before the recorder was switched on
+                    continue
                 own = found if alone else found[numbers == number]
                 starts, ends = self.times(own[:, [START, END]].T, recorder)
-                recorder.called_compiled(self._sites[number][0], own[:, RAN], starts, ends)
+                recorder.called_compiled(self._sites[number].lowered, own[:, RAN], starts, ends)
             for lowered, crossings, cycles in self._lost():
                 span = self.times(np.array([self._began[0], self._began[0] + cycles]), recorder)
                 recorder.lost_compiled(lowered, crossings, int(span[1] - span[0]))
-        if len(found):
-            for number in [n for n, (_, block) in self._sites.items() if block() is None]:
-                del self._sites[number]
-                self._counted.pop(number, None)
+        if complete:
+            self._forget(gone)
 
-    def _taken(self) -> np.ndarray:
-        """Take the rows that are complete out of the log."""
+    def _forget(self, count: int) -> None:
+        """Forget the first `count` of the blocks that are gone."""
+        for number in self._gone[:count]:
+            del self._sites[number]
+            self._counted.pop(number, None)
+        del self._gone[:count]
+
+    def _taken(self) -> tuple[np.ndarray, bool]:
+        """Take the rows that are complete out of the log; return whether these were all."""
         first, last = int(head[COLLECTED]), int(head[CLAIMED])
         start, count = first & LAST_ROW, last - first
         parts = [rows[start : start + count], rows[: max(start + count - len(rows), 0)]]
@@ -115,20 +136,16 @@ class NativeLog:
         for part in parts:
             part[:, END] = 0
         head[COLLECTED] = first + taken
-        return found
+        return found, taken == count
 
-    def _lost(self) -> Sequence[tuple[LoweredSite, int, int]]:
-        """Return the crossings that found the log full since the last time, and their cycles."""
-        found = []
-        for number, (lowered, reference) in self._sites.items():
-            block = reference()
-            if block is not None and block.words[LOST]:
-                now = block.words[[LOST, LOST_CYCLES]]
-                crossings, cycles = (now - self._counted.get(number, 0)).tolist()
+    def _lost(self) -> Iterator[tuple[LoweredSite, int, int]]:
+        """Yield the crossings that found the log full since the last time, and their cycles."""
+        for number, (lowered, words) in self._sites.items():
+            now = words[[LOST, LOST_CYCLES]]
+            crossings, cycles = (now - self._counted.get(number, 0)).tolist()
+            if crossings:
                 self._counted[number] = now
-                if crossings:
-                    found.append((lowered, crossings, cycles))
-        return found
+                yield lowered, crossings, cycles
 
 
 def _now(recorder: Recorder) -> tuple[int, int]:
@@ -145,6 +162,11 @@ add_native_log(_log)
 def number_of(block: Site) -> int:
     """Return the number under which the calls of a block are logged."""
     return _log.enlist(block)
+
+
+def gone(number: int) -> None:
+    """Note that the block with this number is gone."""
+    _log.gone(number)
 
 
 def failed(block: Site, operands: Sequence[np.ndarray], at: int, start: int, error: str) -> None:

@@ -57,6 +57,7 @@ from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends
 from ._late_binding import cell_known_as as cell_known_as
 from ._late_binding import register as register
+from ._late_binding import running_cell as running_cell
 from ._listener import ThreadRecorder as ThreadRecorder
 from ._listener import any_lowered as any_lowered
 from ._listener import expect_host_calls as expect_host_calls

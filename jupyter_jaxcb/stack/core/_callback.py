@@ -25,8 +25,8 @@ class HostFunction:
     """
 
     __slots__ = (
-        "__weakref__", "calls", "compiled", "current", "definition", "followers", "late_bound",
-        "made_by", "name", "replaced", "version",
+        "__weakref__", "calls", "current", "definition", "followers", "late_bound", "made_by",
+        "name", "replaced", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -39,15 +39,18 @@ class HostFunction:
         self.replaced = False  # another function took its name, and this one calls the old body
         self.definition: Any = None  # the `_late_binding.Definition` that made it
         self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # notified of each new body
-        self.compiled: Any = None  # `current` as machine code, see `compiled`
 
     def rebind(self, function: Callable[..., Any]) -> None:
         """Replace the body in every program that calls this function."""
         if function is not self.current:
             self.current = function
             self.version += 1
-            for follower in list(self.followers):
-                follower.rebound()
+            self.notify()
+
+    def notify(self) -> None:
+        """Let the followers look at `current` again."""
+        for follower in list(self.followers):
+            follower.rebound()
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -70,7 +73,7 @@ class HostFunction:
         """Leave out `definition` when pickled: no cell runs again in a worker process."""
         names = {*self.__slots__} - {"__weakref__", "followers"}
         own = {name: getattr(self, name) for name in names}
-        return None, own | {"definition": None, "compiled": None}
+        return None, own | {"definition": None}
 
     def __repr__(self) -> str:
         return self.name

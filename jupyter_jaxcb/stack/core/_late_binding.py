@@ -66,6 +66,12 @@ def cell_ends(run: Run) -> None:
         run.definitions.clear()
 
 
+def running_cell() -> object:
+    """Return what identifies the cell that this thread is executing, in this run; or None."""
+    running = _cells.running
+    return running[-1].token if running else None
+
+
 @contextlib.contextmanager
 def cell_known_as(place: Hashable) -> Iterator[None]:
     """Identify this part of the running cell as `place`, unless the cell has a place already."""

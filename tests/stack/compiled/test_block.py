@@ -48,6 +48,22 @@ def test_rerun_cell_replaces_the_machine_code_of_its_programs(notebook):
         assert float(notebook.names["host"](1.0)) == 1 + number
 
 
+def test_registering_in_a_cell_that_runs_again_compiles_anew(notebook):
+    """numba reads globals while it compiles, and the function may be from another cell."""
+    notebook.run("scale = 2\ndef scaled(x): return scale * x", "a")
+    register = "callback = jaxcb.pure(scaled, result='x', compile='numba')"
+    notebook.run(register, "b")
+    program = jax.jit(notebook.names["callback"])
+    for scale in (3, 4):
+        before = float(program(10.0))
+        notebook.names["scale"] = scale
+        assert float(program(10.0)) == float(notebook.names["callback"](10.0)) == before
+        notebook.run(register, "b")
+        callback = notebook.names["callback"]
+        assert float(callback(10.0)) == float(jax.jit(callback)(10.0)) == 10 * scale
+        assert float(program(10.0)) == 10 * scale
+
+
 def test_all_programs_of_a_function_call_the_new_one():
     callback = compiled(adding(1), "x")
     xs = [np.ones((2,) * rank, np.float32) for rank in range(3)]
@@ -162,6 +178,34 @@ def test_blocks_live_as_long_as_their_program():
     gc.collect()
     assert block() is None
     callback.host.rebind(adding(2))
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io, jaxcb.buffer])
+def test_functions_die_with_their_callbacks_and_programs(flavor):
+    """Nothing that numba keeps refers to them."""
+    alive = []
+
+    def register(number):
+        added = np.float32([number])
+
+        def returning(x):
+            return x + added
+
+        def writing(out, x):
+            out[:] = x + added
+
+        callback = compiled(writing if flavor is jaxcb.buffer else returning, "x", flavor)
+        alive.append(weakref.ref(callback.host.current))
+        x = np.ones((2, 1), np.float32)
+        for call in (jax.vmap(callback), jax.jit(jax.vmap(callback))):
+            np.testing.assert_array_equal(call(x), x + number)
+
+    for number in range(3):
+        register(number)
+    jax.clear_caches()
+    for _ in range(2):  # programs first
+        gc.collect()
+    assert [ref() for ref in alive] == [None] * 3
 
 
 def test_block_is_not_called_from_python():

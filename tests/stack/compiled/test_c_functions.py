@@ -2,6 +2,8 @@
 
 import ctypes
 import ctypes.util
+import gc
+import weakref
 
 import cffi
 import jax
@@ -186,3 +188,21 @@ def test_wrong_number_of_arguments_is_an_error_with_the_right_one():
 def test_arguments_that_no_signature_takes_are_refused_by_name():
     with pytest.raises(ValueError, match=r"yn does not take \(int32, complex64\)"):
         compiled(cython_special.yn)(2, Z + 1j)
+
+
+def test_c_functions_die_with_their_callbacks():
+    alive = []
+
+    def register(number):
+        function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x + number)
+        callback = jaxcb.pure(function, compile="numba")
+        alive.extend([weakref.ref(function), weakref.ref(callback.host.current)])
+        for call in (callback, jax.jit(callback)):
+            assert float(call(1.0)) == 1 + number
+
+    for number in range(3):
+        register(number)
+    jax.clear_caches()
+    for _ in range(2):  # programs first
+        gc.collect()
+    assert [ref() for ref in alive] == [None] * 6

@@ -167,3 +167,24 @@ def lambda_named(function, by):
 
     other.__name__ = function.__name__
     return other
+
+
+def test_failure_counts_the_calls_of_the_function_that_is_registered_now(failure):
+    def counted(x):
+        return x + 1
+
+    callback = jaxcb.pure(counted, result="x", compile="numba")
+    program = exported(callback, X)
+    for _ in range(7):
+        program.call(X).block_until_ready()
+
+    def counted(x):
+        if x[0, 0] == 0:
+            raise ValueError("no")
+        return x
+
+    callback = jaxcb.pure(counted, result="x", compile="numba")
+    error, notes = failure(program.call, X)
+    assert error.args == ("no",)
+    assert "in call 1 since registration" in notes
+    assert callback.host.name == "counted"

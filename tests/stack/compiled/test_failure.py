@@ -1,5 +1,6 @@
 """A compiled function that fails raises what the Python function raises, with the user's line."""
 
+import gc
 import inspect
 import traceback
 from pathlib import Path
@@ -183,6 +184,14 @@ def test_failure_in_a_loop_stops_the_loop(failure, note):
     assert error.args == ("no",)
     assert got == [0, 1, 2, 3]
     assert "in call 4 since registration" in notes
+
+
+def test_calls_of_programs_that_are_gone_count(failure):
+    callback = compiled(limited, flavor=jaxcb.io)
+    jax.jit(jax.vmap(lambda x: callback(x)))(np.ones(5)).block_until_ready()
+    jax.clear_caches()
+    gc.collect()
+    assert "in call 6 since registration" in failure(jax.jit(callback), 3.0)[1]
 
 
 def test_failure_is_recorded_with_its_element_and_the_calls_before_it(failure):

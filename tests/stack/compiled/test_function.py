@@ -10,7 +10,6 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.compiled._function import compiled_function
-from jupyter_jaxcb.stack.core import HostFunction
 from jupyter_jaxcb.stack.results import ResultError
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -156,7 +155,7 @@ def test_function_that_njit_compiled_is_taken_as_it_is():
     assert callback.host.name == "double"
     for transform in (lambda f: f, jax.jit, jax.vmap):
         np.testing.assert_array_equal(transform(callback)(X), 2 * X)
-    assert compiled_function(HostFunction(double), double)._dispatcher is double
+    assert compiled_function(double)._dispatcher is double
 
 
 def test_functions_call_other_compiled_functions_and_see_constants():
@@ -176,7 +175,7 @@ def test_a_function_is_compiled_once_for_all_callbacks_and_programs():
 
     for flavor in (jaxcb.pure, jaxcb.io, jaxcb.pure):
         jax.jit(compiled(double, flavor=flavor))(X)
-    assert len(compiled_function(HostFunction(double), double)._kernels) == 1
+    assert len(compiled_function(double)._kernels) == 1
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])

@@ -122,7 +122,7 @@ def test_one_kernel_serves_all_shapes_of_a_rank_and_dtype():
     for size in range(1, 101):
         x = np.arange(size, dtype=np.float32)
         np.testing.assert_array_equal(jax.jit(callback)(x), 2 * x)
-    kernels = compiled_function(callback.host, callback.host.current)._kernels
+    kernels = compiled_function(callback.host.current)._kernels
     assert len(kernels) == 1
     jax.jit(callback)(np.arange(3))
     jax.jit(callback)(np.ones((2, 2), np.float32))

@@ -1,5 +1,7 @@
 """The recording has every call of compiled code that was made while it was on, and no other."""
 
+import contextlib
+import gc
 import itertools
 import time
 from collections import Counter
@@ -136,6 +138,43 @@ def test_more_calls_than_the_log_has_rows_are_counted(loop):
     with jaxcb.record() as again:
         loop(3).block_until_ready()
     assert (len(again.recording), again.recording.overflow) == (3, 0)
+
+
+def test_calls_are_counted_even_if_their_program_is_gone(add, loop):
+    """Also those that found the log full; a second look at them adds nothing."""
+    program = jax.jit(lambda n: jax.lax.fori_loop(0, n, lambda _, x: add(x), jnp.float32(0)))
+    program(0).block_until_ready()
+    count = LAST_ROW + 5_000
+    with jaxcb.record() as r:
+        program(count).block_until_ready()
+        del program
+        jax.clear_caches()
+        gc.collect()
+        loop(3).block_until_ready()
+    recording = r.recording
+    assert recording.overflow > 0
+    assert len(recording) + recording.overflow == count + 3
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_log_keeps_nothing_of_programs_that_are_gone(recorded):
+    log = _log._log
+
+    def programs(count):
+        for _ in range(count):
+            callback = jaxcb.pure(lambda x: x, result=SCALAR, compile="numba")
+            jax.jit(callback)(1.0).block_until_ready()
+        del callback
+        jax.clear_caches()
+        gc.collect()
+
+    programs(1)
+    before = set(log._sites)
+    with jaxcb.record() if recorded else contextlib.nullcontext():
+        programs(3)
+    programs(1)
+    assert len(set(log._sites) - before) <= 1
+    assert log._counted.keys() <= log._sites.keys()
 
 
 def test_the_log_is_used_again_from_its_start(loop):
