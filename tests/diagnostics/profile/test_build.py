@@ -33,14 +33,18 @@ RUN = ("dispatch", "step")
 
 
 def lane(name, *events, is_own=False, is_device=False):
-    """A thread or device; an event is start, end, kind and name."""
+    """A thread or device; an event is start, end, kind and name; "rest" goes on with a copy."""
     return name, events, is_own, is_device
 
 
 def read(*lanes):
     keys, found = {}, []
     for name, rows, is_own, is_device in lanes:
-        numbers = [keys.setdefault(Key(kind, title), len(keys)) for _, _, kind, title in rows]
+        own = [
+            Key("copy", title, is_rest=True) if kind == "rest" else Key(kind, title)
+            for _, _, kind, title in rows
+        ]
+        numbers = [keys.setdefault(key, len(keys)) for key in own]
         starts, ends = (np.array([row[n] for row in rows], np.int64) for n in (0, 1))
         found.append(
             LaneEvents(name, is_device, starts, ends, np.array(numbers, np.int64), [], is_own)
@@ -435,6 +439,17 @@ def test_work_of_a_device_counts_before_waiting_for_it():
     assert spans(profile, "wall time") == [
         (0, 50, "step"), (50, 750, "gemm"), (750, 900, "MemcpyD2H"), (900, 1000, ""),
     ]  # fmt: skip
+
+
+def test_copy_that_goes_on_in_another_thread_is_counted_once():
+    profile = built(
+        lane(
+            "python", (0, 100, "copy", "device_put"), (500, 510, "copy", "device_put"), is_own=True
+        ),
+        lane("tf_XLA/1", (50, 300, "rest", "device_put")),
+    )
+    (part,) = (one for one in profile.parts if one.kind == "copy")
+    assert (part.times, part.wall_ns, part.busy_ns) == (2, 310, 360)
 
 
 def test_parts_after_the_longest_of_a_kind_are_added_up():

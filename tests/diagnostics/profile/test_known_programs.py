@@ -163,6 +163,18 @@ def test_operation_of_a_program_has_its_name_line_and_count():
     assert part_of(profile, "dispatch", "step").times == 1
 
 
+def test_operations_of_two_programs_of_one_name_have_their_own_lines():
+    first = jax.jit(lambda x: x @ x)
+    second = jax.jit(lambda x: jnp.sort(x @ x))  # both are called jit__lambda
+    line = first.__wrapped__.__code__.co_firstlineno
+    first(MATRIX).block_until_ready(), second(MATRIX).block_until_ready()
+    _, profile = profiled(lambda: [f(MATRIX).block_until_ready() for f in (first, second, second)])
+    found = {
+        (part.name, part.place.line, part.times) for part in profile.parts if part.kind == "xla"
+    }
+    assert {("dot_general", line, 1), ("dot_general", line + 1, 2), ("sort", line + 1, 2)} <= found
+
+
 def test_copies_are_counted_once_also_if_they_go_on_in_another_thread():
     large = np.ones((1000, 1000), np.float32)
     _, profile = profiled(
