@@ -253,8 +253,8 @@ def check_result(
     scalar = None if result in {*parameters, *defined} else scalar_of(result)
     if scalar:
         raise UsageError(
-            f"--result {result} is a dtype without a shape. Write --result {scalar} for a scalar, "
-            f"or another shape in place of (), such as {[*parameters, 'x'][0]}.shape."
+            f"--result {result} is not defined. Write --result {scalar} for a scalar, or "
+            f'"jax.ShapeDtypeStruct({[*parameters, "x"][0]}.shape, {scalar})" for an array.'
         )
     known = {*parameters, *_RESULT_SCOPE, *defined, *vars(builtins)}
     bound = {  # by the expression itself: comprehensions and lambdas

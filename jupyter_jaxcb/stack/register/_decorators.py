@@ -61,10 +61,11 @@ def pure(
     Args:
         function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes.
         result: the shapes and dtypes that it returns: a pytree whose leaves have ``shape`` and
-            ``dtype``; an expression over its parameter names (``"z"``, ``"(z, z.shape[:1])"``); or
-            a function of its parameters, which get a shape and a dtype but no values. ``"infer"``
-            runs `function` once, on zeros. If omitted, a jaxtyping return annotation is used
-            (``-> Float[Array, "n+1"]``); ufuncs of NumPy and SciPy need no declaration.
+            ``dtype``, or are scalar types (``float``, ``np.int32``); an expression over its
+            parameter names (``"z"``, ``"(z[0], z.shape[:1])"``); or a function of its parameters,
+            which get a shape and a dtype but no values. ``"infer"`` runs `function` once, on zeros.
+            If omitted, a jaxtyping return annotation is used (``-> Float[Array, "n+1"]``); ufuncs
+            of NumPy and SciPy need no declaration.
         vmap_method: how vmap calls it, see the table. The default is correct for every function;
             ``"expand_dims"`` and ``"broadcast_all"`` are for functions that broadcast like NumPy's.
         sharding: a SingleDeviceSharding with the device to call from.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from ..core import given_name
 from ._annotations import annotated_result
-from ._array import declaration
 from ._inferred import INFER, ufunc_result
 
 
@@ -70,17 +70,16 @@ def nothing_in(result: Any) -> str | None:
             return None  # an expression over parameters, "infer"
     if callable(result) or jax.tree.leaves(result):
         return None
-    scalar = declaration(np.dtype("float32"))
-    hint = f" (it is an empty tuple; a scalar is {scalar})" if result == () else ""
+    hint = " (it is an empty tuple; a scalar is float)" if result == () else ""
     return f"returns nothing{hint}"
 
 
-def scalar_of(expression: str) -> str | None:
-    """Return the declaration of a scalar if `expression` is a dtype such as ``np.float32``."""
-    module, _, name = expression.rpartition(".")
-    if module not in ("", "np", "jnp", "numpy") or len(name) == 1 or not name.isidentifier():
+def scalar_of(name: str) -> str | None:
+    """Return the declaration of a scalar if `name` is a dtype such as ``float32``."""
+    if len(name) == 1 or not name.isidentifier() or hasattr(builtins, name):
         return None
     try:
-        return declaration(np.dtype(name))
+        held = jax.dtypes.canonicalize_dtype(np.dtype(name)).name
     except TypeError:  # not a dtype, or one that JAX does not have
         return None
+    return f"{'np' if hasattr(np, held) else 'jnp'}.{held}"

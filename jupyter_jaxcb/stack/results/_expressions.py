@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +51,10 @@ class ShapeOf(tuple[int, ...]):
 
 
 class Parameter:
-    """A parameter inside a result expression: shape, dtype, ndim and size, but no values."""
+    """A parameter inside a result expression: shape, dtype, ndim and size, but no values.
+
+    ``z[0]`` and ``z[1:]`` are parameters, too: the elements of ``z`` that they select.
+    """
 
     def __init__(self, aval: Any) -> None:
         self.dtype = aval.dtype
@@ -59,11 +62,18 @@ class Parameter:
         self.ndim = len(aval.shape)
         self.size = int(np.prod(aval.shape))
 
-    def __getitem__(self, index: Any) -> NoReturn:
-        raise TypeError(
-            "a parameter has no values in a result expression; x.shape[1:] declares an array of "
-            "that shape and the dtype of x"
-        )
+    def __getitem__(self, index: Any) -> Parameter:
+        for one in index if isinstance(index, tuple) else (index,):
+            if not isinstance(one, int | np.integer | slice | type(None) | type(...)):
+                raise TypeError(
+                    "a parameter has no values in a result expression, and takes only integers "
+                    "and slices as an index"
+                )
+        without_memory = np.broadcast_to(np.empty((), bool), tuple(self.shape))
+        return Parameter(jax_compat.shaped_array(without_memory[index].shape, self.dtype))
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return (self[place] for place in range(self.shape[0]))
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -75,9 +85,10 @@ def result_avals(
     """Return the flat avals and the structure that `result` declares for one call.
 
     Args:
-        result: a pytree whose leaves have ``shape`` and ``dtype``; an expression over the
-            parameter names of `function` such as ``"z"`` or ``"(z, z.shape[:1])"``; or a
-            function that gets the arguments' shapes and dtypes and returns such a pytree.
+        result: a pytree whose leaves have ``shape`` and ``dtype``, or are scalar types such as
+            ``float``; an expression over the parameter names of `function` such as ``"z"`` or
+            ``"(z[0], z.shape[:1])"``; or a function that gets the arguments' shapes and dtypes and
+            returns such a pytree.
         function: the host function, for its parameter names and its globals.
         args: positional arguments of the call, pytrees of array-likes.
         kwargs: keyword arguments of the call.
@@ -90,7 +101,7 @@ def result_avals(
     __tracebackhide__ = True
     if isinstance(result, str):
         declared = _evaluate(result, function, _parameters(function, args, kwargs))
-    elif callable(result) and not hasattr(result, "shape"):
+    elif _is_function(result):
         declared = _call(result, function, args, kwargs)
     else:
         declared = result
@@ -103,7 +114,7 @@ def result_interface(result: Result) -> Hashable:
     """Return a key of the declared result, equal for results that compile to the same program."""
     if isinstance(result, str):
         return result
-    if callable(result) and not hasattr(result, "shape"):
+    if _is_function(result):
         code = getattr(result, "__code__", None)
         if code is None or result.__closure__ or result.__defaults__ or result.__kwdefaults__:
             return result
@@ -118,7 +129,11 @@ def result_interface(result: Result) -> Hashable:
 
 def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
     __tracebackhide__ = True
-    shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
+    scalar = _scalar_dtype(leaf)
+    if scalar is None:
+        shape, dtype = _shape(leaf), getattr(leaf, "dtype", None)
+    else:
+        shape, dtype = (), scalar
     if shape is None or dtype is None:
         raise ValueError(
             f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. "
@@ -136,12 +151,35 @@ def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
         ) from None
 
 
+def _is_function(result: Result) -> bool:
+    """Return whether `result` is a function of the arguments; scalar types are callable, too."""
+    return callable(result) and not hasattr(result, "shape") and _scalar_dtype(result) is None
+
+
+def _scalar_dtype(leaf: Any) -> Any:
+    """Return the dtype of a scalar type of Python, NumPy or JAX; None for anything else.
+
+    Those of Python are what JAX makes of its numbers: ``float`` is float32, or float64 with x64.
+    """
+    if not isinstance(leaf, type):
+        return None
+    if leaf in (bool, int, float, complex):
+        return jnp.result_type(leaf)
+    if not issubclass(leaf, np.generic):  # jnp.float32
+        dtype = getattr(leaf, "dtype", None)
+        return dtype if isinstance(dtype, np.dtype) else None
+    try:
+        return leaf(0).dtype
+    except (TypeError, ValueError):  # abstract, such as np.floating
+        return None
+
+
 def _instead_of(leaf: Any, as_it_is: bool) -> str:
     if isinstance(leaf, str) and as_it_is:
         return f'Write the whole structure as one string: result="({leaf}, ...)".'
     sizes = leaf if type(leaf) is int else 3
     return (
-        "Use an array, the name of a parameter, or a shape and a dtype: "
+        "Use an array, the name of a parameter, float, or a shape and a dtype: "
         f"jax.ShapeDtypeStruct(({sizes},), np.float32)."
     )
 

@@ -97,3 +97,11 @@ def test_pure_callback_that_returns_nothing_is_refused_before_the_cell_runs(kern
     ran = kernel.run("import jupyter_jaxcb\njupyter_jaxcb.pure(lambda x: None, result=None)")
     assert ran.error[0] == "ValueError"
     assert "JAX would never call it" in ran.error[1]
+
+
+def test_scalars_are_declared_by_their_type_and_elements_by_their_index(kernel):
+    kernel.run("%%jax_callback pure --result (float,z[0])\ndef pair(z): return z.sum(), z[0]")
+    got = kernel.run("[str(x) for x in jax.jit(pair)(jnp.arange(3.0))]")
+    assert got.value == "['3.0', '0.0']"
+    assert kernel.run("%%jax_callback pure --result int\ndef n(z): return z.size").error is None
+    assert kernel.run("int(n(jnp.ones(4)))").value == "4"

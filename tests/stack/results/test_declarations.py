@@ -43,7 +43,7 @@ NOT_EVALUATED = {
     "out of range": ("x.shape[9]", "IndexError: tuple index out of range"),
     "by zero": ("x.shape[0] // 0", "ZeroDivisionError"),
     "values": ("x.sum()", "AttributeError"),
-    "an element": ("x[0]", "TypeError: a parameter has no values in a result expression; x.shape"),
+    "an element by value": ("x[x]", "TypeError: a parameter has no values in a result expression"),
     "arithmetic": ("x + 1", "TypeError: unsupported operand"),
     "empty": ("", "SyntaxError"),
     "statement": ("y = x", "SyntaxError"),
@@ -103,7 +103,8 @@ def test_error_about_a_key_says_what_to_declare_instead():
         [1, 2],
         object(),
         Box,
-        np.float32,
+        str,
+        np.floating,
         "lambda x: x",
         lambda x: 3,
         (jax.ShapeDtypeStruct((), np.float32), 3),
@@ -279,3 +280,62 @@ def test_result_expression_can_prepend_and_append_axes(result, shape):
     f = jaxcb.pure(lambda x: np.zeros(shape, x.dtype), result=result)
     y = f(np.ones((3, 4), np.float16))
     assert (y.shape, y.dtype) == (shape, np.float16)
+
+
+ELEMENTS = {
+    "x[0]": lambda x: x[0],
+    "x[-1, 1:]": lambda x: x[-1, 1:],
+    "x[..., None, 0]": lambda x: x[..., None, 0],
+    "(x[0][1], [x[:0], x])": lambda x: (x[0][1], [x[:0], x]),
+    "(*x,)": lambda x: (*x,),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.complex64])
+@pytest.mark.parametrize(("expression", "function"), ELEMENTS.items(), ids=ELEMENTS)
+def test_index_in_an_expression_declares_what_numpy_would_select(expression, function, dtype):
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for result in (expression, function):
+        got = jax.jit(jaxcb.pure(function, result=result))(x)
+        jax.tree.map(np.testing.assert_array_equal, got, function(x))
+        assert {leaf.dtype for leaf in jax.tree.leaves(got)} == {np.dtype(dtype)}
+
+
+def test_index_that_numpy_refuses_is_refused_with_its_reason():
+    with pytest.raises(ValueError, match="IndexError: index 9 is out of bounds for axis 0"):
+        jaxcb.pure(lambda x: x, result="x[9]")(X)
+    with pytest.raises(ValueError, match="too many indices"):
+        jax.vmap(jaxcb.pure(lambda x: x, result="x[0]"))(X)
+
+
+def test_element_of_a_leaf_of_a_pytree_is_a_scalar_also_under_vmap():
+    f = jaxcb.pure(lambda params: params["w"][0] * 2, result="params['w'][0]")
+    got = jax.vmap(f)({"w": np.arange(6, dtype=np.float32).reshape(3, 2)})
+    np.testing.assert_array_equal(got, [0, 4, 8])
+
+
+SCALARS = (float, int, bool, complex, np.float16, np.int8, np.bool_, jnp.float32, jnp.bfloat16)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: kind.__name__)
+def test_scalar_type_declares_the_dtype_that_jax_gives_its_numbers(kind, x64):
+    expected = jnp.dtype(kind) if kind not in SCALARS[:4] else None
+    with jax.enable_x64(x64) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64(x64):
+        expected = expected or jnp.array(kind(1)).dtype
+        for result in (kind, "kind"):
+            exec("def host(x): return one", names := {"kind": kind, "one": np.ones((), expected)})
+            got = jax.jit(jaxcb.pure(names["host"], result=result))(np.float32(0))
+            assert (got.shape, got.dtype, got == 1) == ((), expected, True)
+
+
+def test_scalar_types_are_leaves_of_structures():
+    f = jaxcb.pure(lambda theta: (1.5, theta), result="(float, theta)")
+    one, theta = jax.vmap(f)(np.ones((4, 3), np.float16))
+    assert (one.shape, one.dtype, theta.dtype) == ((4,), np.float32, np.float16)
+    g = jaxcb.io(lambda: {"n": 3, "z": 1j}, result={"n": int, "z": np.complex64})
+    assert jax.tree.map(complex, jax.jit(g)()) == {"n": 3, "z": 1j}
+
+
+def test_scalar_type_of_64_bits_is_refused_without_x64():
+    assert "cannot return float64 while jax_enable_x64 is off" in refused(np.float64)
