@@ -29,6 +29,8 @@ BUILT = "jupyter_jaxcb/static", "jupyter_jaxcb/labextension", "labextension/node
 SECONDS = 300  # timeout of the tests of one mistake
 
 TABLE = ROOT / "tests" / "mutants.txt"
+# Python's bytecode cache confuses two versions of a file written within one second.
+ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
 
 
 class Mutant(NamedTuple):
@@ -104,8 +106,7 @@ def run_tests(
     with subprocess.Popen(
         [*command, *tests],
         cwd=root / FRONTEND if frontend else root,
-        # Python's bytecode cache confuses two versions of a file written within one second.
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"},
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(root)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

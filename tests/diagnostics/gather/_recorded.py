@@ -1,5 +1,7 @@
 """Build recordings of one process and one call site."""
 
+import threading
+
 import numpy as np
 
 from jupyter_jaxcb.recording import (
@@ -22,7 +24,7 @@ X = Aval((), "float32")
 def recorded(
     times, *, site=HERE, elements=0, error=None, status=Status.KEPT, cells=(), environment=None
 ):
-    """Return a recording of one program.
+    """Return a recording of one program, whose calls come from two threads in turn.
 
     Args:
         times: start and end of each host call, in nanoseconds.
@@ -42,10 +44,19 @@ def recorded(
     recorder.compiled(Outcome(site, program, status, written=1, compiled=1, reason=reason))
     recorder.took(Compilation(program, 1, (X,), 10, 20, code=1, end_ns=1_000))
     recorder.counts(program)
-    for start, end in times:
+
+    def call(start, end):
         recorder.ran(program)
         crossing = recorder.called(fact, 1, start, end, error)
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(end)])
+
+    for number, time in enumerate(times):
+        if number % 2:
+            other = threading.Thread(target=call, args=time, name="other")
+            other.start()
+            other.join()
+        else:
+            call(*time)
     if elements:
         recorder.called_elements(fact, 1, np.arange(elements), list(range(100, 101 + elements)))
     recorder.values.not_finite(fact, 1, 0)
