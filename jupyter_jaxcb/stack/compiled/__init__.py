@@ -1,14 +1,14 @@
 """Host functions that numba compiles: XLA calls machine code, without Python and its lock.
 
 `_handler` is what XLA calls, `_block` what it finds there for one call site, `_kernel` the machine
-code that loads arguments, calls the function and stores results. `_log` records, `_failure` and
-`_block` turn a failure into the user's exception. numba is imported with the first compiled
-callback, so everything else works without it.
+code that loads arguments, calls the function and stores results; `_direct` calls it in eager code.
+`_log` records, `_failure` and `_block` turn a failure into the user's exception. numba is imported
+with the first compiled callback, so everything else works without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -102,13 +102,17 @@ def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     return named_call(*args, **options)
 
 
-def compiled_entry(host: HostFunction, dtypes: Sequence[Any]) -> Callable[[Any], Any]:
-    """Return what turns the function of `host` into its compiled form, to be called from Python.
+def writing_entry(*args: Any, **options: Any) -> Callable[[Any], Any]:
+    """Return what calls a buffer callback eagerly, see `_direct.writing_entry`."""
+    __tracebackhide__ = True
+    from ._direct import writing_entry
 
-    Args:
-        host: the host function.
-        dtypes: the dtype of each declared result.
-    """
-    from ._function import compiled_function
+    return writing_entry(*args, **options)
 
-    return lambda function: compiled_function(function).returning(dtypes)
+
+def returning_entry(*args: Any, **options: Any) -> Callable[[Any], Any]:
+    """Return what calls a callback eagerly, see `_direct.returning_entry`."""
+    __tracebackhide__ = True
+    from ._direct import returning_entry
+
+    return returning_entry(*args, **options)

@@ -110,7 +110,7 @@ class Block:
         if status == _handler.NOT_COMPILED:
             error: Any = self._problem or KeyboardInterrupt()
         else:
-            error = self._cause(frame, operands, status & (1 << _handler.WHY_BITS) - 1)
+            error = cause(self.host.name, frame, operands, status, self._again)
         _log.failed(self, operands, at, start, describe(error))
         element = None if lowered.elements is None else at
         made = self.host.calls + sum(block.calls() for block in list(self.host.followers))
@@ -145,26 +145,6 @@ class Block:
             for n, x in enumerate(operands)
         ]
 
-    def _cause(self, frame: int, operands: list[np.ndarray], why: int) -> BaseException:
-        """Return the exception of a host call that failed.
-
-        A function without side effects is called again in Python, for its traceback.
-        """
-        name, raised = self.host.name, _failure.kept.pop(frame, None)
-        try:
-            if self._again is not None:
-                with np.errstate(all="ignore"):  # compiled code does not warn either
-                    self._again(operands)
-        except BaseException as error:
-            return error
-        if why != _handler.RAISED:
-            return ResultError(f"the compiled {name} returned {_REASONS[why]}")
-        if raised is None:
-            return RuntimeError(f"the compiled {name} raised an exception that numba did not keep")
-        if self._again is not None:
-            add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
-        return raised
-
 
 def _gone(host: weakref.ref[HostFunction], words: np.ndarray, elements: int, number: int) -> None:
     """Keep what is counted of a block whose program is gone."""
@@ -187,8 +167,43 @@ def block_of(
         ordered: whether XLA passes a token in front of the operands.
     """
     interface = interface_of(callback, lowered, writes=writes, first=int(ordered))
-    again = functools.partial(_call_python, callback, lowered, writes) if repeats else None
+    again = again_of(callback, lowered, writes) if repeats else None
     return Block(callback.host, interface, lowered, again)
+
+
+def cause(
+    name: str, frame: int, operands: Sequence[np.ndarray], status: int, again: Again | None
+) -> BaseException:
+    """Return the exception of a host call that failed.
+
+    A function without side effects is called again in Python, for its traceback.
+
+    Args:
+        name: the name of the function.
+        frame: the address of the call frame.
+        operands: the arguments of that host call.
+        status: what the kernel returned.
+        again: see `Block`.
+    """
+    why, raised = status & (1 << _handler.WHY_BITS) - 1, _failure.kept.pop(frame, None)
+    try:
+        if again is not None:
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                again(operands)
+    except BaseException as error:
+        return error
+    if why != _handler.RAISED:
+        return ResultError(f"the compiled {name} returned {_REASONS[why]}")
+    if raised is None:
+        return RuntimeError(f"the compiled {name} raised an exception that numba did not keep")
+    if again is not None:
+        add_note(raised, f"the compiled {name} raised it; the same call in Python does not")
+    return raised
+
+
+def again_of(callback: HostCallback, lowered: LoweredSite, writes: bool) -> Again:
+    """Return what calls the Python function, see `Block`."""
+    return functools.partial(_call_python, callback, lowered, writes)
 
 
 def _call_python(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,17 +10,14 @@ from types import FunctionType
 from typing import Any
 
 import numba
-import numpy as np
-from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numba import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
 from ..core import name_of, running_cell
 from ..results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
-from ._interface import Array, Default, Interface, computable, type_of
+from ._interface import Array, Default, Interface, type_of
 from ._kernel import Kernel, compile_kernel
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -72,37 +68,6 @@ class CompiledFunction:
             if interface not in self._kernels:
                 self._kernels[interface] = self._compile(interface)
             return self._kernels[interface]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it from Python, with numbers for operands of rank 0."""
-        args, kwargs = tree_map(self._number, (args, kwargs))
-        try:
-            return self._dispatcher(*args, **kwargs)
-        except Exception as error:
-            if not _is_of_numba(error):
-                raise
-            kinds = [numba.typeof(x) for x in (*args, *kwargs.values())]
-            raise self._not_compiled(kinds, error) from None
-
-    def returning(self, dtypes: Sequence[Any]) -> Any:
-        """Return the function for calls from Python: with floats rounded as machine code does."""
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            leaves, tree = tree_flatten(self(*args, **kwargs))
-            if len(leaves) != len(dtypes):
-                return tree_unflatten(tree, leaves)
-            with np.errstate(over="ignore"):
-                rounded = map(_rounded, leaves, dtypes)
-                return tree_unflatten(tree, list(rounded))
-
-        return call
-
-    def _number(self, x: Any) -> Any:
-        """Return an operand of rank 0 as a number; outputs are arrays that can be written to."""
-        if type(x) is not np.ndarray:
-            return x
-        computable(self._name, x.dtype.name)
-        return x if x.ndim or x.flags.writeable else x[()]
 
     def _compile(self, interface: Interface) -> Kernel:
         arguments = list(self._arguments(interface))
@@ -194,14 +159,6 @@ class CompiledFunction:
         )
 
 
-def _is_of_numba(error: Exception) -> bool:
-    """Return whether numba raised `error` while it compiled, and not the compiled function."""
-    traceback, file = error.__traceback__, ""
-    while traceback is not None:
-        file, traceback = traceback.tb_frame.f_code.co_filename, traceback.tb_next
-    return isinstance(error, NumbaError) or f"{os.sep}numba{os.sep}" in file
-
-
 def _where(path: Sequence[int]) -> str:
     return "".join(f"[{index}]" for index in path)
 
@@ -239,14 +196,6 @@ def _twin(function: FunctionType) -> FunctionType:
     for name in ("__kwdefaults__", "__module__", "__qualname__"):
         setattr(twin, name, getattr(function, name))
     return twin
-
-
-def _rounded(x: Any, dtype: Any) -> Any:
-    """Return floating-point numbers in their declared dtype, if it is one too."""
-    given, declared = np.result_type(x).kind, np.dtype(dtype).kind
-    if given + declared not in ("ff", "fc", "cc"):
-        return x
-    return np.asarray(x).astype(dtype)
 
 
 def compiled_function(function: Any) -> CompiledFunction:

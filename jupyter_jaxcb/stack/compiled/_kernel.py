@@ -7,10 +7,11 @@ takes seconds to compile the same loops from Python.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ._failure import kept
 from ._interface import Array, Buffer, Constant, Default, Interface
 from ._native import WORD, pointer_to
 
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _numbers = itertools.count()  # of the kernels: their names are unique
 
 
@@ -37,10 +39,12 @@ class Kernel:
     Attributes:
         address: the address of a function of the addresses of a call frame and of a block. It
             returns 0, or the batch element that failed and why, see `_handler.WHY_BITS`.
+        call: this function.
         compiled: numba's result of compiling the function, which has objects that the code uses.
     """
 
     address: int
+    call: Callable[[int, int], int]
     compiled: Any
 
 
@@ -67,7 +71,8 @@ def compile_kernel(compiled: Any, arguments: Sequence[Any], interface: Interface
         library.add_ir_module(module)
         library.add_linking_library(compiled.library)
         context.post_lowering(module, library)
-        return Kernel(library.get_pointer_to_function(name), compiled)
+        address = library.get_pointer_to_function(name)
+        return Kernel(address, _FUNCTION(address), compiled)
 
 
 def _uses_python(library: Any) -> bool:

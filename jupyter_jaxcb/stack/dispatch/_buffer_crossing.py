@@ -92,10 +92,15 @@ def build_eager_crossing(
     result_dtypes: Sequence[np.dtype],
     *,
     options: BufferOptions,
-    entry: Adapt | None = None,
+    entry: Callable[[LoweredSite], Adapt] | None = None,
 ) -> Crossing:
-    """As `_crossing.build_crossing`, but outside a program: nothing is borrowed."""
-    cross = _crossing(callback, lowered, options, on_device=False, entry=entry)
+    """As `_crossing.build_crossing`, but outside a program: nothing is borrowed.
+
+    `entry` returns, for the call site, what calls the function with operands and outputs.
+    """
+    __tracebackhide__ = True
+    enter = None if entry is None else entry(lowered)
+    cross = _crossing(callback, lowered, options, on_device=False, entry=enter)
     shapes = [aval.shape for aval in lowered.results]
 
     def eager(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -142,7 +147,7 @@ def _crossing(
     """Build a crossing over context, operands and outputs that records calls and errors."""
     call = _calling(callback, len(lowered.operands), options)
     if entry is not None:
-        call = _entering(entry, call)
+        call = _entering(entry)
     host = callback.host
     _, results = lowered.host_avals()
     if lowered.elements is None:
@@ -179,9 +184,9 @@ def _crossing(
     return looped
 
 
-def _entering(entry: Adapt, call: Call) -> Call:
-    """Return `call` with what `entry` returns instead of the host function."""
-    return lambda function, context, operands, outs: call(entry(function), context, operands, outs)
+def _entering(entry: Adapt) -> Call:
+    """Return a function that calls what `entry` returns instead of the host function."""
+    return lambda function, context, operands, outs: entry(function)(operands, outs)
 
 
 def _sharing(call: Call, aliases: Sequence[tuple[int, int]]) -> Call:

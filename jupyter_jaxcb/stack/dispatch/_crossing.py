@@ -68,7 +68,7 @@ def parts_of_crossing(
 ) -> Parts:
     """Build the parts of a crossing, which do not depend on where the host calls run.
 
-    `entry` returns what is called instead of the host function.
+    `entry` takes the place of `adapt` for a function that is called in another way.
     """
     operands, results = lowered.host_avals()
     shapes = [aval.shape for aval in results]
@@ -79,9 +79,7 @@ def parts_of_crossing(
         adapt = _taking_jax_arrays(adapt, operand_dtypes[: len(operands)])
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
-    if entry is not None:
-        adapt = _entering(entry, adapt)
-    return Parts(adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
+    return Parts(entry or adapt, check, shapes, [np.dtype(dtype) for dtype in result_dtypes])
 
 
 def checker_of(
@@ -116,7 +114,7 @@ def build_crossing(
         lowered: the lowered site under which host calls are recorded.
         operand_dtypes: the operand dtypes, as in JAX's avals.
         result_dtypes: the result dtypes, as NumPy dtypes.
-        entry: returns what is called instead of the host function.
+        entry: wraps the host function to take flat operands, in place of `adapting`.
         recorder_now: returns the recorder of one crossing.
     """
     adapt, check, shapes, dtypes = parts_of_crossing(
@@ -328,7 +326,3 @@ def _stamped(
 def _taking_jax_arrays(adapt: Adapt, dtypes: Sequence[Any]) -> Adapt:
     taking = taking_jax_arrays(dtypes)
     return lambda function: taking(adapt(function))
-
-
-def _entering(entry: Adapt, adapt: Adapt) -> Adapt:
-    return lambda function: adapt(entry(function))

@@ -11,7 +11,7 @@ from jax.tree_util import tree_leaves
 
 from ...recording import VmapLevel
 from .. import jax_compat
-from ..compiled import compiled_entry
+from ..compiled import writing_entry
 from ..core import (
     HostCallback,
     HostFunction,
@@ -54,7 +54,10 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **p
     params = {"result_avals": result_avals, "options": options, **params}
     if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
-    entry = compiled_entry(params["callback"].host, ()) if options.compile else None
+    entry = None
+    if options.compile:
+        repeats = not options.has_side_effect
+        entry = functools.partial(writing_entry, params["callback"], repeats=repeats)
     build = functools.partial(build_eager_crossing, options=options, entry=entry)
     return eager(
         buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...recording import VmapLevel, active
 from .. import elision, jax_compat
-from ..compiled import compiled_entry
+from ..compiled import returning_entry
 from ..core import EAGER, ArrayNames, HostCallback, aligned, is_a, to_aval
 from ..dispatch import Build, Crossing, build_crossing
 from ..errors import HostCallError, host_error
@@ -93,13 +93,17 @@ def eager(
 EAGER.add(eager.__code__)
 
 
-def eager_build(callback: HostCallback, build: Build) -> Build:
-    """Return `build`, or for a compiled callback, what calls its compiled function from Python."""
+def eager_build(callback: HostCallback, build: Build, *, repeats: bool) -> Build:
+    """Return `build`, or for a compiled callback, what calls its machine code from Python.
+
+    `repeats`: whether it may be called again to find out why a call failed.
+    """
     if callback.compile is None:
         return build
 
     def build_compiled(callback: HostCallback, fact: Any, operands: Any, results: Any) -> Crossing:
-        entry = compiled_entry(callback.host, results)
+        __tracebackhide__ = True
+        entry = returning_entry(callback, fact, repeats=repeats)
         return build_crossing(callback, fact, operands, results, entry)
 
     return build_compiled

@@ -51,7 +51,7 @@ def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
         ordered=ordered,
         effect=effect,
         fail=raise_runtime_error,
-        build=eager_build(params["callback"], _build(params["callback"])),
+        build=eager_build(params["callback"], _build(params["callback"]), repeats=False),
         **params,
     )
 

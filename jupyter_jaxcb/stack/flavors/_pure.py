@@ -33,7 +33,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
         *args,
         result_avals=result_avals,
         fail=raise_runtime_error,
-        build=eager_build(params["callback"], build_crossing),
+        build=eager_build(params["callback"], build_crossing, repeats=True),
         **params,
     )
 

@@ -1,6 +1,7 @@
 """What numba cannot compile is an error that says why, where and what to do."""
 
 import inspect
+from collections import namedtuple
 
 import jax
 import jax.numpy as jnp
@@ -56,11 +57,59 @@ def test_what_numba_cannot_compile_is_an_error_of_one_line(function, flavor):
     assert text.endswith("Write it with what numba supports, or drop compile='numba'.")
 
 
-def test_eager_call_of_what_numba_cannot_compile_raises_the_same(failure):
-    error, _ = failure(compiled(unknown, SCALAR), 2.0)
-    assert type(error) is TypeError
-    assert "numba cannot compile unknown for (float32): " in str(error)
-    assert f"(line {inspect.getsourcelines(unknown)[1] + 2})" in str(error)
+def as_namedtuple(pair):
+    return pair.x + pair.y
+
+
+def as_list(pair):
+    return pair[0] + pair[1]
+
+
+def optional(x):
+    return None if x[0] > 5 else x
+
+
+def in_dict(x):
+    return {"y": x}
+
+
+Pair = namedtuple("Pair", "x y")
+REFUSED = {
+    "unknown name": (unknown, SCALAR, np.float32(2)),
+    "namedtuple": (as_namedtuple, X, Pair(X, X)),
+    "list": (as_list, X, [X, X]),
+    "optional result": (optional, X, X),
+    "dict as a result": (in_dict, X, X),
+    "declared dict": (in_dict, {"y": X}, X),
+    "declared float16": (lambda x: x, jax.ShapeDtypeStruct((3,), np.float16), X),
+    "float16": (lambda x: x, "x", X.astype(np.float16)),
+    "complex for real": (lambda x: 1j * x, "x", X),
+}
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io])
+@pytest.mark.parametrize("case", REFUSED)
+def test_eager_code_refuses_what_jit_refuses_in_the_same_words(case, flavor):
+    function, result, argument = REFUSED[case]
+    callback = compiled(function, result, flavor)
+    raised = []
+    for transform in (lambda f: f, jax.jit):
+        with pytest.raises(Exception) as caught:
+            transform(callback)(argument)
+        text = str(caught.value).partition("\n---")[0]  # JAX adds lines on its frames
+        raised.append((type(caught.value), text))
+    assert raised[0] == raised[1]
+    assert raised[0][0] in (TypeError, ResultError)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.vmap])
+def test_eager_code_takes_what_jit_takes(transform):
+    def scaled(x, pair=(2.0, 1.0), *, by=3.0):
+        return x * by * pair[0] + pair[1]
+
+    np.testing.assert_array_equal(transform(compiled(scaled))(X), 6 * X + 1)
+    callback = compiled(scaled)
+    np.testing.assert_array_equal(transform(lambda x: callback(x, (x, x), by=2))(X), 2 * X**2 + X)
 
 
 @pytest.mark.filterwarnings("ignore:the pure callback clear writes into an argument")
