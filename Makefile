@@ -18,7 +18,7 @@
 # make upstream     hide private names of JAX one at a time, and plant changes for the canary
 # make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
 # make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
-# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, and queue, for SECONDS=3600
+# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, queue and compiled functions, each for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -175,6 +175,7 @@ soak: $(VENV)/.test
 	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/dispatch/test_interrupts_in_flight.py
 	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
 	$(BIN)/python -m tests.performance.soak_queue $(SECONDS)
+	$(BIN)/python -m tests.performance.soak_compiled $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium
 	$(BIN)/python tests/browser/pictures.py

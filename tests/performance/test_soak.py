@@ -4,9 +4,11 @@ import sys
 
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recording
 
 from . import soak as program
+from . import soak_compiled
 from .soak import KINDS, MAY_GROW_MB, Soak
 
 
@@ -62,3 +64,15 @@ def test_interrupted_soak_test_prints_its_results(capsys, monkeypatch):
     assert first.startswith("3600 s of work in 1 threads: recordings must have as many calls")
     assert "too short to tell whether memory grows: 0 of at least 8" in before_last
     assert last == "passed"
+
+
+def test_a_round_of_compiled_functions_counts_all_calls_and_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(soak_compiled, "FUNCTIONS", 2)
+    soak, kept = soak_compiled.CompiledSoak(), []
+    soak.round()
+    assert soak.wrong == []
+    assert soak.totals == {"rounds": 1, "functions": 2, "calls": 2 * 108}
+    made = jaxcb.io
+    monkeypatch.setattr(jaxcb, "io", lambda f, **options: kept.append(f) or made(f, **options))
+    soak.round()
+    assert soak.wrong == ["round 2: 2 functions are alive"]
