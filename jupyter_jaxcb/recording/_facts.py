@@ -87,6 +87,11 @@ class Site:
         return _where(self.file, self.line, self.cell)
 
     @property
+    def is_of_jax(self) -> bool:
+        """Whether the callback is one of JAX's own API."""
+        return self.flavor.startswith(OBSERVED)
+
+    @property
     def is_of_earlier_program(self) -> bool:
         """Whether it stands for calls from programs compiled before the observation."""
         return self.file == COMPILED_EARLIER or self.source.endswith(COMPILED_BEFORE)
@@ -128,8 +133,11 @@ class LoweredSite:
 
     @property
     def elements(self) -> int | None:
-        """Host calls per crossing if the host loops over batch elements, else None."""
-        if not any(level.looped for level in self.levels):
+        """Host calls per crossing if the host loops over batch elements, else None.
+
+        JAX's own callbacks are called in a loop of the program, each call with a crossing.
+        """
+        if self.site.is_of_jax or not any(level.looped for level in self.levels):
             return None
         count = 1
         for level in self.levels:
@@ -138,7 +146,7 @@ class LoweredSite:
 
     def host_avals(self) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
         """Return operands and results as one host call sees them: no looped axes and no mask."""
-        looped = [level for level in self.levels if level.looped]
+        looped = [level for level in self.levels if level.looped and not self.site.is_of_jax]
         operands = tuple(
             Aval(aval.shape[sum(level.batched[i] for level in looped) :], aval.dtype)
             for i, aval in enumerate(self.operands[: len(self.operands) - self.masked])

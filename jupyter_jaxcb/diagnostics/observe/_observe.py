@@ -49,7 +49,7 @@ from ...stack.lowering import eager_fact, lowering, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 
-_BATCHED = {"expand_dims", "broadcast_all", "legacy_vectorized"}  # one call for all batch elements
+_UNROLLED = {"jax debug"}  # vmap makes a bind for each batch element
 _WITHOUT_HOOK = {"jax buffer"}  # their host calls go through no function that could be patched
 
 _lock = threading.RLock()  # reentrant for the same reason as in `_listening`
@@ -198,7 +198,9 @@ class _Watcher:
     def bound(self, flavor: str, held: Any) -> Any:
         if not is_observing():
             return _note_bind(flavor, held)
-        if _is_ours(held) or eager_calls.is_under_way(held):
+        if _is_ours(held):
+            return _numbered(held)
+        if eager_calls.is_under_way(held):
             return held
         if listener() is None:  # the recording has ended, the observation has not
             return held
@@ -208,12 +210,13 @@ class _Watcher:
         elision.bound(bind, found)
         return _holding(held, bind)
 
-    def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
+    def batched(
+        self, flavor: str, held: Any, method: str, size: int, batched: tuple[bool, ...]
+    ) -> Any:
         if not is_held(held):
             return held
-        return held.with_level(
-            VmapLevel(size, method, batched) if method is not None and method in _BATCHED else None
-        )
+        level = VmapLevel(size, method, batched)
+        return held.batched(held.batch.within(level, flavor in _UNROLLED))
 
     def lowered(
         self, flavor: str, ctx: Any, held: Any, partitioned: bool
@@ -225,14 +228,20 @@ class _Watcher:
         if type(held) is RecordedCall or listener() is None:
             return None
         if is_held(held):
-            bind, levels = held.bind, held.levels
+            bind, levels, element = held.bind, held.batch.levels, held.batch.element
         else:  # traced before the observation: only JAX's traceback is known
             site = site_of_frames(
                 flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
             )
-            bind, levels = Bind(site or _defined(flavor, held)), ()
-        fact = note_lowered(ctx, bind, levels, names=_names(held), **_on_devices(ctx, partitioned))
-        return lambda own: RecordedCall(own.original if type(own) is Observed else own, fact)
+            bind, levels, element = Bind(site or _defined(flavor, held)), (), None
+        fact = note_lowered(
+            ctx, bind, levels, of_jax=True, names=_names(held), **_on_devices(ctx, partitioned)
+        )
+
+        def make(own: Any) -> RecordedCall:
+            return RecordedCall(own.original if type(own) is Observed else own, fact, element)
+
+        return make
 
     @contextlib.contextmanager
     def eager(self, held: Any, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
@@ -245,9 +254,9 @@ class _Watcher:
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
         if type(callback) is RecordedCall or not is_observing():
             return callback
-        fact = noted(callback)
-        if fact is not None:
-            return RecordedCall(callback, fact)
+        known = noted(callback)
+        if known is not None:
+            return known
         # Eager operands may be Python numbers; those of a program are arrays.
         operands = tuple(to_aval(x if hasattr(x, "shape") else jax.typeof(x)) for x in operands)
         return _noted(flavor, callback, operands, tuple(map(to_aval, results)))
@@ -261,7 +270,7 @@ def _note_bind(flavor: str, held: Any) -> Any:
         elision.executed(held.bind)
         return held.original
     if _is_ours(held):
-        return held
+        return _numbered(held)
     found = find_frames()
     if "eager" in found.kinds:
         return held
@@ -282,16 +291,17 @@ def _note_lowering(
     if not is_held(held):
         return None
     fact = lowering(
-        ctx, held.bind, held.levels, names=_names(held), noted=True, **_on_devices(ctx, partitioned)
-    )
+        ctx, held.bind, held.batch.levels, of_jax=True, noted=True, names=_names(held),
+        **_on_devices(ctx, partitioned),
+    )  # fmt: skip
 
     def make(own: Any) -> Any:
         original = own.original if type(own) is Observed else own
         if flavor in _WITHOUT_HOOK:
-            return RecordedCall(original, fact())
+            return RecordedCall(original, fact(), held.batch.element)
         copy = jax_compat.copy_of(original)
         callback = Observed(original, held.bind) if copy is None else copy
-        note_call_of(callback, fact)
+        note_call_of(callback, fact, held.batch.element)
         return callback
 
     return make
@@ -312,6 +322,13 @@ def _is_ours(held: Any) -> bool:
     return is_held(held) or type(held) is RecordedCall
 
 
+def _numbered(held: Any) -> Any:
+    """Return `held` for the bind of one batch element, if vmap makes one for each."""
+    if not is_held(held) or held.batch.numbers is None:
+        return held
+    return held.batched(held.batch.numbered())
+
+
 def _noted(
     flavor: str, callback: Any, operands: tuple[Aval, ...], results: tuple[Aval, ...]
 ) -> RecordedCall:
@@ -326,8 +343,8 @@ def _noted(
     if held is None:
         bind = Bind(_defined(flavor, own))
         return RecordedCall(own, eager_fact(bind, operands, results, (), names=names))
-    fact = eager_fact(held.bind, operands, results, held.levels, batched=held.batched, names=names)
-    return RecordedCall(own, fact)
+    fact = eager_fact(held.bind, operands, results, held.batch.levels, names=names)
+    return RecordedCall(own, fact, held.batch.element)
 
 
 def _names(held: Any) -> ArrayNames | None:

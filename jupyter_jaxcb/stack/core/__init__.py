@@ -63,6 +63,7 @@ from ._listener import any_lowered as any_lowered
 from ._listener import expect_host_calls as expect_host_calls
 from ._listener import has_thread_recorder as has_thread_recorder
 from ._listener import listener as listener
+from ._observed import Batch as Batch
 from ._observed import Observed as Observed
 from ._observed import ObservedFormat as ObservedFormat
 from ._observed import Proxy as Proxy

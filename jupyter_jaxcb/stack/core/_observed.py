@@ -7,7 +7,10 @@ results do not change.
 from __future__ import annotations
 
 import copy
-from typing import Any
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ...recording import VmapLevel
 from .. import jax_compat
@@ -70,23 +73,48 @@ class Proxy:
         return copy.copy, (self.original,)
 
 
+class Batch(NamedTuple):
+    """The vmaps around a bind of JAX's own API.
+
+    Attributes:
+        levels: the vmaps that batched an argument, innermost first.
+        element: the batch element that the bind is for, if JAX makes one bind for each.
+        numbers: numbers for the binds that the last vmap makes, one for each of its elements.
+    """
+
+    levels: tuple[VmapLevel, ...] = ()
+    element: int | None = None
+    numbers: Iterator[int] | None = None
+
+    def within(self, level: VmapLevel, unrolled: bool) -> Batch:
+        """Return the batch inside one more vmap, for whose elements JAX may make a bind each."""
+        numbers = itertools.count() if unrolled else None
+        return Batch((*self.levels, level), self.element, numbers)
+
+    def numbered(self) -> Batch:
+        """Return the batch of the next bind that an unrolled vmap makes."""
+        if self.numbers is None:
+            return self
+        inside = math.prod(level.size for level in self.levels[:-1])
+        return Batch(self.levels, (self.element or 0) + next(self.numbers) * inside)
+
+
+NO_BATCH = Batch()
+
+
 class Observed(Proxy):
     """The callback that a bind of JAX's own API holds, together with the bind."""
 
-    __slots__ = ("batched", "bind", "levels")
+    __slots__ = ("batch", "bind")
 
-    def __init__(
-        self, original: Any, bind: Bind, levels: tuple[VmapLevel, ...] = (), batched: bool = False
-    ) -> None:
+    def __init__(self, original: Any, bind: Bind, batch: Batch = NO_BATCH) -> None:
         super().__init__(original)
         self.bind = bind
-        self.levels = levels  # the vmaps whose batch reaches the host function
-        self.batched = batched  # by any vmap, even one that JAX loops over itself
+        self.batch = batch
 
-    def with_level(self, level: VmapLevel | None) -> Observed:
-        """Return a copy, batched once more; `level` is None if JAX loops over the elements."""
-        levels = self.levels if level is None else (*self.levels, level)
-        return Observed(self.original, self.bind, levels, True)
+    def batched(self, batch: Batch) -> Observed:
+        """Return a copy for another batch."""
+        return Observed(self.original, self.bind, batch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.original(*args, **kwargs)
@@ -95,26 +123,21 @@ class Observed(Proxy):
 class ObservedFormat(str):
     """The format string of a `jax.debug.print`, together with the bind."""
 
-    __slots__ = ("batched", "bind", "original")
+    __slots__ = ("batch", "bind", "original")
     bind: Bind
-    batched: bool
+    batch: Batch
     original: str
 
     @classmethod
-    def of(cls, original: str, bind: Bind, batched: bool = False) -> ObservedFormat:
+    def of(cls, original: str, bind: Bind, batch: Batch = NO_BATCH) -> ObservedFormat:
         """Return the format string `original` of the print bound by `bind`."""
         self = cls(str.__str__(original))
-        self.original, self.bind, self.batched = original, bind, batched
+        self.original, self.bind, self.batch = original, bind, batch
         return self
 
-    @property
-    def levels(self) -> tuple[VmapLevel, ...]:
-        """Empty: JAX itself loops over the batch elements of a print."""
-        return ()
-
-    def with_level(self, level: VmapLevel | None) -> ObservedFormat:
-        """Return a copy, batched once more."""
-        return ObservedFormat.of(self.original, self.bind, True)
+    def batched(self, batch: Batch) -> ObservedFormat:
+        """Return a copy for another batch."""
+        return ObservedFormat.of(self.original, self.bind, batch)
 
     def format(self, *args: Any, **kwargs: Any) -> str:
         """Format with `original`, whose class may override ``format``."""

@@ -6,9 +6,12 @@ while they are only noted calls a copy of the callback, by which `noted` finds t
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ...recording import LoweredSite, Recorder, active
 from ..core import Proxy, describe, is_observing
@@ -22,23 +25,32 @@ def listening() -> Recorder | None:
 class CallCount:
     """Host calls started at one site; approximate if several threads call at once."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("calls", "position")
 
     def __init__(self) -> None:
         self.calls = 0
+        self.position = 0  # among the calls of the loops that vmaps have made of the program
 
 
 class RecordedCall(Proxy):
     """A callback of JAX's own API in a compiled program; records every call under `fact`.
 
     Programs compiled during the observation keep it afterwards, when it records nothing.
+
+    Args:
+        own: the callback.
+        fact: the site that calls it.
+        element: the batch element that it is called for; None: it is found in each call.
     """
 
-    __slots__ = ("count", "fact")
+    __slots__ = ("count", "element", "fact")
 
-    def __init__(self, own: Callable[..., Any], fact: LoweredSite) -> None:
+    def __init__(
+        self, own: Callable[..., Any], fact: LoweredSite, element: int | None = None
+    ) -> None:
         super().__init__(own)
         self.fact = fact
+        self.element = element
         count = _counts.get(fact)  # shared by all calls of a loop that is not compiled
         self.count = _counts.setdefault(fact, CallCount()) if count is None else count
 
@@ -53,33 +65,62 @@ class RecordedCall(Proxy):
         try:
             returned = self.original(*args, **kwargs)
         except BaseException as error:
-            recorder.called(lowered, 1, start, recorder.clock(), describe(error))
+            self._record(recorder, lowered, start, recorder.clock(), describe(error))
+            host.position = 0  # the program ends
             raise
-        end = recorder.clock()
-        recorder.called(lowered, 1, start, end)
+        self._record(recorder, lowered, start, recorder.clock(), None)
         return returned
+
+    def _record(
+        self, recorder: Recorder, lowered: LoweredSite, start: int, end: int, error: str | None
+    ) -> None:
+        element = self.element
+        if element is None and lowered.levels:
+            element = self._next_element()
+        if element is None:
+            recorder.called(lowered, 1, start, end, error)
+            return
+        failed = None if error is None else 0
+        recorder.called_elements(lowered, 1, np.array([element]), [start, end], failed, error or "")
+
+    def _next_element(self) -> int | None:
+        """Return the batch element of this call, from its position in the loops around it.
+
+        JAX puts the scan of an outer vmap inside that of an inner one, each with one call.
+        """
+        levels = self.fact.levels
+        if self.fact.devices > 1 or any(level.method != "sequential" for level in levels):
+            return None
+        size = math.prod(level.size for level in levels)
+        position, self.count.position = self.count.position, (self.count.position + 1) % size
+        element, inside = 0, 1
+        for level in levels:
+            size //= level.size
+            turn, position = divmod(position, size)
+            element, inside = element + turn * inside, inside * level.size
+        return element
 
 
 _counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()
 
-
 # By id of the callback.
-_notes: dict[int, tuple[weakref.ref[Any], LoweredSite | Callable[[], LoweredSite]]] = {}
+_notes: dict[int, tuple[weakref.ref[Any], LoweredSite | Callable[[], LoweredSite], int | None]] = {}
 
 
-def note_call_of(callback: Any, fact: Callable[[], LoweredSite]) -> None:
+def note_call_of(callback: Any, fact: Callable[[], LoweredSite], element: int | None) -> None:
     """Remember, as long as `callback` lives, that only the site that `fact` returns calls it."""
     number = id(callback)
-    _notes[number] = weakref.ref(callback, lambda _: _notes.pop(number, None)), fact
+    reference = weakref.ref(callback, lambda _: _notes.pop(number, None))
+    _notes[number] = reference, fact, element
 
 
-def noted(callback: Any) -> LoweredSite | None:
-    """Return the site that calls `callback`; None if it was not noted."""
+def noted(callback: Any) -> RecordedCall | None:
+    """Return a recorded replacement for `callback`; None if it was not noted."""
     number = id(callback)
-    reference, fact = _notes.get(number, (None, None))
-    if reference is None or reference() is not callback:
+    reference, fact, element = _notes.get(number, (None, None, None))
+    if reference is None or fact is None or reference() is not callback:
         return None
-    if callable(fact):
+    if not isinstance(fact, LoweredSite):
         fact = fact()
-        _notes[number] = reference, fact
-    return fact
+        _notes[number] = reference, fact, element
+    return RecordedCall(callback, fact, element)

@@ -49,7 +49,7 @@ def _outcome(seen: Evidence, program: Program) -> Outcome:
         index=seen.indices[0].number if seen.indices else -1,
         traced_paths=len(seen.traced),
         written=None if path.masked else written(seen),
-        around=tuple(map(_step_words, path.steps)),
+        around=tuple(_step_words(step) for step in path.steps if not step.of_vmap),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
     if _is_shared(seen):
@@ -140,6 +140,8 @@ def _why_unreachable(seen: Evidence) -> Reason:
     """Return the reason why no run takes any of its paths."""
     if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
         return Reason.EMPTY_BATCH
+    if all(any(s.of_vmap and s.length == 0 for s in p.steps) for p in seen.traced):
+        return Reason.EMPTY_BATCH
     if any(step.length == 0 for p in seen.traced for step in p.steps):
         return Reason.EMPTY_LOOP
     if any(step.reached is False for p in seen.traced for step in p.steps):
@@ -173,7 +175,8 @@ def _notes(seen: Evidence) -> tuple[Note, ...]:
 
 
 def _step_words(step: Step) -> str:
-    return step.kind if step.length is None else f"{step.kind} of {step.length}"
+    name = step.name or step.kind
+    return name if step.length is None else f"{name} of {step.length}"
 
 
 def _stack(op_name: str) -> tuple[str, ...]:

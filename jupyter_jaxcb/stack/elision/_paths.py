@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...recording import Site
+from ...recording import Site, VmapLevel
 from .. import jax_compat
 from ..core import Bind, HostCallback, is_held, is_watching
 from ._constant_branches import enters, index_of
@@ -33,6 +33,8 @@ class Step(NamedTuple):
     reached: bool | None = None  # of a branch or a while body; None if that depends on data
     ahead: bool = False  # a while predicate that JAX evaluates before the loop, too
     again: bool = False  # a checkpoint that a derivative runs again
+    of_vmap: bool = False  # a scan over batch elements, in the batching rule of JAX's own callback
+    name: str = ""  # as the user calls it: "fori_loop", which is lowered as a scan or while
 
     @property
     def copies(self) -> tuple[int, int]:
@@ -149,7 +151,7 @@ def _walk(
             continue
         if is_watching() and is_held(held):
             any_found = True
-            yield Path(held.bind, held.levels, len(equation.invars), steps, held.batched)
+            yield _observed_path(held, len(equation.invars), steps)
             continue
         for inner, step in _inner(equation, carried):
             for path in _walk(inner, (*steps, step), empty, carried):
@@ -157,6 +159,18 @@ def _walk(
                 yield path
     if not any_found:
         empty[id(jaxpr)] = jaxpr
+
+
+def _observed_path(held: Any, operands: int, steps: tuple[Step, ...]) -> Path:
+    """Return the path to a bind of JAX's own API, whose looped vmaps are scans of the program."""
+    levels: tuple[VmapLevel, ...] = held.batch.levels
+    own = [level for level in levels if level.looped]
+    inside = steps[len(steps) - len(own) :]
+    if [(step.kind, step.length) for step in inside] == [("scan", level.size) for level in own]:
+        marked = (step._replace(of_vmap=True) for step in inside)
+        steps = (*steps[: len(steps) - len(own)], *marked)
+    others = tuple(level for level in levels if not level.looped)
+    return Path(held.bind, others, operands, steps, batched=bool(levels))
 
 
 def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
@@ -178,6 +192,7 @@ def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
         return
     if name == "scan":
         step = Step("scan", int(params["length"]), unroll=max(1, int(params.get("unroll", 1))))
+        step = step._replace(name=jax_compat.loop_name(params["jaxpr"]))
     else:
         step = Step(_CALLS.get(name, name), again=bool(params.get("differentiated", False)))
     for inner in inners:
@@ -190,7 +205,8 @@ def _while_step(equation: Any, inner: Any) -> Step:
     masks = bool(getattr(aval, "shape", ()))
     if inner is predicate:
         return Step("while", masks=masks, ahead=jax_compat.has_ordered_effects(predicate))
-    return Step("while", masks=masks, reached=None if enters(equation) is not False else False)
+    reached = None if enters(equation) is not False else False
+    return Step("while", masks=masks, reached=reached, name=jax_compat.loop_name(inner))
 
 
 def _branches(equation: Any) -> Iterator[tuple[Any, Step]]:

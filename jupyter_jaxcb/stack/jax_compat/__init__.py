@@ -90,6 +90,7 @@ from ._tracing import handles_whole_batch as handles_whole_batch
 from ._tracing import is_dispatch as is_dispatch
 from ._tracing import is_staging as is_staging
 from ._tracing import is_within as is_within
+from ._tracing import loop_name as loop_name
 from ._tracing import tracing as tracing
 from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax

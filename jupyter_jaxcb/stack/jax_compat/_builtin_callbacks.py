@@ -51,8 +51,10 @@ class BuiltinWatcher(Protocol):
         """Handle a bind; return the value it should hold."""
         ...
 
-    def batched(self, held: Any, method: str | None, size: int, batched: tuple[bool, ...]) -> Any:
-        """Handle a bind under vmap; return the value the batched bind should hold."""
+    def batched(
+        self, flavor: str, held: Any, method: str, size: int, batched: tuple[bool, ...]
+    ) -> Any:
+        """Handle a bind under vmap; return the value the batched binds should hold."""
         ...
 
     def lowered(
@@ -151,7 +153,8 @@ def _changes_of_traces(watcher: BuiltinWatcher) -> Iterator[_Change]:
         # JAX 0.9 merged the two tables. Before, plain batchers took one argument less.
         fancy = primitive in batching.fancy_primitive_batchers
         batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
-        yield _Change(batchers, primitive, _batching(watcher, slot, batchers[primitive]))
+        batcher = _batching(watcher, flavor, slot, batchers[primitive])
+        yield _Change(batchers, primitive, batcher)
         tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]
         found = [table for table in tables if primitive in table]
         if not found:
@@ -197,14 +200,14 @@ def _binding(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callable
     return bind
 
 
-def _batching(watcher: BuiltinWatcher, slot: str, original: Callable) -> Callable:
+def _batching(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     def batch(*given: Any, **params: Any) -> Any:
         *_, args, dims = given
         batched = tuple(isinstance(dim, int) for dim in dims)
         sizes = [x.shape[dim] for x, dim in zip(args, dims, strict=True) if isinstance(dim, int)]
         if sizes:
-            method = params.get("vmap_method")
-            params[slot] = watcher.batched(params[slot], method, sizes[0], batched)
+            method = params.get("vmap_method") or "sequential"  # io and debug have no other
+            params[slot] = watcher.batched(flavor, params[slot], method, sizes[0], batched)
         return original(*given, **params)
 
     return batch

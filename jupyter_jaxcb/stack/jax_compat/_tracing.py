@@ -137,6 +137,15 @@ _TRACES = {
 }
 
 
+def loop_name(jaxpr: Any) -> str:
+    """Return "fori_loop" for the body of such a loop, which JAX writes as a scan or while.
+
+    Empty for other loops, and if a JAX does not say.
+    """
+    debug_info = getattr(getattr(jaxpr, "jaxpr", jaxpr), "debug_info", None)
+    return "fori_loop" if getattr(debug_info, "traced_for", "") == "fori_loop" else ""
+
+
 class Tracing(NamedTuple):
     """What frames of one function of JAX trace."""
 

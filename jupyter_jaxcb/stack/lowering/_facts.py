@@ -37,6 +37,7 @@ def lowering(
     names: ArrayNames | None = None,
     queued: bool = False,
     masked: bool = False,
+    of_jax: bool = False,
     noted: bool = False,
 ) -> Callable[[], LoweredSite]:
     """Note that a call site is lowered into a program; return a function that makes its facts.
@@ -52,11 +53,12 @@ def lowering(
         names: names its operands and results; None if they have no names.
         queued: whether the program does not wait for the host calls.
         masked: whether the last operand says where to call the host function.
-        noted: whether it is a callback of JAX's own API that is not recorded.
+        of_jax: whether it is a callback of JAX's own API.
+        noted: whether it is one that is not recorded.
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
-    elements = math.prod(v.size for v in levels if v.looped)
+    elements = 1 if of_jax else math.prod(v.size for v in levels if v.looped)
     program = elision.lowered(
         bind, name, platform, HostCallIndex(index, elements, times), note, noted=noted
     )
@@ -118,7 +120,6 @@ def eager_fact(
     operands: tuple[Aval, ...],
     results: tuple[Aval, ...],
     levels: tuple[VmapLevel, ...],
-    batched: bool = False,
     names: ArrayNames | None = None,
     queued: bool = False,
     masked: bool = False,
@@ -130,13 +131,12 @@ def eager_fact(
         operands: of one host call.
         results: of one host call.
         levels: the vmaps that the bind went through.
-        batched: whether a vmap whose elements JAX loops over itself batched an argument.
         names: names its operands and results; None if they have no names.
         queued: whether the call is queued.
         masked: whether the last operand says where to call the host function.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
-    serves = 1 if levels or batched else math.prod(around)
+    serves = 1 if levels else math.prod(around)
     key = (bind.site, operands, results, levels, serves, names and names[1:], queued, masked)
     fact = _facts.get(key)
     if fact is None:
