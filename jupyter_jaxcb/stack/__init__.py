@@ -34,6 +34,7 @@ from .errors import error_for_user as error_for_user
 from .errors import failed_while as failed_while
 from .errors import host_error as host_error
 from .errors import refused_frames as refused_frames
+from .errors import set_cell_namer as set_cell_namer
 from .errors import set_running_reporter as set_running_reporter
 from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors

@@ -81,6 +81,7 @@ from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import Frames as Frames
 from ._site import find_frames as find_frames
+from ._site import function_of as function_of
 from ._site import site_of_frames as site_of_frames
 from ._threads import frames_of_threads as frames_of_threads
 from ._threads import without_collecting as without_collecting

@@ -137,6 +137,14 @@ def site_of_frames(
     return _site(flavor, function, own, _least(reach, limit, len(own)))
 
 
+_functions: dict[tuple[str, int, int], str] = {}  # by file, line and column of sites
+
+
+def function_of(site: Site) -> str | None:
+    """Return the name of the function that `site` is in, if that is known."""
+    return _functions.get((site.file, site.line, site.column))
+
+
 def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], reach: int) -> Site:
     """Build the site of a bind.
 
@@ -154,7 +162,10 @@ def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], re
         (place for place, (code, _) in enumerate(frames) if owner(code.co_filename) == "user"), 0
     )
     code, instruction = frames[innermost]
-    file, line, column, cell = _frame(code, instruction)[1:5]
+    function_around, file, line, column, cell = _frame(code, instruction)[:5]
+    if len(_functions) >= _MAX_PLACES:
+        _functions.clear()
+    _functions[file, line, column] = function_around
     inside = dict.fromkeys(_frame(*one) for one in frames[:innermost])
     around = dict.fromkeys(
         _frame(*one) for one in frames[innermost + 1 : reach] if owner(one[0].co_filename) == "user"

@@ -13,6 +13,7 @@ from ._excepthooks import show as show
 from ._host_call import HostCallError as HostCallError
 from ._host_call import failed_on_another_device as failed_on_another_device
 from ._host_call import host_call_error as host_call_error
+from ._host_call import set_cell_namer as set_cell_namer
 from ._store import KeptError as KeptError
 from ._store import error_by_number as error_by_number
 from ._store import error_for_user as error_for_user

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ...recording import LoweredSite, Site
+from ...recording import Frame, LoweredSite, Site
 from ..core import add_note, attribute_of
 from . import _causes
+from ._callers import with_callers
 from ._store import error_by_number, keep
 from ._tracebacks import own_frames
 
+_cell_name: Callable[[str], str] | None = None
 _READ_ONLY = "the arguments of a host function are read-only: write into a copy, x.copy()"
 
 
@@ -43,13 +46,31 @@ def host_call_error(
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
-    by = f"raised by the {site.flavor} callback {site.function}, bound at {site.where}, "
+    by = f"raised by the {site.flavor} callback {site.function}, bound at {_places(site)}, "
     note = f"{by}{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
     add_note(error, note, instead_of=by)  # a host function may raise the same exception again
     if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
         add_note(error, _READ_ONLY)
-    BaseException.with_traceback(error, own_frames(attribute_of(error, "__traceback__")))
+    inside = own_frames(attribute_of(error, "__traceback__"))
+    BaseException.with_traceback(error, with_callers(inside, lowered))
     return _kept(error, note, lowered.site, others_may_wait=lowered.shard is not None)
+
+
+def set_cell_namer(name: Callable[[str], str] | None) -> None:
+    """Set the function that names the cell that was compiled under a file name; "": none."""
+    global _cell_name
+    _cell_name = name
+
+
+def _places(site: Site) -> str:
+    """Return the line of the bind, and the line that led to it, if that is in another function."""
+    caller = next((frame for frame in site.callers if not frame.library), None)
+    return _place(site) + (f", called from {_place(caller)}" if caller else "")
+
+
+def _place(at: Site | Frame) -> str:
+    cell = _cell_name(at.file) if _cell_name is not None and at.cell else ""
+    return f"{cell}, {at.where}" if cell else at.where
 
 
 def _is_read_only_error(message: Any) -> bool:

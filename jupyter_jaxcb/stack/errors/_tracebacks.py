@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import TracebackType
 
 from ..core import is_machinery, is_ours, is_user_code
+from ._callers import is_added
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:
-    """Return `tb` without the frames of JAX and of this package."""
-    return _joined([one for one in _entries(tb) if not is_machinery(_file(one))], None)
+    """Return `tb` without the frames of JAX and of this package, and those that it has added."""
+    return _joined([one for one in _entries(tb) if _is_own(one)], None)
 
 
 def refused_frames(tb: TracebackType | None) -> TracebackType | None:
@@ -53,6 +54,10 @@ def _entries(tb: TracebackType | None) -> list[TracebackType]:
         entries.append(tb)
         tb = tb.tb_next
     return entries
+
+
+def _is_own(tb: TracebackType) -> bool:
+    return not is_machinery(_file(tb)) and not is_added(tb.tb_frame)
 
 
 def _file(tb: TracebackType) -> str:
