@@ -14,7 +14,7 @@
 # make bench-browser  those of its section about JupyterLab, in Chromium
 # make dist         build and check sdist and wheel, and use the wheel in an empty environment
 # make binder       do what Binder would do, in an empty environment
-# make fuzz         test random whole programs (EXAMPLES=5000 SEED=1), then many differential tests
+# make fuzz         test random programs (EXAMPLES=5000 SEED=1)
 # make upstream     hide private names of JAX one at a time, and plant changes for the canary
 # make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
 # make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
@@ -24,7 +24,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 EXAMPLES ?= 5000
-# Of the first whole program; each run of `make fuzz` has other ones if there is none.
+# Of the first program; each run of `make fuzz` has other ones if there is none.
 SEED ?=
 SECONDS ?= 3600
 # Python compiles the modules that it imports, a tenth of what pip would compile.
@@ -150,14 +150,8 @@ bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 upstream: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) tests/upstream
 
-# Both parts run, whatever the first one finds.
 fuzz: $(VENV)/.test
-	@status=0; \
-	$(BIN)/python -m tests.programs.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED)) \
-		|| status=1; \
-	JAXCB_FUZZ_RANDOM=1 JAXCB_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/differential \
-		|| status=1; \
-	exit $$status
+	$(BIN)/python -m tests.programs.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
 
 mutants: $(VENV)/.test $(MODULES)
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY))

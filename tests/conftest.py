@@ -60,10 +60,9 @@ MOST_EXECUTABLES = 500
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Hypothesis draws the same examples on every machine; `make fuzz` draws random ones.
+# Hypothesis draws the same examples on every machine.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
-if os.environ.get("JAXCB_FUZZ_RANDOM") != "1":
-    hypothesis.settings.load_profile("same")
+hypothesis.settings.load_profile("same")
 
 
 class SharedContext(threading.local):

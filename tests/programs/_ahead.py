@@ -7,6 +7,7 @@ from typing import Any
 
 from jupyter_jaxcb.recording import Site, Status
 from jupyter_jaxcb.report import summarize
+from tests.diagnostics.explain._same import sorted_facts
 
 from ._judge import Judge
 from ._statements import SILENT, mentioned
@@ -51,6 +52,7 @@ def _predicted(judge: Judge, rows: list[Any]) -> None:
             judge.report("explain", f"{host}: {ahead} a run, {counts[host]} in {runs}")
     if judge.ran.blocks and judge.program.blocks != "late":
         _same_statuses(judge, rows)
+        _same_facts(judge)
 
 
 def _same_statuses(judge: Judge, rows: list[Any]) -> None:
@@ -68,3 +70,14 @@ def _row(site: Site) -> tuple[Any, ...]:
     """Return what identifies a row of a program in every module made of the program's text."""
     callers = tuple((frame.function, frame.line, frame.column) for frame in site.callers)
     return site.line, site.column, site.flavor, site.function, callers
+
+
+def _same_facts(judge: Judge) -> None:
+    """Check that `explain` predicted all facts about every bind in the program text."""
+    before, after = map(sorted_facts, (judge.ran.explained, judge.ran.blocks[0].recording))
+    if before != after:
+        only = (
+            [fact for fact in before if fact not in after],
+            [fact for fact in after if fact not in before],
+        )
+        judge.report("facts", f"only explained: {only[0]}, only recorded: {only[1]}"[:1200])

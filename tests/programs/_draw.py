@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
+from collections.abc import Iterator
 
 from ._program import Function, Host, Program, Statement
+from ._text import call_text
+from ._typed import DrawTyped
 
 METHODS = ("sequential", "sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
 ARITHMETIC = (
@@ -16,6 +20,13 @@ ARITHMETIC = (
     "jnp.minimum($0, 1.0)",
     "$0 * 0.0 + $1",
     "jax.lax.stop_gradient($0) + $1",
+)
+POLICIES = (
+    "nothing_saveable",
+    "everything_saveable",
+    "dots_saveable",
+    'save_only_these_names("x")',
+    'save_anything_except_these_names("x")',
 )
 
 
@@ -39,7 +50,11 @@ class Helper:
 
 
 class Draw:
-    """Draw one program from a seed."""
+    """Draw one program from a seed.
+
+    A second source of random numbers decides what to add to the program: typed host functions and
+    what else was thought of later. So a seed still draws the program that it drew without them.
+    """
 
     def __init__(self, seed: int | str, devices: int = 1, fuel: int = 14) -> None:
         self.random = random.Random(seed)
@@ -48,6 +63,10 @@ class Draw:
         self.helpers: list[Helper] = []
         self.fuel = fuel
         self.names = 0
+        self.extra = random.Random(f"extra {seed}")
+        self.extra_hosts: list[Host] = []
+        self.x64 = self.extra.random() < 0.3
+        self.typed = DrawTyped(self.extra, self.x64)
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -66,8 +85,15 @@ class Draw:
         fail = None
         if self.hosts and self.chance(0.1):
             fail = (self.random.choice(self.hosts).name, self.random.randint(1, 4))
+        for host in self.hosts:
+            host.queued = host.flavor == "debug" and host.registered and self.typed.one_in(4)
+        if self.extra_hosts and not fail and self.typed.one_in(20):
+            fail = (self.extra.choice(self.extra_hosts).name, self.extra.randint(1, 4))
+        if self.typed.one_in(2):
+            self.add_pair(main)
         helpers = [helper.function for helper in self.helpers]
-        return Program(self.hosts, helpers, main, mode, inputs, blocks, fail)
+        hosts = [*self.hosts, *self.extra_hosts]
+        return Program(hosts, helpers, main, mode, inputs, blocks, fail, self.x64)
 
     def count(self) -> int:
         return self.random.choices([1, 2, 3], [6, 3, 1])[0]
@@ -89,6 +115,8 @@ class Draw:
         function.decorator = decorator
         if decorator.startswith("custom") and self.chance(0.4):
             function.factor = self.slope()
+        if decorator.startswith("custom") and self.typed.one_in(2):
+            function.observer = self.observer(context)
         self.helpers.append(Helper(function, context))
 
     def local(self, context: Context, scope: tuple[str, ...], parameters: int = 1) -> Function:
@@ -119,7 +147,106 @@ class Draw:
             body.append(statement)
             own += [name for name in statement.targets if name != "_"]
         kept = [name for name in own if self.chance(0.65)] or [own[-1]]
+        with self.drawing_extras():
+            while self.typed.one_in(3):
+                self.add(context, parameters, body, kept)
         return Function(name, parameters, body, tuple(kept))
+
+    # what the second source adds
+
+    @contextlib.contextmanager
+    def drawing_extras(self) -> Iterator[None]:
+        """Draw from the second source."""
+        main = self.random, self.hosts, self.fuel
+        self.random, self.hosts = self.extra, self.extra_hosts
+        try:
+            yield
+        finally:
+            self.random, self.hosts, self.fuel = main
+
+    def add(
+        self, context: Context, parameters: tuple[str, ...], body: list[Statement], kept: list[str]
+    ) -> None:
+        """Add a statement to the body of a function, and perhaps its value to the result."""
+        place = self.random.randint(0, len(body))
+        scope = list(parameters)
+        for statement in body[:place]:
+            scope += [name for name in statement.targets if name != "_"]
+        kinds = [self.typed_call, self.typed_call, self.typed_call, self.marked]
+        if context.differentiated and context.depth > 0 and self.fuel > 0:
+            kinds.append(self.stopped_loop)
+        if context.depth > 0 and not context.pure:
+            kinds.append(self.watched_loop)
+        statement = self.random.choice(kinds)(context, tuple(scope))
+        body.insert(place, statement)
+        kept += [name for name in statement.targets if self.chance(0.7)]
+
+    def typed_call(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        name, target = self.fresh("h"), self.fresh("v")
+        host = self.typed.host(
+            name, batched=context.batched, pure=context.pure, looped=context.looped
+        )
+        self.hosts.append(host)
+        moving = context.differentiated and self.typed.one_in(15)
+        return self.typed.call(host, target, self.pick(scope, 2), moving)
+
+    def marked(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        """Name a value for the policies of checkpoints."""
+        return Statement('checkpoint_name($0, "x")', (self.fresh("v"),), self.pick(scope))
+
+    def stopped_loop(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        """Draw a while loop that derivatives do not reach, without the variables around it."""
+        statement = self.loop(dataclasses.replace(context, differentiated=False), ())
+        statement.template = statement.template.replace("(0, $0)", "(0, jax.lax.stop_gradient($0))")
+        statement.arguments = self.pick(scope, 2)
+        return statement
+
+    def watched_loop(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        """Draw the derivative of a loop with an unused io callback, which JAX drops."""
+        inner = dataclasses.replace(context, differentiated=True, looped=True, depth=0)
+        body = self.local(inner, scope, 2)
+        body.ending = "$, None"
+        host = Host(self.fresh("h"), "io", self.typed.one_in(2))
+        host.ordered = not context.batched and self.typed.one_in(2)
+        self.hosts.append(host)
+        call = call_text(host, ["jax.lax.stop_gradient($0)"], "F32")
+        body.body.append(Statement(call, (), body.parameters[:1], host=host.name))
+        template = (
+            f"jax.grad(lambda c: jax.lax.scan($f, c, arange({self.extra.choice([1, 3])}.0))[0])"
+        )
+        return Statement(f"{template}($0)", (self.fresh("v"),), self.pick(scope), (body,))
+
+    def add_pair(self, main: Function) -> None:
+        """Add two ordered calls in a row, which XLA may swap if no token keeps their order."""
+        flavor, place = self.extra.choice(["io", "debug"]), self.extra.randint(0, len(main.body))
+        scope = [*main.parameters, *(n for s in main.body[:place] for n in s.targets if n != "_")]
+        for _ in range(2):
+            host = Host(self.fresh("h"), flavor, True, ordered=True)
+            self.extra_hosts.append(host)
+            call = call_text(host, ["$0"], "F32")
+            main.body.insert(
+                place, Statement(call, (), (self.extra.choice(scope),), host=host.name)
+            )
+
+    def observer(self, context: Context) -> str:
+        """Draw the call of a debug or an io callback in the derivative rule of a helper."""
+        host = Host(self.fresh("h"), self.extra.choice(["debug", "debug", "io"]), True)
+        host.ordered = not context.batched and self.typed.one_in(2)
+        if context.pure:
+            host.flavor = "debug"
+        self.extra_hosts.append(host)
+        return call_text(host, ["jax.lax.stop_gradient($0)"], "F32")
+
+    def varied(self, template: str) -> str:
+        """Return a derivative with another policy, or with two calls of what it returns."""
+        if "jax.checkpoint(" in template and self.typed.one_in(2):
+            policy = f"policy=jax.checkpoint_policies.{self.extra.choice(POLICIES)}"
+            kept = f"{policy}, prevent_cse={self.typed.one_in(2)}"
+            return template.replace("))($0)", f", {kept}))($0)")
+        for once in ("[1](jnp.ones_like($0))[0]", "[1](jnp.ones_like($0))"):
+            if template.endswith(once) and self.typed.one_in(2):
+                return f"twice({template.removesuffix(once)}[1], $0)"
+        return template
 
     # statements
 
@@ -182,14 +309,13 @@ class Draw:
         size = self.random.choices([0, 1, 2, 3], [0.3, 1, 3, 3])[0]
         form = self.random.choice(["one", "one", "two", "nested", "outer", "jit", "none"])
         name, functions, calls = self.inner(batched, scope, 2 if form in ("two", "outer") else 1)
-        xs = f"$0 + jnp.arange({size}.0)"
+        xs = f"$0 + arange({size}.0)"
         template = {
             "one": f"jax.vmap({name})({xs})",
             "jit": f"jax.jit(jax.vmap({name}))({xs})",
             "two": f"jax.vmap({name}, in_axes=(0, None))({xs}, $1)",
-            "nested": f"jax.vmap(jax.vmap({name}))($0 + jnp.arange(6.0).reshape(3, 2))",
-            "outer": f"jax.vmap(jax.vmap({name}, (0, None)), (None, 0))"
-            f"({xs}, $1 + jnp.arange(2.0))",
+            "nested": f"jax.vmap(jax.vmap({name}))($0 + arange(6.0).reshape(3, 2))",
+            "outer": f"jax.vmap(jax.vmap({name}, (0, None)), (None, 0))({xs}, $1 + arange(2.0))",
             "none": f"jax.vmap({name}, in_axes=None, axis_size={max(size, 1)})($0)",
         }[form]
         target = (self.fresh("v"),)
@@ -214,6 +340,7 @@ class Draw:
                 f"jax.grad(jax.grad({name}))($0)",
             ]
         )
+        template = self.varied(template)
         return Statement(template, (self.fresh("v"),), self.pick(scope), functions, calls)
 
     def scan(self, context: Context, scope: tuple[str, ...]) -> Statement:
@@ -223,11 +350,11 @@ class Draw:
         target = self.fresh("v")
         if self.chance(0.2):
             name, functions, calls = self.inner(inner, scope)
-            template = f"jnp.sum(jax.lax.map({name}, $0 + jnp.arange({length}.0)))"
+            template = f"jnp.sum(jax.lax.map({name}, $0 + arange({length}.0)))"
             return Statement(template, (target,), self.pick(scope), functions, calls)
         body = self.local(inner, scope, 2)
         body.ending = f"$, {self.random.choice(['None', body.parameters[1], body.result[-1]])}"
-        xs = f"jnp.arange({length}.0)"
+        xs = f"arange({length}.0)"
         template = f"jax.lax.scan($f, $0, {xs}{options})"
         if body.ending.endswith("None"):
             return Statement(template, (target, "_"), self.pick(scope), (body,))
@@ -260,7 +387,7 @@ class Draw:
         template = (
             f"jax.lax.while_loop(lambda s: {test}, lambda s: (s[0] + 1, $f(s[1])), (0, $0))[1]"
         )
-        return Statement(template, (self.fresh("v"),), self.pick(scope, 2), functions)
+        return Statement(template, (self.fresh("v"),), self.pick(scope or ("",), 2), functions)
 
     def cond(self, context: Context, scope: tuple[str, ...]) -> Statement:
         branches = 3 if self.chance(0.25) else 2
@@ -284,7 +411,7 @@ class Draw:
         name, functions, calls = self.inner(dataclasses.replace(context, batched=True), ())
         body = f"lambda part: {name}(part[0])[None]"
         mapped = f"jax.shard_map({body}, mesh=MESH, in_specs=P('d'), out_specs=P('d'))"
-        template = f"jnp.sum({mapped}($0 + jnp.arange({self.devices}.0)))"
+        template = f"jnp.sum({mapped}($0 + arange({self.devices}.0)))"
         return Statement(template, (self.fresh("v"),), self.pick(scope), functions, calls)
 
     # host functions
@@ -297,7 +424,7 @@ class Draw:
         vector = host.flavor in ("pure", "io", "buffer") and self.chance(0.08)
         if vector:
             length = self.random.choice([0, 3])
-            arguments = [f"{a} + jnp.arange({length}.0)" for a in arguments]
+            arguments = [f"{a} + arange({length}.0)" for a in arguments]
         if host.flavor == "io" and context.differentiated:
             arguments = [f"jax.lax.stop_gradient({a})" for a in arguments]
         text = call_text(host, arguments, f"V{length}" if vector else "F32")
@@ -315,7 +442,7 @@ class Draw:
         return self.random.choice(found) if found else None
 
     def fits(self, host: Host, context: Context) -> bool:
-        if context.batched and (host.ordered or host.method == "none"):
+        if host.typed or (context.batched and host.ordered):
             return False
         if context.pure and host.flavor in ("io", "tap"):
             return False
@@ -363,22 +490,3 @@ class Draw:
         if flavor == "buffer":
             host.side_effect = self.chance(0.3)
         return host
-
-
-def call_text(host: Host, arguments: list[str], shape: str) -> str:
-    """Return the call of a host function as a user would write it."""
-    inside = ", ".join(arguments)
-    if host.flavor == "print":
-        return f'debug_print("{host.name} {{}}", {inside}, ordered={host.ordered})'
-    if host.registered:
-        return f"{host.name}({inside})"
-    if host.pair:
-        shape = f"({shape}, {shape})"
-    if host.flavor == "pure":
-        return f'pure_callback({host.name}, {shape}, {inside}, vmap_method="{host.method}")'
-    if host.flavor == "io":
-        return f"io_callback({host.name}, {shape}, {inside}, ordered={host.ordered})"
-    if host.flavor == "debug":
-        return f"debug_callback({host.name}, {inside}, ordered={host.ordered})"
-    effect = f"has_side_effect={host.side_effect}"
-    return f'buffer_callback({host.name}, {shape}, {effect}, vmap_method="{host.method}")({inside})'

@@ -21,11 +21,21 @@ class Judge:
         self.paths = _reach.paths(program)
         self.in_rules = {ran.writer.binds[line] for line in ran.writer.rules}
 
+        self.dropped = {name for name in self.in_rules if self.flavor(name) == "io"} | {
+            path.host
+            for path in self.paths
+            if self.flavor(path.host) == "io" and {"differentiated", "looped"} <= path.flags
+        }  # io callbacks that JAX may drop
+
     def report(self, kind: str, text: str) -> None:
         self.findings.append((kind, text))
 
     def host_of(self, row: Any) -> str:
         return self.ran.writer.binds.get(row.site.line, "?")
+
+    def is_masked(self, host: str) -> bool:
+        typed = self.hosts[host].typed if host in self.hosts else None
+        return typed is not None and typed.masked
 
     def flavor(self, host: str) -> str:
         return self.hosts[host].flavor if host in self.hosts else "?"

@@ -11,8 +11,11 @@ import itertools
 import sys
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from . import _leaves
 from ._numbers import (
     NOTHING,
     Array,
@@ -36,6 +39,7 @@ from ._numbers import (
     where,
     with_taint,
 )
+from ._typed import has_empty
 
 
 class Namespace:
@@ -43,6 +47,58 @@ class Namespace:
 
     def __init__(self, **names: Any) -> None:
         self.__dict__.update(names)
+
+
+class TypedHost:
+    """A host function whose arguments are numbers that stand for arrays."""
+
+    def __init__(self, name: str, plain: Plain) -> None:
+        self.__name__, self.plain = name, plain
+        self.typed = plain.hosts[name].typed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values = _leaves.arguments(args, {k: v for k, v in kwargs.items() if k.startswith("k")})
+        return self._call(values)
+
+    def where(self, mask: Any, *args: Any, otherwise: Any = None, **kwargs: Any) -> Any:
+        values = [*_leaves.arguments(args, kwargs), mask]
+        taint = taint_of(values)
+        if _leaves.leaf(np, "bool", (), to_numpy(mask)):
+            result = self._call(values)
+            return None if result is None else with_taint(result, taint)
+        return self._summed([np.full(s, 3, jnp.dtype(d)) for d, s in self.typed.results], taint)
+
+    def _call(self, values: list[Any]) -> Any:
+        if has_empty(self.typed):
+            self.plain.unsure.add(self.__name__)
+        return self.plain.host(self.__name__, self._run, [number(value) for value in values])
+
+    def _run(self, *numbers: Any) -> Any:
+        typed = self.typed
+        arrays = [
+            _leaves.leaf(np, *kind, x) for kind, x in zip(typed.leaves, numbers, strict=False)
+        ]
+        literal = numbers[len(arrays) : len(typed.ranks)]
+        structs = [jax.ShapeDtypeStruct(shape, dtype) for dtype, shape in typed.results]
+        returned = _leaves.results(np, typed.ranks, structs, (*arrays, *literal), {})
+        return self._summed(returned).value
+
+    def _summed(self, returned: list[Any], taint: frozenset[int] = NOTHING) -> Number:
+        return Number(sum(_leaves.real(np, array).sum() for array in returned), taint)
+
+
+def made(
+    dtype: str, shape: Any, x: Any, axis: int | None = None, size: int = 0, moving: bool = False
+) -> Any:
+    x = stop_gradient(x)
+    if axis is None:
+        return x
+    return Array([x + float(element) for element in range(size)], taint_of(x))
+
+
+def total_of_leaves(leaves: Any) -> Number:
+    whole = number(total(leaves))
+    return Number(0.125 * (base(whole).value % _leaves.MODULUS), taint_of(whole))
 
 
 class Custom:
@@ -107,30 +163,45 @@ class Plain:
 
     def names(self) -> dict[str, Any]:
         """Return the names that the program's text uses."""
+        policies = Namespace(
+            nothing_saveable=None, everything_saveable=None, dots_saveable=None,
+            save_only_these_names=str, save_anything_except_these_names=str,
+        )  # fmt: skip
         lax = Namespace(
             scan=self.scan, map=self.lax_map, fori_loop=self.fori_loop, cond=self.cond,
             switch=self.switch, while_loop=self.while_loop, stop_gradient=stop_gradient,
         )  # fmt: skip
-        jax = Namespace(
-            lax=lax, jit=lambda f: f, checkpoint=lambda f: f, vmap=self.vmap, grad=self.grad,
+        plain_jax = Namespace(
+            lax=lax, jit=lambda f: f, checkpoint=lambda f, **_: f, vmap=self.vmap, grad=self.grad,
             value_and_grad=self.value_and_grad, jvp=self.jvp, vjp=self.vjp,
             linearize=self.linearize, jacfwd=self.grad, shard_map=self.shard_map,
             custom_jvp=lambda f: Custom(f, self), custom_vjp=lambda f: Custom(f, self),
+            checkpoint_policies=policies,
         )  # fmt: skip
-        jnp = Namespace(
-            sum=total, sin=sine, arange=arange, ones_like=lambda x: Number(1.0), minimum=minimum,
-            where=where, int32=lambda x: x,
+        plain_jnp = Namespace(
+            sum=total, sin=sine, ones_like=lambda x: Number(1.0), minimum=minimum,
+            where=where, int32=lambda x: x, asarray=lambda x: x,
         )  # fmt: skip
         calls = {
             "pure_callback": self.drop_in, "io_callback": self.drop_in,
-            "debug_callback": lambda host, *values, **_: self.host(host.__name__, host, values),
+            "debug_callback": lambda host, *values, **named: (
+                self.drop_in(host, None, *values, **named)
+            ),
             "debug_print": lambda text, value, **_: self.host(text.split()[0], None, (value,)),
             "buffer_callback": lambda host, shape, *_, **__: (
                 lambda *values: self.drop_in(host, shape, *values)
             ),
         }  # fmt: skip
-        return {"jax": jax, "jnp": jnp, "np": np, "plain": self, "sum": total, **calls,
-                "F32": None, "V0": None, "V3": None, "MESH": None, "P": lambda _: None}  # fmt: skip
+        typed = {
+            "Pair": _leaves.Pair, "RETURNED": None, "made": made, "total": total_of_leaves,
+            "noted": lambda name, value, _: value, "others": lambda _: None, "arange": arange,
+            "checkpoint_name": lambda value, _: value,
+            "twice": lambda along, _: total(along(1.0)) + total(along(2.0)),
+        }  # fmt: skip
+        return {
+            **typed, **calls, "jax": plain_jax, "jnp": plain_jnp, "np": np, "plain": self,
+            "sum": total, "F32": None, "V0": None, "V3": None, "MESH": None, "P": lambda _: None,
+        }  # fmt: skip
 
     # host functions
 
@@ -141,12 +212,18 @@ class Plain:
         call.__name__ = name
         return Custom(call, self) if self.hosts[name].rule else call
 
-    def drop_in(self, host: Any, shape: Any, *values: Any, **_: Any) -> Any:
+    def typed(self, name: str) -> TypedHost:
+        return TypedHost(name, self)
+
+    def drop_in(self, host: Any, shape: Any, *values: Any, **named: Any) -> Any:
+        if isinstance(host, TypedHost):
+            return host(*values, **named)
         return self.host(host.__name__, host, values)
 
     def host(self, name: str, function: Any, values: Any) -> Any:
         spec = self.hosts[name]
-        taint = taint_of(values).union(*self.forced)
+        depends = spec.typed is None or spec.typed.leaves or spec.typed.masked  # on variables
+        taint = taint_of(values).union(*(self.forced if depends else ()))
         arrays = [to_numpy(value) for value in values]
         one_for_all = spec.flavor == "tap" or spec.method in (
             "expand_dims", "broadcast_all", "legacy_vectorized",
@@ -209,7 +286,9 @@ class Plain:
         value, slope = self.jvp(function, (x,), (1.0,))
         return value, lambda cotangent: (slope * cotangent,)
 
-    def vmap(self, function: Any, in_axes: Any = 0, axis_size: int | None = None) -> Any:
+    def vmap(
+        self, function: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | None = None
+    ) -> Any:
         def batched(*values: Any) -> Any:
             axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(values)
             over_axis = [

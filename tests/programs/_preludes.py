@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ._program import Host, Program
 from ._text import Writer
+from ._typed import declaration
 
 FORMULAS = (
     ("0.5 * x + 1.0", "0.5 * x - 0.25 * y"),
@@ -16,9 +17,11 @@ HEAD = """\
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import PartitionSpec as P
 {imports}
+from jax.ad_checkpoint import checkpoint_name
+from tests.programs._leaves import *
 F32, V0, V3 = (jax.ShapeDtypeStruct(shape, np.float32) for shape in [(), (0,), (3,)])
 MESH = jax.make_mesh((jax.device_count(),), ("d",))
-LOG, FAIL, COUNTS = [], {fail!r}, {{}}
+LOG, FAIL, COUNTS, RETURNED, HELD = [], {fail!r}, {{}}, set(), []
 
 class Planted(Exception):
     pass
@@ -28,6 +31,13 @@ def seen(name, *values):
     LOG.append((name, tuple(np.asarray(value).tolist() for value in values)))
     if FAIL == (name, COUNTS[name]):
         raise Planted(name)
+
+def arange(stop):
+    return jnp.arange(stop, dtype=np.float32)
+
+def twice(along, x):
+    one, two = (jax.tree.leaves(along(size * jnp.ones_like(x)))[0] for size in (1, 2))
+    return one + two
 """
 
 OURS = """\
@@ -37,12 +47,24 @@ from jupyter_jaxcb import debug_callback, debug_print"""
 
 JAXS = """\
 from jax import pure_callback
-from jax.debug import callback as debug_callback, print as debug_print
-from jax.experimental import io_callback
+from jax.debug import print as debug_print
+from jax.experimental import io_callback as jax_io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 def like(x, *rest):
-    return jax.ShapeDtypeStruct(x.shape, x.dtype)"""
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+def debug_callback(host, *args, queued=False, **kwargs):
+    jax.debug.callback(host, *args, **kwargs)
+
+def io_callback(host, declared, *args, ordered, **kwargs):
+    traced = TRACED.get(host.__name__.removesuffix("_host"))
+    if traced is None:
+        return jax_io_callback(host, declared, *args, ordered=ordered, **kwargs)
+    jax.debug.callback(host, *args, ordered=ordered, **kwargs)
+    return traced(*args, **kwargs)
+
+TRACED = {}"""
 
 
 def ours(program: Program) -> tuple[str, Writer]:
@@ -50,9 +72,32 @@ def ours(program: Program) -> tuple[str, Writer]:
     return _module(program, OURS, _ours)
 
 
-def jaxs(program: Program) -> tuple[str, Writer]:
-    """Return the same program with JAX's own callbacks."""
-    return _module(program, JAXS, _jaxs)
+def jaxs(program: Program, by_debug: set[str]) -> tuple[str, Writer]:
+    """Return the same program with JAX's own callbacks.
+
+    JAX drops io callbacks from differentiated loops, but ours run as often as without the
+    derivative. So a debug callback, which JAX keeps, makes the calls of the host functions in
+    `by_debug`, and JAX computes their results.
+    """
+
+    def write(host: Host, writer: Writer) -> None:
+        _jaxs(host, writer)
+        if host.name in by_debug:
+            writer.write(f'TRACED["{host.name}"] = {_traced(host)}')
+
+    return _module(program, JAXS, write)
+
+
+def _traced(host: Host) -> str:
+    """Return the body of a host function as one of JAX."""
+    if not host.typed:
+        formula = FORMULAS[host.math][host.arity - 1].replace("np.", "jnp.")
+        return f"lambda {_names(host)}: {formula}"
+    structs = f"jax.tree.leaves(D_{host.name})"
+    return (
+        f"lambda {'mask, ' * host.typed.masked}*args, **kwargs: (lambda r: {host.typed.tree})("
+        f"results(jnp, {host.typed.ranks}, {structs}, args, kwargs))"
+    )
 
 
 def _module(program, imports, host_text):
@@ -63,6 +108,8 @@ def _module(program, imports, host_text):
     for host in program.hosts:
         if host.flavor != "print":
             writer.write("")
+            if host.typed:
+                writer.write(f"D_{host.name} = {declaration(host.typed)}")
             host_text(host, writer)
             _rule(host, writer)
     writer.write("")
@@ -74,7 +121,10 @@ def plain(program: Program) -> tuple[str, Writer]:
     """Return the same program for `_plain`, which provides the names that imports would."""
     writer = Writer()
     for host in program.hosts:
-        if host.flavor != "print":
+        if host.typed:
+            writer.write(f'{host.name} = plain.typed("{host.name}")')
+            writer.write(f"D_{host.name} = None")
+        elif host.flavor != "print":
             _plain(host, writer)
             _rule(host, writer)
     writer.program(program)
@@ -95,6 +145,13 @@ def _names(host: Host) -> str:
 
 
 def _host(host: Host, writer: Writer, name: str, leading: str = "") -> None:
+    if host.typed:
+        writer.write(f"def {name}(*args, **kwargs):")
+        writer.write(f'seen("{host.name}", facts(args, kwargs, HELD))', 1)
+        structs = f"jax.tree.leaves(D_{host.name})"
+        writer.write(f"r = results(np, {host.typed.ranks}, {structs}, args, kwargs)", 1)
+        writer.write(f"return {host.typed.tree}", 1)
+        return
     names = _names(host)
     formula = FORMULAS[host.math][host.arity - 1]
     transforms = ", transforms" if host.flavor == "tap" and not leading.startswith("#") else ""
@@ -118,12 +175,14 @@ def _ours(host: Host, writer: Writer) -> None:
     if not host.registered:
         return _host(host, writer, host.name, "context, out, " if host.flavor == "buffer" else "")
     options = []
-    if host.flavor in ("pure", "io", "buffer"):
+    if host.typed:
+        options = [f"result=D_{host.name}"] * (host.flavor != "debug")
+    elif host.flavor in ("pure", "io", "buffer"):
         options.append('result="(x, x)"' if host.pair else 'result="x"')
-    if host.flavor in ("io", "debug"):
-        options.append(f"ordered={host.ordered}")
-    if host.flavor in ("pure", "buffer"):
-        options.append(f'vmap_method="{host.method}"')
+    if host.flavor == "buffer":
+        options.append(f"vmap_method={host.method!r}")
+    elif host.flavor != "tap":
+        options.append(host.options())
     if host.flavor == "buffer":
         options.append(f"has_side_effect={host.side_effect}")
     arguments = f"({', '.join(options)})" if options else ""
@@ -137,6 +196,13 @@ def _jaxs(host: Host, writer: Writer) -> None:
     if not host.registered:
         return _host(host, writer, host.name, leading)
     _host(host, writer, f"{host.name}_host", leading or "#")
+    if host.typed:
+        declared = "" if host.flavor == "debug" else f"D_{host.name}, "
+        call = f"{host.flavor}_callback(host, {declared}*args, {host.options()}, **kwargs)"
+        kind = "Masked" if host.typed.masked else "Unmasked"
+        writer.write(f"{host.name} = {kind}({host.name}_host, D_{host.name},")
+        writer.write(f"lambda host, *args, **kwargs: {call})", 1)
+        return None
     if host.rule:
         writer.write(f"@jax.custom_{host.rule}")
     names = _names(host)

@@ -2,12 +2,31 @@
 
 Every variable holds a float32 scalar, so any statement can follow any other. Deleting a statement
 leaves the rest of the program valid: a name that is not defined where it is used is written as the
-first parameter of the enclosing function.
+first parameter of the enclosing function. Other dtypes, shapes and pytrees are made and reduced in
+the line that calls a host function, see `Typed`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Typed:
+    """The arrays that a host function gets and returns, each a dtype and a shape."""
+
+    leaves: tuple[tuple[str, tuple[int, ...]], ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]
+    tree: str  # the structure of the result, with leaves ``r[0]``, ``r[1]``
+    literal: str = ""  # a further argument: a Python number or a weakly typed array
+    tag: str = ""  # a further argument: a string
+    declared: str = "struct"  # or "weak", "array"
+    masked: bool = False  # called through ``where``
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each array argument of the host function."""
+        return (*(len(shape) for _, shape in self.leaves), *[0] * bool(self.literal))
 
 
 @dataclasses.dataclass
@@ -25,6 +44,19 @@ class Host:
     factor: str = ""  # the host function that its rule calls
     pair: bool = False  # returns two results
     side_effect: bool = False  # has_side_effect of a buffer callback
+    queued: bool = False  # of a debug callback; JAX's are not
+    typed: Typed | None = None  # None: float32 scalars and vectors
+
+    @property
+    def sequence(self) -> tuple[str, bool]:
+        """Ordered calls of host functions with the same value have an order among each other."""
+        return self.flavor, self.queued
+
+    def options(self) -> str:
+        """Return the keyword arguments of JAX's callback."""
+        if self.flavor == "pure":
+            return f"vmap_method={self.method!r}"
+        return f"ordered={self.ordered}" + ", queued=True" * self.queued
 
 
 @dataclasses.dataclass
@@ -49,6 +81,7 @@ class Function:
     result: tuple[str, ...]  # variables whose weighted sum it returns
     decorator: str = ""  # "jit", "checkpoint", "custom_jvp", "custom_vjp"
     factor: str = ""  # host function in its derivative rule
+    observer: str = ""  # the call of a callback in its derivative rule
     ending: str = ""  # what it returns instead of the sum; "$" stands for the sum
 
 
@@ -63,6 +96,7 @@ class Program:
     inputs: tuple[float, ...] = (0.75,)
     blocks: str = "one"  # recorded in "one" block, in "each", or "late": from the second run on
     fail: tuple[str, int] | None = None  # the host function that raises, and the number of the call
+    x64: bool = False
 
     def functions(self) -> list[Function]:
         """Return the functions of the module, in the order of its text."""

@@ -36,7 +36,7 @@ def paths(program: Program) -> list[Path]:
             flags |= {function.decorator}
         for statement in function.body:
             if statement.host:
-                found.append(Path(statement.host, id(statement), flags))
+                found.append(Path(statement.host, id(statement), flags | _flags(statement)))
             inner = flags | _flags(statement)
             for nested in statement.functions:
                 visit(nested, inner | _predicate(statement, nested))
@@ -57,5 +57,8 @@ def _predicate(statement: Statement, nested: Function) -> frozenset[str]:
 
 
 def _flags(statement: Statement) -> frozenset[str]:
-    text = statement.template
-    return frozenset(flag for flag, words in _FLAGS.items() if any(w in text for w in words))
+    """Return the transformations in a line, also by their own names."""
+    found = {(flag, word) for flag, words in _FLAGS.items() for word in words}
+    return frozenset(
+        name for flag, word in found if word in statement.template for name in (flag, word)
+    )

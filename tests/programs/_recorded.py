@@ -16,6 +16,8 @@ from ._run import Block
 
 def errors(judge: Judge) -> None:
     for number, run in enumerate(judge.ran.runs):
+        if run.changed:
+            judge.report("changed", f"{run.changed} arguments changed after the call")
         if run.error is None:
             continue
         planted = judge.program.fail is not None and any(
@@ -71,9 +73,12 @@ def _recording(judge: Judge, block: Block, counts: Counter[str]) -> None:
 
 def _order(judge: Judge, block: Block) -> None:
     recording = block.recording
+    elsewhere = {host.name for host in judge.program.hosts if host.queued or host.flavor == "print"}
+    elsewhere.add("debug_print")
     names = [recording.lowered[call.lowered].site.function for call in recording]
-    made = [name for run in block.runs for name, _ in run.log if judge.flavor(name) != "print"]
-    if [name for name in names if name != "debug_print"] != made:
+    names = [name for name in names if name not in elsewhere]
+    made = [name for run in block.runs for name, _ in run.log if name not in elsewhere]
+    if names != made:
         judge.report("log order", f"recorded {names}, made {made}")
 
 

@@ -8,6 +8,7 @@ import io
 import itertools
 import linecache
 from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import jax
@@ -30,6 +31,8 @@ class Run:
     """One call of the program."""
 
     result: Any = None
+    returned: frozenset[Any] = frozenset()  # structures and avals of what callbacks returned
+    changed: int = 0  # arguments of host functions that changed after the call
     error: BaseException | None = None
     log: tuple[tuple[str, Any], ...] = ()  # host functions and their arguments, in call order
 
@@ -57,6 +60,19 @@ class Ran:
     explained: Any = None
     explain_error: BaseException | None = None
     explain_log: tuple[Any, ...] = ()
+
+
+@contextlib.contextmanager
+def precision(x64: bool) -> Iterator[None]:
+    """Enable or disable x64 for the whole process."""
+    # Not the context `jax.enable_x64`, which applies to this thread only: JAX converts the
+    # arguments of a callback on XLA's threads.
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", x64)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 class World:
@@ -94,6 +110,10 @@ class World:
         lines = [line.split() for line in printed.getvalue().splitlines()]
         prints = tuple((name, (float(value),)) for name, value in lines)
         run.log = (*log[before:], *prints)
+        run.returned = frozenset(self.names["RETURNED"])
+        held = self.names["HELD"]
+        run.changed = sum(array.tobytes() != was for array, was in held)
+        held.clear()
         return run
 
     def close(self) -> None:
@@ -146,8 +166,8 @@ def _explain(ran: Ran) -> None:
         world.close()
 
 
-def run_jaxs(program: Program) -> Ran:
-    text, writer = _preludes.jaxs(program)
+def run_jaxs(program: Program, by_debug: Collection[str] = ()) -> Ran:
+    text, writer = _preludes.jaxs(program, set(by_debug))
     ran = Ran(text, writer)
     world = World(text)
     try:

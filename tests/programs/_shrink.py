@@ -52,6 +52,7 @@ def _used(program: Program) -> set[str]:
     while waiting:
         for function in walk([waiting.pop()]):
             use(function.factor)
+            use(function.observer.split("(")[0])
             for statement in function.body:
                 for name in (statement.host, *statement.calls):
                     use(name)
@@ -67,6 +68,8 @@ def _smaller(program: Program) -> Iterator[Program]:
         yield _with(program, inputs=program.inputs[1:], blocks="one")
     if program.mode != "jit":
         yield _with(program, mode="jit")
+    if program.x64:
+        yield _with(program, x64=False)
     if program.fail:
         yield _with(program, fail=None)
     for place, function in enumerate(walk(program.functions())):
@@ -80,7 +83,8 @@ def _smaller(program: Program) -> Iterator[Program]:
     for place, function in enumerate(walk(program.functions())):
         yield from _simpler(program, place, function)
     for number, host in enumerate(program.hosts):
-        for field, value in (("factor", ""), ("rule", ""), ("method", "sequential"), ("math", 0)):
+        simplest = {"factor": "", "rule": "", "method": "sequential", "math": 0, "queued": False}
+        for field, value in simplest.items():
             if getattr(host, field) not in (value, None):
                 smaller = copy.deepcopy(program)
                 setattr(smaller.hosts[number], field, value)
@@ -97,8 +101,9 @@ def _simpler(program: Program, place: int, function: Function) -> Iterator[Progr
             yield _changed(program, place, lambda f, n=number: _plain(f, n))
     if function.decorator:
         yield _changed(program, place, lambda f: setattr(f, "decorator", ""))
-    if function.factor:
-        yield _changed(program, place, lambda f: setattr(f, "factor", ""))
+    for rule in ("factor", "observer"):
+        if getattr(function, rule):
+            yield _changed(program, place, lambda f, rule=rule: setattr(f, rule, ""))
     for number in range(len(function.result)):
         if len(function.result) > 1:
             rest = function.result[:number] + function.result[number + 1 :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ._program import Function, Program
+from ._program import Function, Host, Program
 
 _NAME = re.compile(r"\$(\d+)")
 
@@ -71,11 +71,17 @@ class Writer:
         self.write("return " + (function.ending.replace("$", total) or total), indent)
 
     def _factor(self, function: Function, indent: int) -> str:
+        self._observe(function, indent)
         if not function.factor:
             return "0.5"
         first = function.parameters[0]
         self.write(f"slope = {function.factor}({first})", indent, host=function.factor, rule=True)
         return "slope"
+
+    def _observe(self, function: Function, indent: int) -> None:
+        if function.observer:
+            text = function.observer.replace("$0", function.parameters[0])
+            self.write(text, indent, host=text.split("(")[0], rule=True)
 
     def _jvp(self, function: Function, indent: int) -> None:
         names = function.parameters
@@ -90,6 +96,7 @@ class Writer:
     def _vjp(self, function: Function, indent: int) -> None:
         names = ", ".join(function.parameters)
         self.write(f"def {function.name}_forward({names}):", indent)
+        self._observe(function, indent + 1)
         self.write(f"return {function.name}({names}), ({names},)", indent + 1)
         self.write(f"def {function.name}_backward(kept, cotangent):", indent)
         self.write(f"({names},) = kept", indent + 1)
@@ -98,3 +105,22 @@ class Writer:
         self.write(f"return ({parts},)", indent + 1)
         name = function.name
         self.write(f"{name}.defvjp({name}_forward, {name}_backward)", indent)
+
+
+def call_text(host: Host, arguments: list[str], shape: str) -> str:
+    """Return the call of a host function as a user would write it."""
+    inside = ", ".join(arguments)
+    if host.flavor == "print":
+        return f'debug_print("{host.name} {{}}", {inside}, ordered={host.ordered})'
+    if host.registered:
+        return f"{host.name}({inside})"
+    if host.pair:
+        shape = f"({shape}, {shape})"
+    if host.flavor == "pure":
+        return f"pure_callback({host.name}, {shape}, {inside}, {host.options()})"
+    if host.flavor == "io":
+        return f"io_callback({host.name}, {shape}, {inside}, {host.options()})"
+    if host.flavor == "debug":
+        return f"debug_callback({host.name}, {inside}, {host.options()})"
+    effect = f"has_side_effect={host.side_effect}"
+    return f'buffer_callback({host.name}, {shape}, {effect}, vmap_method="{host.method}")({inside})'

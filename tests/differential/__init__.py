@@ -1,1 +1,0 @@
-"""Compare random programs run with JAX's callbacks and with ours."""
