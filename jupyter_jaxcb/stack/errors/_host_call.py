@@ -46,14 +46,15 @@ def host_call_error(
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
-    by = f"raised by the {site.flavor} callback {site.function}, bound at {_places(site)}, "
-    note = f"{by}{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
-    add_note(error, note, instead_of=by)  # a host function may raise the same exception again
+    after = f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
+    by = _bound(site, named=True)
+    add_note(error, f"{by}{after}", instead_of=by)  # it may be raised again
     if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
         add_note(error, _READ_ONLY)
     inside = own_frames(attribute_of(error, "__traceback__"))
     BaseException.with_traceback(error, with_callers(inside, lowered))
-    return _kept(error, note, lowered.site, others_may_wait=lowered.shard is not None)
+    note = f"{_bound(site, named=False)}{after}"
+    return _kept(error, note, site, others_may_wait=lowered.shard is not None)
 
 
 def set_cell_namer(name: Callable[[str], str] | None) -> None:
@@ -62,15 +63,26 @@ def set_cell_namer(name: Callable[[str], str] | None) -> None:
     _cell_name = name
 
 
-def _places(site: Site) -> str:
-    """Return the line of the bind, and the line that led to it, if that is in another function."""
+def _bound(site: Site, *, named: bool) -> str:
+    """Say where the bind is, and the line that led to it, if that is in another function.
+
+    Args:
+        site: the site of the bind.
+        named: whether cells are named. They are not in JAX's message, which a notebook may print:
+            it is the same in every run.
+    """
     caller = next((frame for frame in site.callers if not frame.library), None)
-    return _place(site) + (f", called from {_place(caller)}" if caller else "")
+    lines = [at for at in (site, caller) if at is not None]
+    places = [f"{_cell(at)}{at.where}" if named else at.where for at in lines]
+    return (
+        f"raised by the {site.flavor} callback {site.function}, bound at "
+        f"{', called from '.join(places)}, "
+    )
 
 
-def _place(at: Site | Frame) -> str:
-    cell = _cell_name(at.file) if _cell_name is not None and at.cell else ""
-    return f"{cell}, {at.where}" if cell else at.where
+def _cell(at: Site | Frame) -> str:
+    name = _cell_name(at.file) if _cell_name is not None and at.cell else ""
+    return name and f"{name}, "
 
 
 def _is_read_only_error(message: Any) -> bool:
