@@ -80,7 +80,8 @@ FOLDERS = {
     "diagnostics": {
         "record": "stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
         "stack/executors stack/queued",
-        "observe": "record stack/jax_compat stack/core stack/elision stack/dispatch stack/lowering",
+        "observe": "record stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
+        "stack/lowering",
         "profile": "record observe stack/jax_compat stack/core stack/elision",
         "explain": "record stack/jax_compat stack/core",
         "check": "record stack/jax_compat stack/core stack/results stack/lint stack/derivatives "

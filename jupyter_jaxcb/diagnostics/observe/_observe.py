@@ -18,6 +18,7 @@ from ...recording import (
     COMPILED_EARLIER,
     DEFAULT_CAPACITY,
     Aval,
+    Note,
     Site,
     VmapLevel,
     active,
@@ -45,6 +46,7 @@ from ...stack.core import (
 )
 from ...stack.dispatch import RecordedCall, note_call_of, noted
 from ...stack.jax_compat import Changes
+from ...stack.lint import warn_of_jax_inside_jaxs_own
 from ...stack.lowering import eager_fact, lowering, note_lowered
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
@@ -235,8 +237,9 @@ class _Watcher:
             )
             bind, levels, element = Bind(site or _defined(flavor, held)), (), None
         fact = note_lowered(
-            ctx, bind, levels, of_jax=True, names=_names(held), **_on_devices(ctx, partitioned)
-        )
+            ctx, bind, levels, of_jax=True, names=_names(held), note=_lint(ctx, held, bind),
+            **_on_devices(ctx, partitioned),
+        )  # fmt: skip
 
         def make(own: Any) -> RecordedCall:
             return RecordedCall(own.original if type(own) is Observed else own, fact, element)
@@ -307,6 +310,14 @@ def _note_lowering(
     return make
 
 
+def _lint(ctx: Any, held: Any, bind: Bind) -> Note | None:
+    """Warn if the host function uses JAX where that can deadlock."""
+    function = jax_compat.user_function(held.original if is_held(held) else held)
+    if function is None:  # of a print
+        return None
+    return warn_of_jax_inside_jaxs_own(function, bind.site, ctx.module_context.platforms[0])
+
+
 def _on_devices(ctx: Any, partitioned: bool) -> dict[str, Any]:
     """Return how often the devices make a call, and whether they gather its operands."""
     called = jax_compat.times_called(ctx, everywhere=partitioned)
@@ -374,7 +385,8 @@ def _defined(flavor: str, held: Any) -> Site:
     """Return a site for a bind that was not observed: the definition of the host function."""
     code, name = None, user_function_name(held)
     with contextlib.suppress(Exception):  # a callable without code may raise anything
-        code = getattr(inspect.unwrap(jax_compat.user_function(held)), "__code__", None)
+        function = jax_compat.without_partials(jax_compat.user_function(held))
+        code = getattr(inspect.unwrap(function), "__code__", None)
     if type(code) is CodeType:
         file, line = code.co_filename, code.co_firstlineno
         return Site(flavor, name, file, line, 0, is_cell(file), f"{name}, {COMPILED_BEFORE}")

@@ -7,7 +7,7 @@ import sys
 from ...recording import Frame, JaxUse
 from ...stack import jax_compat
 from ...stack.core import HostFunction, is_cell
-from ...stack.lint import jax_inside, warn_once
+from ...stack.lint import body_of, jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack
 
 
@@ -22,7 +22,7 @@ def warn_of_running(call: RunningCall) -> None:
     ours = call.host if isinstance(call.host, HostFunction) else None
     if ours is not None and call.in_jax and jax_compat.host_function_can_block():
         use = _place(call.stack[0]) if call.stack else jax_inside(ours)
-        warn_once(ours, call.lowered.site, use or JaxUse("somewhere"))
+        warn_once(body_of(ours.current), call.lowered.site, use or JaxUse("somewhere"))
 
 
 def _place(frame: Frame) -> JaxUse:

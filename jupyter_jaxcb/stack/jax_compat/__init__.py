@@ -15,6 +15,7 @@ from ._builtin_functions import copy_of as copy_of
 from ._builtin_functions import frames_of as frames_of
 from ._builtin_functions import user_arguments as user_arguments
 from ._builtin_functions import user_function as user_function
+from ._builtin_functions import without_partials as without_partials
 from ._changes import Changes as Changes
 from ._compilation import dispatched as dispatched
 from ._compilation import dispatching as dispatching

@@ -104,7 +104,13 @@ def user_function(held: Any) -> Any:
         with contextlib.suppress(ValueError):  # an empty cell
             parts = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
             function = parts.get("callback", held)
-    while issubclass(type(function), functools.partial):
+    inner: Any = without_partials(function)
+    prints = type(inner) is FunctionType and inner.__name__ == _PRINTS
+    return None if prints and inner.__module__ == _DEBUGGING else function
+
+
+def without_partials(function: Any) -> Any:
+    """Return what a `functools.partial` calls in the end."""
+    while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
         function = function.func
-    prints = type(function) is FunctionType and function.__name__ == _PRINTS
-    return None if prints and function.__module__ == _DEBUGGING else function
+    return function

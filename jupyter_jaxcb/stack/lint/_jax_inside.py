@@ -115,12 +115,25 @@ def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | 
         A note for the recording, also where JAX is safe to use; None if `host` does not use JAX.
     """
     _lowered[host] = site, platform
-    use = jax_inside(host)
+    return _note_of(host, jax_inside(host), site, platform)
+
+
+def warn_of_jax_inside_jaxs_own(function: Any, site: Site, platform: str) -> Note | None:
+    """As `warn_of_jax_inside`, for the function of a callback of JAX's own API."""
+    host = HostFunction(function)
+    try:
+        use = _first_use(host)
+    except Exception:  # a callable without code may raise anything when it is examined
+        use = None
+    return _note_of(host, use, site, platform)
+
+
+def _note_of(host: HostFunction, use: JaxUse | None, site: Site, platform: str) -> Note | None:
     if use is None:
         return None
     if platform != "cpu" or not jax_compat.host_function_can_block():
         return Note(NoteKind.USES_JAX, use=use)
-    warn_once(host, site, use)
+    warn_once(body_of(host.current), site, use)
     return Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=use)
 
 
@@ -137,15 +150,20 @@ _ADVICE = (
 )
 
 
-def warn_once(host: HostFunction, site: Site, use: JaxUse) -> None:
-    """Warn that `host` uses JAX, once for each function body."""
-    code: Any = getattr(host.current, "__code__", None)
-    if code is not None:
-        if code in _warned:
+def body_of(function: Any) -> types.CodeType | None:
+    """Return the code of a host function, if it is a Python function."""
+    code = getattr(function, "__code__", None)
+    return code if type(code) is types.CodeType else None
+
+
+def warn_once(body: types.CodeType | None, site: Site, use: JaxUse) -> None:
+    """Warn that a host function uses JAX, once for each `body`."""
+    if body is not None:
+        if body in _warned:
             return
-        _warned.add(code)
+        _warned.add(body)
     warnings.warn_explicit(
-        f"the {site.flavor} callback {host.name} ({site.where}) uses JAX in its host function: "
+        f"the {site.flavor} callback {site.function} ({site.where}) uses JAX in its host function: "
         f"{use}. This may deadlock on JAX {jax.__version__}; {_ADVICE}.",
         JaxInHostFunctionWarning,
         use.file or site.file,

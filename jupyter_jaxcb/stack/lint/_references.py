@@ -6,6 +6,7 @@ import collections
 import dis
 import functools
 import inspect
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 MAX_FUNCTIONS = 60  # read at most for one host function, nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
+MAX_ENTRIES = 100  # read of one dict, list or tuple
 UNKNOWN: Any = object()
 
 
@@ -37,18 +39,20 @@ class Load(NamedTuple):
 def loads(function: Callable[..., Any]) -> Iterator[Load]:
     """Yield the references of `function` and of the functions it refers to, nearest first.
 
-    These are globals, closure variables, imports inside of a function, and their attributes.
-    Attributes of arguments and computed values are unknown before the function runs. JAX, NumPy,
-    SciPy and the standard library are not read.
+    These are globals, closure variables, arguments that a partial or a default gives, imports
+    inside of a function, their attributes and their entries. Attributes of other arguments and
+    computed values are unknown before the function runs. JAX, NumPy, SciPy and the standard library
+    are not read.
     """
     waiting: list[Any] = [function]
     known: set[types.CodeType] = set()
     while waiting and len(known) < MAX_FUNCTIONS:
-        python, receiver = python_function(waiting.pop(0))
+        value = waiting.pop(0)
+        python, receiver = python_function(value)
         if python is None or python.__code__ in known:
             continue
         known.add(python.__code__)
-        for load in _loads_of(python, receiver):
+        for load in _loads_of(python, _given(value, python, receiver)):
             yield load
             if load.whole:
                 waiting.append(load.value)
@@ -58,7 +62,7 @@ def own_loads(function: Callable[..., Any]) -> Iterator[Load]:
     """Yield the references of `function` itself, and of the functions defined inside it."""
     python, receiver = python_function(function)
     if python is not None:
-        yield from _loads_of(python, receiver)
+        yield from _loads_of(python, _given(function, python, receiver))
 
 
 def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.FunctionType | None, Any]:
@@ -85,19 +89,36 @@ def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.Function
     )
 
 
-def _loads_of(function: types.FunctionType, receiver: Any) -> Iterator[Load]:
+def _given(value: Any, function: types.FunctionType, receiver: Any) -> dict[str, Any]:
+    """Return the arguments that are known before `value` is called and runs `function`."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    positional: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = {}
+    while isinstance(value, functools.partial):
+        positional, keywords = (*value.args, *positional), {**value.keywords, **keywords}
+        value = value.func
+    if receiver is not UNKNOWN:
+        positional = (receiver, *positional)
+    defaults = function.__defaults__ or ()
+    return {
+        **dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)),
+        **(function.__kwdefaults__ or {}),
+        **dict(zip(names, positional, strict=False)),
+        **keywords,
+    }
+
+
+def _loads_of(function: types.FunctionType, given: dict[str, Any]) -> Iterator[Load]:
     code = function.__code__
     enclosing = {
         name: _contents(cell)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
     }
-    local = {}
-    if receiver is not UNKNOWN and code.co_argcount:
-        local[code.co_varnames[0]] = receiver
     builtins = function.__globals__.get("__builtins__", {})
     named = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
     names = collections.ChainMap(function.__globals__, named)
-    yield from _Reader(code, names, enclosing, local).read()
+    yield from _Reader(code, names, enclosing, given).read()
 
 
 def _contents(cell: types.CellType) -> Any:
@@ -128,21 +149,30 @@ class _Reader:
 
     def read(self) -> Iterator[Load]:
         chain: Load | None = None
+        before: list[Load | None] = [None, None]  # the chains that ended at the last instructions
         for instruction in dis.get_instructions(self._code):
             name, argument = instruction.opname, instruction.argval
+            if _is_subscript(instruction):  # of the chain before the one instruction of its key
+                *entries, chain = _entries(before[0], self._constant) or [None]
+                yield from (entry for entry in entries if entry is not None)
+                before = [None, chain]
+                continue
             goes_on = name in ("LOAD_ATTR", "LOAD_METHOD")
             if chain is not None and chain.value is not UNKNOWN:
                 yield chain._replace(whole=not goes_on)
             if goes_on and chain is not None:
                 value = _attribute(chain.value, argument)
                 chain = chain._replace(name=f"{chain.name}.{argument}", value=value)
+                before[1] = chain
                 continue
             chain = self._begin(instruction)
+            before = [before[1], chain]
             if isinstance(argument, types.CodeType):
                 known = {**self._enclosing, **self._local}
                 yield from _Reader(argument, self._names, known, {}).read()
             self._follow_import(name, argument)
-            self._constant = argument if name == "LOAD_CONST" else None
+            is_constant = name in ("LOAD_CONST", "LOAD_SMALL_INT")
+            self._constant = argument if is_constant else UNKNOWN if chain is not None else None
         if chain is not None and chain.value is not UNKNOWN:
             yield chain
 
@@ -179,6 +209,25 @@ class _Reader:
             self._top = UNKNOWN
         elif opname not in ("SWAP", "POP_TOP"):
             self._top = UNKNOWN
+
+
+def _is_subscript(instruction: dis.Instruction) -> bool:
+    in_binary = instruction.opname == "BINARY_OP" and instruction.argrepr == "[]"  # Python 3.14
+    return in_binary or instruction.opname == "BINARY_SUBSCR"
+
+
+def _entries(container: Load | None, key: Any) -> list[Load]:
+    """Return the entry of a dict, list or tuple, or all of its entries if the key is a variable."""
+    if container is None or type(container.value) not in (dict, list, tuple):
+        return []
+    value = container.value
+    entries = dict(value if isinstance(value, dict) else enumerate(value))
+    if key is not UNKNOWN:
+        entries = {key: entries[key]} if isinstance(key, int | str) and key in entries else {}
+    return [
+        container._replace(name=f"{container.name}[{own!r}]", value=entry)
+        for own, entry in itertools.islice(entries.items(), MAX_ENTRIES)
+    ]
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -74,6 +74,32 @@ def wrapped(function):
     return call
 
 
+def method_of(solver, x):
+    return solver(x)
+
+
+def with_default(x, solver=jitted, *, norm=None):
+    return solver(x)
+
+
+SOLVERS = {"exact": np.linalg.norm, "fast": jitted}
+
+
+def entry(x):
+    return SOLVERS["fast"](x)
+
+
+def some_entry(x, *, which="fast"):
+    return SOLVERS[which](x)
+
+
+class Holder:
+    solvers = (np.sin, jitted)
+
+    def solve(self, x):
+        return self.solvers[1](x)
+
+
 USES = {
     "a function of jax.numpy": (lambda x: jnp.max(x), "jax.numpy.max"),
     "through a helper": (lambda x: norm(x), "jax.numpy.linalg.norm"),
@@ -94,6 +120,13 @@ USES = {
     "a decorated function": (wrapped(norm), "jax.numpy.linalg.norm"),
     "a partial": (functools.partial(jnp.dot, jnp.ones(3)), "jax.numpy.dot"),
     "a ufunc": (lambda x: jnp.add.reduce(x), "jax.numpy.add"),
+    "an argument of a partial": (functools.partial(method_of, jitted), "solver"),
+    "a keyword of a partial": (functools.partial(method_of, solver=jitted), "solver"),
+    "a partial of a partial": (functools.partial(functools.partial(method_of), jitted), "solver"),
+    "a default argument": (with_default, "solver"),
+    "an entry of a dict": (entry, "SOLVERS['fast']"),
+    "any entry of a dict": (some_entry, "SOLVERS['fast']"),
+    "an entry of an attribute": (Holder().solve, "self.solvers[1]"),
 }
 MODEL = Model()
 
@@ -108,7 +141,22 @@ def shadowed(x):
     return jnp.max(x)
 
 
+def other_entry(x):
+    return SOLVERS["exact"](x)
+
+
+def both(x, y):
+    return x
+
+
+def beside(x):
+    return both(SOLVERS, x[0])
+
+
 HARMLESS = {
+    "another entry of a dict": other_entry,
+    "a dict beside an index": beside,
+    "another argument of a partial": functools.partial(with_default, solver=np.sin),
     "numpy": lambda x: np.max(x),
     "names that compute nothing": harmless_names,
     "a local name": shadowed,
@@ -257,7 +305,7 @@ def test_use_that_the_code_does_not_show_is_reported_when_it_runs():
     table = {"max": jnp.max}
 
     def host(x):
-        return np.asarray(table["max"](x))
+        return np.asarray(table.get("max")(x))
 
     f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
     f.lower(X).compile()
