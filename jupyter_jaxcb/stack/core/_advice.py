@@ -59,21 +59,36 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
     if host.made_by == "call":
         others = ', or register the function: jaxcb.pure(..., derivative="finite")'
         return f"Wrap the call in jax.custom_jvp or jax.custom_vjp{others if finite else ''}."
+    if host.rule in ("jvp", "vjp"):
+        return (
+            "It has a rule, which JAX drops when it differentiates a scan or another loop in "
+            "reverse mode. For second derivatives of a loop, differentiate in forward mode first: "
+            "jax.jacrev(jax.jacfwd(...))."
+        )
     rules = f"Give it a rule: @{name}.defjvp or {name}.defvjp"
     if host.made_by == "magic":
         options = "--jvp NAME, --vjp FORWARD BACKWARD or --derivative finite"
         if not finite:
             options = "--jvp NAME or --vjp FORWARD BACKWARD"
         return f"{rules}, or add {options} to its magic line."
+    if host.rule == "finite":
+        return f"Finite differences give no second derivative. {rules}."
     return f'{rules}, or register it with derivative="finite".' if finite else f"{rules}."
 
 
 def how_to_transpose(host: HostFunction) -> str:
-    """Return how to give `host` a reverse-mode rule."""
+    """Return how to give `host`, which is linear, a transpose or a reverse-mode rule."""
+    name = host.name
+    start = "To solve a linear system, use jax.lax.custom_linear_solve, which has transpose_solve="
+    if host.rule == "jvp":
+        return (
+            f"{start}. If jax.jvp is not needed, register {name} again with defvjp in place of "
+            "defjvp."
+        )
     if host.made_by == "call":
-        return "Wrap the call in jax.custom_vjp."
+        return f"{start}. For jax.grad, wrap the call in jax.custom_vjp."
     more = ", or add --vjp FORWARD BACKWARD to its magic line" if host.made_by == "magic" else ""
-    return f"Give it a rule: {host.name}.defvjp(forward, backward){more}."
+    return f"{start}. For jax.grad, give it a rule: {name}.defvjp(forward, backward){more}."
 
 
 def debug_equivalent(host: HostFunction) -> str:

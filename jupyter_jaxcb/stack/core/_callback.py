@@ -26,7 +26,7 @@ class HostFunction:
 
     __slots__ = (
         "__weakref__", "calls", "current", "definition", "followers", "late_bound", "made_by",
-        "name", "replaced", "version",
+        "name", "replaced", "rule", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -34,6 +34,7 @@ class HostFunction:
         self.late_bound = late_bound
         self.name = name_of(function)
         self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
+        self.rule: str | None = None  # "jvp", "vjp" or "finite", for advice
         self.version = 1  # version of the body
         self.calls = 0  # host calls started; approximate if several threads call at once
         self.replaced = False  # another function took its name, and this one calls the old body

@@ -63,7 +63,7 @@ class Callback:
         self.__wrapped__ = function
         self.flavor = flavor
         self.host = host
-        host.made_by = "decorator"
+        host.made_by, host.rule = "decorator", None
         self.settings = options.settings() if options else {}
         self.options = options.words() if options else ""
         self.declared = declared
@@ -104,7 +104,8 @@ class Callback:
             otherwise: the result where `mask` is false: arrays of the declared dtypes that
                 broadcast to the declared shapes, in the same structure; or one number for all
                 arrays. Not for callbacks without results.
-            **kwargs: the keyword arguments of the host function.
+            **kwargs: the keyword arguments of the host function. Its own parameter `otherwise`, if
+                it has one, is passed by position.
 
         Returns:
             Arrays as declared.
@@ -126,6 +127,7 @@ class Callback:
         problem = self._why_not_masked()
         if problem is not None:
             raise TypeError(f"cannot mask the calls of {self.host.name}: {problem}")
+        self._check_own_otherwise(args, kwargs)
         mask, of_rule = checked_mask(self.host.name, mask), mask_of_rule()
         if watched.report is not None:
             watched.report(self, args, kwargs, mask)
@@ -164,6 +166,23 @@ class Callback:
                 "the function, or register it without compile=."
             )
         return None
+
+    def _check_own_otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise TypeError if a parameter `otherwise` of the host function has no argument."""
+        __tracebackhide__ = True
+        try:
+            signature = inspect.signature(self.host.current)
+            own = signature.parameters.get("otherwise")
+            given = signature.bind_partial(*args, **kwargs).arguments
+        except (TypeError, ValueError):  # no signature, or the bind says what does not fit
+            return
+        if own is not None and own.default is own.empty and own.name not in given:
+            by_position = own.kind is not own.KEYWORD_ONLY
+            raise TypeError(
+                f"cannot call {self.host.name}.where: its otherwise= is the result where the mask "
+                f"is false, not the parameter of {self.host.name} with this name. "
+                + ("Pass that one by position." if by_position else "Rename the parameter.")
+            )
 
     def _check_no_otherwise(self, otherwise: Any) -> None:
         __tracebackhide__ = True
@@ -223,6 +242,9 @@ class RuledCallback(Callback):
         Returns:
             `rule`.
 
+        Raises:
+            TypeError: if there is a rule by `defvjp`.
+
         >>> import jax, numpy as np, jax.numpy as jnp, jupyter_jaxcb as jaxcb
         >>> sin = jaxcb.pure(np.sin, result=lambda x: x)
         >>> @sin.defjvp
@@ -232,10 +254,12 @@ class RuledCallback(Callback):
         >>> float(jax.grad(sin)(0.0))
         1.0
         """
-        self.rule, self.not_differentiated = "jvp", tuple(nondiff_argnums)
+        __tracebackhide__ = True
+        self._check_no_other_rule("jvp")
         given = self._rule(rule), nondiff_argnums, symbolic_zeros
         self._call = with_jvp(self._primal(), *given)
         self._call_where = with_jvp(self._primal_where(), *given, masked=True)
+        self._has_rule("jvp", nondiff_argnums)
         return rule
 
     def defvjp(
@@ -256,7 +280,8 @@ class RuledCallback(Callback):
             symbolic_zeros: as for `jax.custom_vjp`.
 
         Raises:
-            TypeError: if `backward` is missing, as when it is used as a decorator.
+            TypeError: if `backward` is missing, as when it is used as a decorator, or if there is
+                a rule by `defjvp`.
         """
         __tracebackhide__ = True
         if backward is None:
@@ -265,11 +290,27 @@ class RuledCallback(Callback):
                 f"functions and is not a decorator. Call {self.host.name}.defvjp(forward, "
                 "backward)."
             )
-        self.rule, self.not_differentiated = "vjp", tuple(nondiff_argnums)
+        self._check_no_other_rule("vjp")
         rules = self._rule(forward), self._rule(backward)
         given = *rules, nondiff_argnums, symbolic_zeros
         self._call = with_vjp(self._primal(), *given)
         self._call_where = with_vjp(self._primal_where(), *given, masked=True)
+        self._has_rule("vjp", nondiff_argnums)
+
+    def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:
+        self.rule = self.host.rule = kind
+        self.not_differentiated = tuple(nondiff_argnums)
+
+    def _check_no_other_rule(self, kind: str) -> None:
+        """Raise TypeError if a rule of the other kind would be lost; JAX allows only one."""
+        __tracebackhide__ = True
+        if self.rule in {"jvp", "vjp"} - {kind}:
+            name, old = self.host.name, self.rule
+            raise TypeError(
+                f"cannot give {name} a rule by def{kind}: it has one by def{old}, and JAX uses one "
+                f"rule. To replace it, register {name} again. To solve a linear system, "
+                "jax.lax.custom_linear_solve has both."
+            )
 
     def _rule(self, function: Callable[..., Any]) -> Rule:
         def declared(*args: Any) -> Any:
@@ -315,7 +356,7 @@ class PureCallback(RuledCallback):
 
     def differ(self, bind: BindCall) -> None:
         """Differentiate by central differences, see ``pure(derivative="finite")``."""
-        self.rule = "finite"
+        self._has_rule("finite")
         self._call = with_differences(self._primal(), self.host, bind)
         self._call_where = with_differences(self._primal_where(), self.host, bind, masked=True)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Bind = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -21,6 +22,8 @@ def elementwise(bind: Bind, name: str, count: int) -> Bind:
                 f"{name} takes {count} positional arguments, but got {len(args)}"
                 f"{' and ' * bool(kwargs)}{', '.join(kwargs)}"
             )
+        if not args:
+            return bind((), {})
         given = jnp.result_type(*args)
         arrays = [_array(x, given) for x in args]
         shape = jnp.broadcast_shapes(*(x.shape for x in arrays))
@@ -49,7 +52,7 @@ def declared_by(function: Any) -> Callable[..., Any]:
     def declared(*arrays: Any) -> Any:
         shape = jnp.broadcast_shapes(*(array.shape for array in arrays))
         dtypes = [array.dtype for array in arrays]
-        given = jnp.result_type(*dtypes)
+        given = jnp.result_type(*dtypes) if dtypes else np.dtype(int)
         found = []
         for dtype in function.results(dtypes):
             dtype = jax.dtypes.canonicalize_dtype(dtype)

@@ -3,6 +3,7 @@
 import ctypes
 import ctypes.util
 import gc
+import os
 import weakref
 
 import cffi
@@ -87,6 +88,14 @@ def test_function_pointers_are_called_for_each_element(function, reference, numb
     found = jax.jit(compiled(function))(numbers)
     np.testing.assert_allclose(found, reference(numbers), rtol=2e-6)
     assert found.dtype == (np.int32 if numbers.dtype.kind == "i" else np.float32)
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_function_without_arguments_is_called(transformed):
+    getpid = ctypes.CDLL(None).getpid
+    getpid.argtypes, getpid.restype = [], ctypes.c_int
+    f = compiled(getpid)
+    assert transformed(lambda: f())() == os.getpid()
 
 
 def test_user_data_of_a_low_level_callable_reaches_its_function():

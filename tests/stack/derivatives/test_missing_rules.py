@@ -47,15 +47,83 @@ def test_error_of_a_gradient_without_a_rule_says_how_to_define_one(f, advice):
 @pytest.mark.parametrize(
     ("f", "advice"),
     [
-        (WITHOUT_A_RULE["pure_callback"][0], "Wrap the call in jax.custom_vjp."),
-        (WITHOUT_A_RULE["pure"][0], "Give it a rule: host.defvjp(forward, backward)."),
+        (WITHOUT_A_RULE["pure_callback"][0], "For jax.grad, wrap the call in jax.custom_vjp."),
+        (
+            WITHOUT_A_RULE["pure"][0],
+            "For jax.grad, give it a rule: host.defvjp(forward, backward).",
+        ),
     ],
     ids=["pure_callback", "pure"],
 )
 def test_error_of_a_transpose_without_a_rule_says_how_to_define_one(f, advice):
     with pytest.raises(ValueError, match="cannot transpose ") as caught:
         jax.linear_transpose(f, X)(X)
-    assert str(caught.value).endswith(f" do not support transpose. {advice}")
+    assert "do not support transpose. To solve a linear system, use jax.lax.custom_linear_sol" in (
+        str(caught.value)
+    )
+    assert str(caught.value).endswith(advice)
+
+
+LOOPS = {
+    "scan": lambda f, x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "map": lambda f, x: jax.lax.map(f, jnp.ones(2) * x).sum(),
+    "fori_loop": lambda f, x: jax.lax.fori_loop(0, 2, lambda _, c: f(c), x),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
+def test_second_derivative_of_a_loop_does_not_ask_for_the_rule_that_it_has(loop):
+    """JAX drops the rules of all functions here, see jax.custom_jvp in the body of a scan."""
+    sine = jaxcb.pure(np.sin, result="x")
+    sine.defjvp(lambda p, t: (sine(*p), jnp.cos(p[0]) * t[0]))
+    with pytest.raises(ValueError, match=r"do not support JVP\. It has a rule, which JAX drops .*"):
+        jax.hessian(lambda x: loop(sine, x))(X)
+    found = jax.jacrev(jax.jacfwd(lambda x: loop(sine, x)))(X)
+    np.testing.assert_allclose(found, jax.hessian(lambda x: loop(jnp.sin, x))(X), rtol=1e-5)
+
+
+def test_second_derivative_of_finite_differences_in_a_loop_asks_for_a_rule():
+    sine = jaxcb.pure(np.sin, result="x", derivative="finite")
+    with pytest.raises(ValueError, match="Finite differences give no second derivative"):
+        jax.hessian(lambda x: LOOPS["scan"](sine, x))(X)
+
+
+def test_linear_callback_is_transposed_in_a_linear_solve_as_the_error_advises():
+    a, b = np.float32([[2, 1], [0, 3]]), jnp.float32([1, 2])
+    solve = jaxcb.pure(lambda b: np.linalg.solve(a, b), result="b")
+    transposed = jaxcb.pure(lambda b: np.linalg.solve(a.T, b), result="b")
+    solve.defjvp(lambda p, t: (solve(*p), solve(*t)))
+    with pytest.raises(
+        ValueError, match=r"jax\.lax\.custom_linear_solve.* with defvjp in place of"
+    ):
+        jax.grad(lambda b: solve(b).sum())(b)
+
+    def solved(b):
+        return jax.lax.custom_linear_solve(
+            lambda x: a @ x, b, lambda _, b: solve(b), lambda _, b: transposed(b)
+        )
+
+    inverse = np.linalg.inv(a)
+    np.testing.assert_allclose(jax.jacrev(solved)(b), inverse, rtol=1e-6)
+    np.testing.assert_allclose(jax.jacfwd(solved)(b), inverse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", ["jvp", "vjp"])
+def test_second_rule_of_another_kind_is_refused_and_the_first_one_stays(first):
+    double = jaxcb.pure(lambda x: 2 * x, result="x")
+    define = {
+        "jvp": lambda slope: double.defjvp(lambda p, t: (double(*p), slope * t[0])),
+        "vjp": lambda slope: double.defvjp(
+            lambda x: (double(x), None), lambda _, ct: (slope * ct,)
+        ),
+    }
+    second = {"jvp": "vjp", "vjp": "jvp"}[first]
+    define[first](2)
+    with pytest.raises(TypeError, match=f"a rule by def{second}: it has one by def{first}, and"):
+        define[second](3)
+    assert jax.grad(double)(X) == 2
+    define[first](4)  # a notebook cell may run again
+    assert jax.grad(double)(X) == 4
 
 
 def test_following_the_advice_works():

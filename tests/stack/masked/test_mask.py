@@ -85,6 +85,16 @@ def test_otherwise_is_refused_if_there_is_no_result():
         nothing.where(True, x, otherwise=0)
 
 
+def test_own_parameter_named_otherwise_is_passed_by_position():
+    pick = jaxcb.pure(lambda x, otherwise: np.where(x > 1, x, otherwise), result="x")
+    with pytest.raises(TypeError, match=r"not the parameter of .* Pass that one by position\."):
+        pick.where(True, x, otherwise=x)
+    np.testing.assert_array_equal(pick.where(True, x, 3 * x, otherwise=0), [3, 2])
+    np.testing.assert_array_equal(pick.where(False, x, 3 * x, otherwise=0), [0, 0])
+    with pytest.raises(TypeError, match=r"Rename the parameter\."):
+        jaxcb.debug(lambda x, *, otherwise: None).where(True, x, otherwise=x)
+
+
 def test_otherwise_is_broadcast_to_each_result():
     found = pair.where(False, x, otherwise=(np.float32([3, 4]), np.nan))
     np.testing.assert_array_equal(found, [[3, 4], [np.nan, np.nan]])
