@@ -1,6 +1,6 @@
 # make lab          set everything up and open the first tutorial in JupyterLab
 # make test         set everything up and run the tests, in about five minutes: before every push
-# make test-all     every test, also the long ones; PLAIN=1 without the shortcuts of tests/conftest.py
+# make test-all     also the long tests, all but those of `make upstream`; PLAIN=1 without the shortcuts of tests/conftest.py
 # make quick        the tests to run between two edits, in 90 seconds
 # make check        ruff, pyright and tsc: before every push
 # make test-floor   the tests of the stack with the oldest supported JAX
@@ -40,8 +40,10 @@ WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/recording tests/report tests/host_callback tests/documents \
 	tests/diagnostics/record $(addprefix tests/stack/,core register flavors dispatch \
 	lowering errors lint queued)
+# The tests that run; those of `make upstream` take minutes, and find only what changes with JAX.
+TESTS ?= not upstream
 # The tests of `make test`, chosen by measurement (tests/selection.py), and its tutorials.
-IN_TEST := TESTS="not long" TUTORIALS="$(wildcard notebooks/0[1-3]-*.ipynb)"
+IN_TEST := TESTS="not long and not upstream" TUTORIALS="$(wildcard notebooks/0[1-3]-*.ipynb)"
 # Stops with one line if Python, or what is named behind it, is missing.
 NEEDS := $(PYTHON) tests/release/needs.py
 export JAX_PLATFORMS ?= cpu
@@ -88,7 +90,7 @@ test-all:
 # What breaks first: how a call is bound, lowered, made, recorded and reported. Not `slow`: processes,
 # kernels and whole campaigns.
 quick: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not slow and not fuzz and not upstream" $(QUICK)
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "not slow" $(QUICK)
 
 # Installed for the browser tests at the same time: twice takes longer.
 test-python: $(VENV)/.browser
@@ -119,7 +121,7 @@ test-latest:
 # With the replacements of checkpoint, custom_jvp and custom_vjp that JAX 0.12 has behind flags.
 test-upgraded: $(VENV)/.test
 	JAX_REMAT3=1 JAX_CUSTOM_VJP3=1 JAX_CUSTOM_JVP3=1 $(BIN)/python -m pytest $(PARALLEL) \
-		-m "not fuzz and not upstream" tests/stack tests/conformance tests/host_callback \
+		-m "$(TESTS)" tests/stack tests/conformance tests/host_callback \
 		tests/diagnostics tests/programs
 
 check: $(VENV)/.dev $(MODULES)
@@ -158,7 +160,7 @@ mutants: $(VENV)/.test $(MODULES)
 
 # Half an hour. The tests run as in `make test-all`; their reports have the seconds of each one.
 choose: $(VENV)/.browser $(FRONTEND) chromium
-	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) --ignore tests/browser \
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "$(TESTS)" --ignore tests/browser \
 		-o junit_family=xunit1 --junit-xml $(VENV)/python.xml
 	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser \
 		-o junit_family=xunit1 --junit-xml $(VENV)/browser.xml
