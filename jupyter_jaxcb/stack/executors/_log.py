@@ -37,7 +37,6 @@ class Log:
         start, errors, first = flight.start, {}, not self._returned
         if outcome.error is not None:
             errors[len(outcome.results)] = describe(outcome.error)
-        self._returned.append((start, start + made - len(errors)))
         part = WorkerRows(
             outcome.worker,
             self.order[start : start + made],
@@ -47,6 +46,8 @@ class Log:
             errors,
         )
         self.recorder.called_by_workers(self.lowered, self._version, self._crossing, part, first)
+        # Last: after an interrupt before this line, `end` must find no call without a row.
+        self._returned.append((start, start + made - len(errors)))
 
     def end(self, failed: int | None = None, error: BaseException | None = None) -> int:
         """Return the number of the crossing; `error` belongs to the call `failed`."""
