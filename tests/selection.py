@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,18 +63,26 @@ def mark(items: list) -> None:
             item.add_marker("long")
 
 
-def seconds_by_test(reports: list[str]) -> Counter[str]:
-    """Return the seconds of each test function in files that ``--junit-xml`` wrote."""
-    seconds: Counter[str] = Counter()
+def seconds_by_test(reports: list[str]) -> dict[str, float]:
+    """Return the seconds of each test function in files that ``--junit-xml`` wrote.
+
+    Tests in a browser share the notebook of their file, which only the first has to open. So each
+    gets an equal share of the time of its file.
+    """
+    seconds: dict[str, Counter[str]] = defaultdict(Counter)
     for report in reports:
         for case in ElementTree.parse(report).iter("testcase"):
-            test = f"{case.get('file')}::{case.get('name', '').split('[')[0]}"
-            seconds[test] += float(case.get("time", 0))
-    return seconds
+            function = case.get("name", "").split("[")[0]
+            seconds[case.get("file", "")][function] += float(case.get("time", 0))
+    for file in seconds:
+        if file.startswith("tests/browser/"):
+            share = seconds[file].total() / len(seconds[file])
+            seconds[file] = Counter(dict.fromkeys(seconds[file], share))
+    return {f"{file}::{test}": s for file in seconds for test, s in seconds[file].items()}
 
 
-def missed_mistakes(*options: str) -> dict[str, str]:
-    """Run `make mutants`; return by mistake the test that noticed it, or an empty string."""
+def run_mutants(*options: str) -> dict[str, str]:
+    """Plant the mistakes; return by name the test that noticed each, or an empty string."""
     command = [sys.executable, "-m", "tests.mutants", "--unchecked", *options]
     printed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
     print(printed, flush=True)
@@ -92,9 +100,9 @@ def main() -> None:
         if took >= LIMIT_S
     }
     write(list(rows.values()))
-    noticed = missed_mistakes("--markers", "not long")
+    noticed = run_mutants("--markers", "not long")
     if missed := [name for name, test in noticed.items() if not test]:
-        for name, test in missed_mistakes("--markers", "long", "--only", *missed).items():
+        for name, test in run_mutants("--markers", "long", "--only", *missed).items():
             if (row := rows.get(test.split("[")[0])) is not None:
                 rows[row.test] = row._replace(reason=f"{NOTICES}{name}")
         write(list(rows.values()))
