@@ -282,3 +282,21 @@ def test_jax_arrays_are_passed_for_the_needed_elements(method):
     found = jax.jit(jax.vmap(lambda x: f.where(x > 1, x, otherwise=-1)))(jnp.arange(1.0, 4.0))
     np.testing.assert_array_equal(found, [-1, 4, 9])
     assert kinds == {True}
+
+
+@pytest.mark.parametrize(
+    ("method", "shape"),
+    [("expand_dims", (1, 2)), ("broadcast_all", (3, 2)), ("legacy_vectorized", (2,))],
+)
+def test_arguments_beside_a_batched_mask_arrive_as_the_method_says(method, shape):
+    shapes = []
+
+    @jaxcb.pure(result="x", vmap_method=method)
+    def double(x):
+        shapes.append(x.shape)
+        return 2 * x
+
+    mask, x = np.array([True, False, True, True, False]), np.float32([3, 4])
+    y = jax.vmap(lambda each: double.where(each, x, otherwise=0.0))(mask)
+    np.testing.assert_array_equal(y, np.where(mask[:, None], 2 * x, 0))
+    assert shapes == [shape]
