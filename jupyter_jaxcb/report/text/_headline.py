@@ -88,9 +88,9 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
     if nan := [one for one in own if one.consequence == "not_finite"]:
         words = f"returned {_phrases.WORDS['not_finite']}"
         found.append(Part("warning", f"⚠ {_which(nan, own)} {words}"))
-    if uncalled := [one for one in own if one.consequence in _NEVER_CALLED]:
-        words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in uncalled))
-        found.append(Part("warning", f"⚠ {_which(uncalled, own)} never called ({words})"))
+    if never_called := [one for one in own if one.consequence in _NEVER_CALLED]:
+        words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in never_called))
+        found.append(Part("warning", f"⚠ {_which(never_called, own)} never called ({words})"))
     return found
 
 
