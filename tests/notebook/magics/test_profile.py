@@ -32,11 +32,10 @@ def test_cell_shows_one_host_trace_with_a_profile(kernel):
     assert ran.error is None
     profile = profile_of(ran)
     assert sum(part["wall_ns"] for part in profile["parts"]) == profile["wall_ns"]
-    largest = max(profile["parts"], key=lambda part: part["wall_ns"])
-    assert (largest["name"], largest["where"]) == ("simulate", "line 9, another cell")
-    assert profile["headline"].partition(": ")[2].endswith("% host functions") or (
-        "% host functions, " in profile["headline"]
-    )
+    (host,) = (part for part in profile["parts"] if part["name"] == "simulate" and not part["kind"])
+    assert host["where"] == "line 9, another cell"
+    assert host["wall_ns"] > 10**8
+    assert "% " in profile["headline"]
     assert [(s["function"], s["calls"]) for s in ran.sites] == [("simulate", 5)]
     assert kernel.run("len(run), run.profile.of_kind('host') > 10**8").value == "(5, True)"
 
@@ -52,8 +51,8 @@ def test_named_profile_is_printed_with_times_and_lines(kernel):
     ran = kernel.run(f"%%jax_profile run\n{USE}\ntime.sleep(0.2)")
     assert ran.error is None
     text = kernel.run("print(run)").text
-    idle = text.partition("· idle")[2]
-    assert idle.splitlines()[1].split()[:2] == ["line", "3"]
+    idle = text.partition("· idle")[2].splitlines()
+    assert any(line.split()[:2] == ["line", "3"] for line in idle)
     (row,) = (
         line for line in text.splitlines() if line.startswith("      simulate") and "calls" in line
     )
@@ -129,5 +128,4 @@ def test_terminal_shows_the_bar_and_the_table(terminal):
         DEFINE,
         f"%%jax_profile\n{USE}",
     )
-    assert "% host functions" in text
     assert "█ host functions" in text
