@@ -77,7 +77,8 @@ def id_tap(
 
     The call is made whenever the program reaches it, even if its result is unused, in program order
     with all other taps, prints and calls on the device. Under vmap there is one call with the whole
-    batch; under differentiation the call gets the primal value, in the forward pass.
+    batch, whose batch axes are where the program has them: `transforms` says where. Under
+    differentiation the call gets the primal value, in the forward pass.
 
     Args:
         tap_func: called as ``tap_func(arg, transforms)``, with read-only numpy arrays (scalars are

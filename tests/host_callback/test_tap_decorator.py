@@ -39,6 +39,48 @@ def test_function_with_two_parameters_also_gets_the_transforms(calls):
     assert calls == [([0, 1, 2], (batch(0),))]
 
 
+@pytest.mark.parametrize("way", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("axes", [(0, 0), (1, 1), (0, -1), (-1, 0)])
+def test_batch_axes_come_in_front_as_for_a_pure_callback(calls, way, axes):
+    """`host_callback.id_tap` hands out the axes where the program has them, as JAX's did."""
+
+    @jaxcb.tap
+    def look(x, transforms):
+        calls.append((x, transforms))
+
+    def host(x):
+        given.append(x)
+        return x
+
+    given = []
+    pure = jaxcb.pure(host, result="x", vmap_method="expand_dims")
+    inner, outer = axes
+    x = np.arange(105).reshape(7, 5, 3)
+    f = lambda one: jax.vmap(jax.vmap(one, in_axes=inner), in_axes=outer)  # noqa: E731
+    returned = jax.block_until_ready(way(f(look))(x))
+    np.testing.assert_array_equal(returned, way(f(pure))(x))
+    ((seen, transforms),), (expected,) = calls, given
+    np.testing.assert_array_equal(seen, expected)
+    assert transforms == (batch(0), batch(0))
+
+
+def test_unbatched_leaves_keep_their_shape_and_cotangents_their_order(calls):
+    @jaxcb.tap
+    def look(x, transforms):
+        calls.append((jax.tree.map(np.shape, x), transforms))
+
+    x, w = np.ones((3, 2), np.float32), np.ones(4, np.float32)
+    jax.vmap(lambda x, w: look({"x": x, "w": w}), in_axes=(1, None))(x, w)
+    transpose = jax.linear_transpose(jax.vmap(look, in_axes=1, out_axes=1), x)
+    np.testing.assert_array_equal(
+        *transpose(np.arange(6, dtype=np.float32).reshape(3, 2)), np.arange(6).reshape(3, 2)
+    )
+    assert calls == [
+        ({"x": (2, 3), "w": (4,)}, (batch(None, 0),)),
+        ((2, 3), (batch(0), ("transpose", {}))),
+    ]
+
+
 def default(x, scale=2): ...
 def named(x, transforms=()): ...
 def several(*args): ...

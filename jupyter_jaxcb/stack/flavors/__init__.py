@@ -24,3 +24,4 @@ from ._pure import bind_pure as bind_pure
 from ._pure import pure_callback as pure_callback
 from ._vmap import VMAP_METHODS as VMAP_METHODS
 from ._vmap import check_vmap_method as check_vmap_method
+from ._vmap import with_axes_in_front as with_axes_in_front

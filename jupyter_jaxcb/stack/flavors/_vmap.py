@@ -81,6 +81,13 @@ def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> st
     return method
 
 
+def with_axes_in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Return `args` with the axis of one vmap in front, where there is one."""
+    return [
+        x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
+    ]
+
+
 def batch_host_call(
     primitive: jax_compat.Primitive,
     args: Sequence[Any],
@@ -92,7 +99,7 @@ def batch_host_call(
     callback: Any,
     **params: Any,
 ) -> tuple[Any, Sequence[int]]:
-    """Apply the batching rule of every flavor: move batch axes to the front, add one vmap level.
+    """Apply the batching rule of most flavors: move batch axes to the front, add one vmap level.
 
     Raises:
         NotImplementedError: if `method` is None; the message lists the methods.
@@ -106,12 +113,9 @@ def batch_host_call(
         )
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     batched = tuple(dim is not None for dim in dims)
-    moved = [
-        x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
-    ]
     avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
     outs = primitive.bind(
-        *VMAP_METHODS[method](moved, batched, size),
+        *VMAP_METHODS[method](with_axes_in_front(args, dims), batched, size),
         callback=callback,
         result_avals=avals,
         levels=(*levels, VmapLevel(size, method, batched)),

@@ -23,8 +23,10 @@ def tap(function: Callable[..., Any]) -> Callback:
     """Register a host function that observes a value and passes it on; works as a decorator.
 
     ``f(x)`` returns `x`, and calls the host function with it, in program order with all other taps.
-    Under vmap one call gets the whole batch; under differentiation the call gets the primal value.
-    This is `jupyter_jaxcb.host_callback.id_tap` as a decorator.
+    Under vmap one call gets the whole batch, with the batch axes in front, outermost first; a leaf
+    that is not batched keeps its shape. Under differentiation the call gets the primal value. This
+    is `jupyter_jaxcb.host_callback.id_tap` as a decorator, except that there the batch axes stay
+    where the program has them.
 
     JAX and XLA keep every call that the program makes, in loops and under grad, even if the result
     is unused. The one exception: a tap of a pytree without arrays (``f(())``) in a scan under grad,
@@ -33,9 +35,9 @@ def tap(function: Callable[..., Any]) -> Callback:
     Args:
         function: called with the value as NumPy arrays. If it has a second parameter, that gets
             `transforms`, a tuple of the transformations applied to the value, innermost first:
-            ``("batch", {"batch_dims": (0,)})`` for vmap, ``("transpose", {})`` for transposition.
-            Its return value is ignored; an exception is logged, and raised by
-            `jupyter_jaxcb.host_callback.barrier_wait`.
+            ``("batch", {"batch_dims": (0, None)})`` for vmap, with 0 for a batched leaf and None
+            for another, and ``("transpose", {})`` for transposition. Its return value is ignored;
+            an exception is logged, and raised by `jupyter_jaxcb.host_callback.barrier_wait`.
 
     Returns:
         A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.
@@ -66,7 +68,7 @@ def tap(function: Callable[..., Any]) -> Callback:
                 "as one tuple or dict."
             )
         check_leaves(args[0], host.name)
-        return bind_tap(host, args[0], with_transforms=options.transforms)
+        return bind_tap(host, args[0], with_transforms=options.transforms, axes_in_front=True)
 
     return Callback("tap", function, host, bind, options)
 

@@ -15,7 +15,7 @@ from ... import jax_compat
 from ...core import HostFunction, to_array
 from ...dispatch import Build
 from ...lowering import lower_host_call
-from .. import bind_passing_call, eager
+from .. import bind_passing_call, eager, with_axes_in_front
 from ._barrier import counted
 from ._effect import (
     DEVICE,
@@ -33,7 +33,7 @@ from ._flags import flags
 # operands.
 Transforms = tuple[tuple[str, tuple[int | None, ...] | None], ...]
 
-WHOLE_BATCH = "whole batch"  # in place of a vmap method: batch axes are not moved
+WHOLE_BATCH = "whole batch"  # in place of a vmap method
 
 tap_p = jax_compat.Primitive("jaxcb_tap_callback")
 tap_p.multiple_results = True
@@ -89,14 +89,18 @@ def _batch(
     *,
     transforms: Transforms,
     levels: tuple[VmapLevel, ...],
+    axes_in_front: bool,
     **params: Any,
 ) -> Any:
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     batched = tuple(dim is not None for dim in dims)
+    if axes_in_front:
+        args, dims = with_axes_in_front(args, dims), [0 if on else None for on in batched]
     outs = tap_p.bind(
         *args,
         transforms=(*transforms, ("batch", tuple(dims))),
         levels=(*levels, VmapLevel(size, WHOLE_BATCH, batched)),
+        axes_in_front=axes_in_front,
         **params,
     )
     return outs, dims
@@ -143,6 +147,7 @@ def bind_tap(
     with_transforms: bool = True,
     with_device: bool = False,
     device_index: int = 0,
+    axes_in_front: bool = False,
 ) -> Any:
     """Bind one tap.
 
@@ -152,6 +157,8 @@ def bind_tap(
         with_transforms: whether the host function gets `transforms` as its second argument.
         with_device: whether the host function gets the keyword ``device``.
         device_index: see `host_callback.id_tap`.
+        axes_in_front: whether batch axes come first, outermost first; else they stay where the
+            program has them.
 
     Returns:
         `arg` as JAX arrays.
@@ -166,5 +173,6 @@ def bind_tap(
         {"device": DEVICE} if with_device else {},
         transforms=(),
         device_index=device_index,
+        axes_in_front=axes_in_front,
     )
     return tree_unflatten(tree_structure(arg), outs)
