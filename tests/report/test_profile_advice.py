@@ -15,12 +15,16 @@ from jupyter_jaxcb.recording import (
     Frame,
     Lane,
     LoweredSite,
+    Note,
+    NoteKind,
+    Outcome,
     Part,
     PartKind,
     Profile,
     Program,
     Recording,
     Site,
+    Status,
     Unknown,
     VmapLevel,
 )
@@ -116,24 +120,54 @@ def test_parts_whose_runs_take_no_longer_than_the_profiler_have_no_sentence():
     assert "Its largest operation" in said(*longer)
 
 
-def looped(size, calls, flavor="pure", method="sequential", first=0):
-    """A recording whose calls are those of the elements of a vmap, after `first` without one."""
+def looped(size, calls, flavor="pure", method="sequential", first=0, made=0, notes=(), **facts):
+    """A recording whose calls are those of the elements of a vmap, after `first` without one.
+
+    A crossing made `made` calls, or one for each element.
+    """
     one = recording(part("host", "f", 9 * SECOND // 10, calls + first, 0), flavor=flavor)
     (plain,) = one.lowered
     level = VmapLevel(size, method, (True,))
-    batched = dataclasses.replace(plain, levels=(level,))
+    batched = dataclasses.replace(plain, levels=(level,), **facts)
+    outcome = Outcome(plain.site, plain.program, Status.KEPT, notes=tuple(map(Note, notes)))
     rows = np.zeros(calls + first, ROW)
     rows["lowered"][first:] = 1
+    rows["crossing"][first:] = np.arange(calls) // (made or size)
     rows["end_ns"] = 9 * SECOND // 10 // len(rows)
-    return to_text(dataclasses.replace(one, lowered=(plain, batched), calls=rows))
+    one = dataclasses.replace(one, lowered=(plain, batched), calls=rows, outcomes=(outcome,))
+    return to_text(one).split("\n\n")[0]
 
 
 def test_batch_elements_that_are_called_one_by_one_are_counted_in_calls():
     text = looped(100, 900)
     assert "900 calls of 1 ms. vmap makes one for each batch element." in text
-    assert "vmap_method='expand_dims' makes 9 instead." in text
-    assert "expand_dims" not in looped(100, 900, method="broadcast_all").split("\n\n")[0]
+    assert "vmap_method='expand_dims' makes 9 instead; if not, executor= makes" in text
+    assert "expand_dims" not in looped(100, 900, method="broadcast_all")
     assert "makes 9 instead" not in looped(100, 900, "io")
+
+
+FINISHED, BRANCHES = NoteKind.FINISHED_ELEMENTS_RUN, NoteKind.ALL_BRANCHES_RUN
+
+
+@pytest.mark.parametrize("flavor", ["pure", "debug", "jax pure"])
+def test_calls_of_batch_elements_that_do_not_need_them_are_advised_to_be_masked(flavor):
+    also, where = "It is also called for batch elements that", "the method .where("
+    assert f"{also} have finished the loop; {where}" in looped(100, 900, flavor, notes=[FINISHED])
+    assert f"{also} do not take its branch; {where}" in looped(100, 900, flavor, notes=[BRANCHES])
+    assert ".where(" not in looped(100, 900, flavor)
+
+
+@pytest.mark.parametrize(
+    ("flavor", "facts"),
+    [("pure", {"masked": True}), ("buffer", {}), ("pure", {"notes": [NoteKind.COMPILED]})],
+)
+def test_calls_that_are_masked_or_cannot_be_have_no_advice_about_a_mask(flavor, facts):
+    facts = {**facts, "notes": [FINISHED, *facts.get("notes", ())]}
+    assert ".where(" not in looped(100, 900, flavor, **facts)
+
+
+def test_batches_of_masked_calls_are_counted_by_crossing():
+    assert "expand_dims' makes 10 instead" in looped(100, 300, made=30, masked=True)
 
 
 def test_a_vmap_of_few_elements_among_many_calls_is_not_worth_a_sentence():

@@ -11,9 +11,11 @@ from ...recording import (
     OBSERVED,
     Aval,
     LoweredSite,
+    NoteKind,
     Part,
     PartKind,
 )
+from ..summary import is_masked
 from ..text import shorten, time_words
 from ._figures import MUCH, SOME, Figures, is_mostly_cost, took
 
@@ -30,6 +32,11 @@ _DROP_INS = {
     "io": "io_callback",
     "debug": "debug_callback",
     "buffer": "buffer_callback",
+}
+# Batch elements that vmap calls it for although they do not need it.
+_NOT_NEEDED = {
+    NoteKind.FINISHED_ELEMENTS_RUN: "have finished the loop",
+    NoteKind.ALL_BRANCHES_RUN: "do not take its branch",
 }
 
 
@@ -50,7 +57,25 @@ def _host_functions(figures: Figures) -> Iterator[str]:
         each = part.busy_ns // max(part.times, 1)
         text = f"{figures.named(part)} took {took(figures, part.wall_ns)}: "
         text += f"{part.times:,} calls of {time_words(each)}." if part.times > 1 else "1 call."
-        yield text + _batched(figures, part)
+        yield text + _in_vain(figures, part) + _batched(figures, part)
+
+
+def _in_vain(figures: Figures, part: Part) -> str:
+    """Say which calls a mask leaves out; empty if none, or if they cannot have a mask."""
+    recording = figures.recording
+    site = recording.lowered[part.lowered].site
+    lowered = [fact for fact in recording.lowered if fact.site == site]
+    outcomes = [outcome for outcome in recording.outcomes if outcome.site == site]
+    if is_masked(site, lowered, outcomes) is not False:
+        return ""
+    kinds = {note.kind for outcome in outcomes for note in outcome.notes}
+    whose = " and ".join(words for kind, words in _NOT_NEEDED.items() if kind in kinds)
+    if not whose:
+        return ""
+    return (
+        f" It is also called for batch elements that {whose}; the method .where(predicate, ...) "
+        "of a registered callback leaves these out."
+    )
 
 
 def _batched(figures: Figures, part: Part) -> str:
@@ -66,14 +91,16 @@ def _batched(figures: Figures, part: Part) -> str:
         own = rows[rows["lowered"] == number]
         if elements and elements > 1:
             looped += len(own)
-            calls += -(-len(own) // elements)
+            calls += len(np.unique(own["crossing"]))
             looped_ns += int((own["end_ns"] - own["start_ns"]).sum())
     if 2 * calls > looped or figures.share(looped_ns) < MUCH:
         return ""
     some = "one" if looped == part.times else f"{looped:,} of them, one"
     return (
         f" vmap makes {some} for each batch element. If the function can take a batch, "
-        f"vmap_method='expand_dims' makes {calls:,} instead."
+        f"vmap_method='expand_dims' makes {calls:,} instead; if not, executor= makes several "
+        "calls at once, and compile='numba' makes each one faster if numba can compile the "
+        "function."
     )
 
 

@@ -5,6 +5,7 @@ Read `_summary` first: it builds one `SiteSummary` for each table row from `_cou
 """
 
 from ._counts import Stopped as Stopped
+from ._notes import is_masked as is_masked
 from ._numbers import call_words as call_words
 from ._numbers import counted as counted
 from ._out_of_order import out_of_order as out_of_order

@@ -5,9 +5,11 @@ Notes are the same in every run, so they hold no times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...recording import (
+    OBSERVED,
+    LoweredSite,
     Note,
     NoteKind,
     NotFinite,
@@ -41,11 +43,10 @@ def site_notes(
     programs = {outcome.program for outcome in outcomes}
     compilations = [one for one in recording.compilations if one.program in programs]
     notes = [note for outcome in outcomes for note in outcome.notes]
-    served = (recording.lowered[number].serves for number in numbers)
-    notes += [Note(NoteKind.UNBATCHED, (elements,)) for elements in served if elements > 1]
-    is_masked = any(recording.lowered[number].masked for number in numbers)
-    can_be_masked = not is_masked and all(note.kind is not NoteKind.COMPILED for note in notes)
-    found = [note_words(note, site if can_be_masked else None) for note in notes]
+    lowered = [recording.lowered[number] for number in numbers]
+    notes += [Note(NoteKind.UNBATCHED, (fact.serves,)) for fact in lowered if fact.serves > 1]
+    masked = is_masked(site, lowered, outcomes)
+    found = [note_words(note, masked=masked) for note in notes]
     found += [one.times + one.reason for one in retraces(compilations)]
     found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
@@ -54,6 +55,18 @@ def site_notes(
     found += [_BEFORE] * site.is_of_earlier_program
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+def is_masked(
+    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
+) -> bool | None:
+    """Return whether the calls of a site have a mask; None if they can have none."""
+    if any(fact.masked for fact in lowered):
+        return True
+    kinds = {note.kind for outcome in outcomes for note in outcome.notes}
+    flavor = site.flavor.removeprefix(OBSERVED)
+    can_be = flavor in ("pure", "io", "debug") and NoteKind.COMPILED not in kinds
+    return False if can_be else None
 
 
 def _not_cached(recording: Recording) -> str:

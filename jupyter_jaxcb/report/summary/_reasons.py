@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site
+from ...recording import Note, NoteKind, Outcome, Reason
 from ._numbers import call_words, counted
 
 
@@ -170,7 +170,7 @@ REASONS: Mapping[Reason, Words] = {
 NOTES: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: (
         "the predicate is batched, so every branch runs for every batch element, and results of "
-        "branches not taken are discarded{where}"
+        "branches not taken are discarded"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
         "batch elements that have finished the loop are called again until the last one finishes"
@@ -189,6 +189,27 @@ NOTES: Mapping[NoteKind, str] = {
         "recorded"
     ),
     NoteKind.QUEUED: "queued: the program does not wait for its calls",
+}
+# Of calls that run in vain: how to make only the others.
+_IN_PLACE = {
+    NoteKind.ALL_BRANCHES_RUN: (
+        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
+        "only for the elements that need it"
+    ),
+    NoteKind.FINISHED_ELEMENTS_RUN: (
+        "; the method .where(predicate, ...) of a registered callback, with the condition of the "
+        "loop, calls it only for the others"
+    ),
+}
+# The notes on masked calls.
+_MASKED = {
+    NoteKind.ALL_BRANCHES_RUN: (
+        "the predicate is batched, so batch elements that do not take its branch are called, too, "
+        "where the mask is true"
+    ),
+    NoteKind.FINISHED_ELEMENTS_RUN: (
+        "batch elements that have finished the loop are called again only where the mask is true"
+    ),
 }
 
 
@@ -217,20 +238,16 @@ def why(causes: Sequence[Cause]) -> str:
     return "; ".join(filter(None, (reason_words(causes), advice_words(causes))))
 
 
-def note_words(note: Note, site: Site | None = None) -> str:
-    """Return the text of a note, with advice for a call site whose calls can be masked."""
-    batch = " × ".join(map(str, note.batch))
-    return NOTES[note.kind].format(batch=batch, use=note.use, where=_instead_of_cond(site))
+def note_words(note: Note, *, masked: bool | None = None) -> str:
+    """Return the text of a note on a call.
 
-
-def _instead_of_cond(site: Site | None) -> str:
-    """Say how to call it only where a predicate is true; nothing if its calls cannot be masked."""
-    if site is None or site.flavor.removeprefix(OBSERVED) not in ("pure", "io", "debug"):
-        return ""
-    return (
-        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
-        "only for the elements that need it"
-    )
+    Args:
+        note: the note.
+        masked: whether the call has a mask; None if it can have none, so none is advised.
+    """
+    words = _MASKED.get(note.kind) if masked else None
+    words = words or NOTES[note.kind] + (_IN_PLACE.get(note.kind, "") if masked is False else "")
+    return words.format(batch=" × ".join(map(str, note.batch)), use=note.use)
 
 
 def _facts(cause: Cause) -> dict[str, object]:

@@ -137,3 +137,49 @@ def test_advice_for_other_callbacks_in_a_cond(callback, ending):
     with jaxcb.record() as r:
         g(X[0]).block_until_ready()
     assert any(note.endswith(ending) for note in one(r.recording).notes)
+
+
+half = jaxcb.pure(lambda x: x / 2, result="x")
+
+
+def masked_half(x):
+    return half.where(x > 1, x, otherwise=0)
+
+
+@pytest.mark.parametrize(
+    ("body", "notes"),
+    [
+        (
+            half,
+            (
+                "batch elements that have finished the loop are called again until the last one "
+                "finishes; the method .where(predicate, ...) of a registered callback, with the "
+                "condition of the loop, calls it only for the others",
+            ),
+        ),
+        (
+            masked_half,
+            (
+                "batch elements that have finished the loop are called again only where the mask "
+                "is true",
+                "its mask was true for 7 of 12 batch elements",
+            ),
+        ),
+    ],
+)
+def test_loop_whose_elements_finish_at_different_times(body, notes):
+    g = jax.jit(jax.vmap(lambda x: jax.lax.while_loop(lambda x: x > 1, body, x)))
+    with jaxcb.record() as r:
+        g(jnp.array([8.0, 3.0, 4.0, 0.0])).block_until_ready()
+    assert one(r.recording).notes == notes
+
+
+def test_branch_of_a_masked_call_runs_where_the_mask_is_true():
+    g = jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 0, masked_half, lambda x: x, x)))
+    with jaxcb.record() as r:
+        g(jnp.array([8.0, 3.0, 4.0, 0.0])).block_until_ready()
+    assert one(r.recording).notes == (
+        "the predicate is batched, so batch elements that do not take its branch are called, too, "
+        "where the mask is true",
+        "its mask was true for 3 of 4 batch elements",
+    )
