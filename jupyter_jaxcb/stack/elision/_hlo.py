@@ -1,7 +1,7 @@
-"""Find the host calls in an optimized program.
+"""Read an optimized program, and find its host calls.
 
-The program is read from XLA's serialized `HloModuleProto`, whose field numbers never change. Its
-text is not suitable, because it mixes XLA's syntax with names that the user chose.
+XLA serializes it as an `HloModuleProto`, whose field numbers never change. Its text is not
+suitable, because it mixes XLA's syntax with names that the user chose.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ._protobuf import Span, fields, numbers
+from ._protobuf import Message, Span
 
 _HOST_CALL = re.compile(
-    rb"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?|jaxcb_compiled_call"
+    r"xla_(?:ffi|ffi_partitioned|buffer)_python_\w+_callback(?:_cmd_buffer)?|jaxcb_compiled_call"
 )
-_INDEX = re.compile(rb"[{ ]index = (\d+) : ui64\}")
+_INDEX = re.compile(r"[{ ]index = (\d+) : ui64\}")
 # The op_name of a host call ends with the name of its primitive.
 _PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
 # A loop in the op_name of an instruction inside it.
 _IN_LOOP = re.compile(r"/while/(?:body|cond)\b")
 _ONCE = {"call", "fusion", "async-start"}  # opcodes that run their computation once
 # Field numbers of XLA's hlo.proto.
-_COMPUTATIONS, _ENTRY = 3, 6  # of HloModuleProto
+_COMPUTATIONS, _MODULE_ID, _ENTRY = 3, 5, 6  # of HloModuleProto
 _INSTRUCTIONS, _ID = 2, 5  # of HloComputationProto
-_OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 2, 7, 28, 38, 43  # of HloInstructionProto
+_NAME, _OPCODE, _METADATA, _TARGET, _CALLED, _CONFIG = 1, 2, 7, 28, 38, 43  # of HloInstructionProto
 _OP_NAME = 2  # of OpMetadata
-# Found in the bytes of every relevant instruction: the keys of `_CALLED`, or part of a target.
-_MARKS = re.compile(rb"\xb2\x02|\xb0\x02|_python_|jaxcb_compiled_call")
+# Found in the bytes of every relevant instruction: the key of `_CALLED`, or part of a target.
+_MARKS = re.compile(rb"\xb2\x02|_python_|jaxcb_compiled_call")
 MAX_CALL_PATHS = 10_000  # to one computation; with more, the program counts as unreadable
 
 
@@ -63,14 +63,72 @@ class HostCallInstruction(NamedTuple):
         return 0 if self.each == 0 else None if self.times is None else self.times * self.each
 
 
-class _HostCall(NamedTuple):
-    number: int  # its index among the program's callbacks
-    op_name: str
-    computation: int
+class Module:
+    """An optimized program.
+
+    Attributes:
+        fields: of its `HloModuleProto`.
+        number: XLA's number of the program, as its profiler has it.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Read the program, but not its instructions.
+
+        Raises:
+            ValueError: if it does not have the expected structure.
+        """
+        self._data = data
+        self.fields = Message(data, Span(0, len(data)))
+        self.number = self.fields.number(_MODULE_ID) or 0
+
+    def instructions(self, wanted: Callable[[bytes, Span], object]) -> Iterator[Instruction]:
+        """Yield the instructions for which `wanted(data, position)` is true."""
+        for own in self.fields.spans(_COMPUTATIONS):
+            computation = Message(self._data, own)
+            for span in computation.spans(_INSTRUCTIONS):
+                if wanted(self._data, span):
+                    yield _instruction(computation.number(_ID) or 0, Message(self._data, span))
+
+
+class Instruction(NamedTuple):
+    """One instruction of a program."""
+
+    computation: int  # the number of the computation that it is in
+    name: str  # "dot_general.3"
+    opcode: str
+    target: str  # what a custom call calls
+    config: str
+    called: list[int]  # the numbers of the computations that it calls
+    metadata: Message
+    op_name: str  # the transformations and control flow around it, as JAX names them
+
+    @property
+    def host_call(self) -> int | None:
+        """Its index among the program's callbacks; None if it does not call the host."""
+        if not _HOST_CALL.fullmatch(self.target):
+            return None
+        index = _INDEX.search(self.config)
+        if index is None:
+            raise ValueError("a host call has no index")
+        return int(index[1])
+
+
+def _instruction(computation: int, fields: Message) -> Instruction:
+    metadata = fields.message(_METADATA)
+    return Instruction(
+        computation,
+        fields.text(_NAME),
+        fields.text(_OPCODE),
+        fields.text(_TARGET),
+        fields.text(_CONFIG),
+        fields.numbers(_CALLED),
+        metadata,
+        metadata.text(_OP_NAME),
+    )
 
 
 def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]]:
-    """Return the host calls of an optimized module, by their index among the program's callbacks.
+    """Return the host calls of an optimized program, by their index among its callbacks.
 
     Args:
         module: a serialized `HloModuleProto`.
@@ -78,34 +136,40 @@ def host_call_instructions(module: bytes) -> dict[int, list[HostCallInstruction]
     Raises:
         ValueError: if the module does not have the expected structure.
     """
-    program = _Module(module)
+    graph = _CallGraph(Module(module))
     found: dict[int, list[HostCallInstruction]] = {}
-    for call in program.host_calls:
-        call_paths = program.call_paths(call.computation)
+    for number, op_name, computation in graph.host_calls:
+        call_paths = graph.call_paths(computation)
         if not call_paths:
             raise ValueError("no call path leads to a host call")
-        found.setdefault(call.number, []).extend(
-            HostCallInstruction(call.op_name, path, gone=program.gone(call)) for path in call_paths
+        found.setdefault(number, []).extend(
+            HostCallInstruction(op_name, path, gone=graph.gone(op_name)) for path in call_paths
         )
     return found
 
 
-class _Module:
-    """The host calls and the call graph of a module, read in one pass."""
+class _CallGraph:
+    """The host calls of a program, and who calls their computations."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, module: Module) -> None:
+        self.host_calls: list[tuple[int, str, int]] = []  # index, op_name, computation
         self._loops: set[str] = set()  # their names
-        self.host_calls: list[_HostCall] = []
         self._callers: dict[int, list[tuple[int, Around | None]]] = {}
-        self._call_paths: dict[int, list[tuple[Around, ...]]] = {}
-        for number, value in fields(data, Span(0, len(data))):
-            if number == _ENTRY and isinstance(value, int):
-                self._call_paths[value] = [()]
-            elif number == _COMPUTATIONS and isinstance(value, Span):
-                self._read_computation(value)
-        if not self._call_paths:
+        entry = module.fields.number(_ENTRY)
+        if entry is None:
             raise ValueError("the module has no entry computation")
+        self._call_paths: dict[int, list[tuple[Around, ...]]] = {entry: [()]}
+        for instruction in module.instructions(_matters):
+            self._add(instruction)
+
+    def _add(self, one: Instruction) -> None:
+        if one.host_call is not None:
+            self.host_calls.append((one.host_call, one.op_name, one.computation))
+        elif one.called:
+            if one.opcode == "while":
+                self._loops.add(one.op_name)
+            for callee, step in zip(one.called, _around(one), strict=True):
+                self._callers.setdefault(callee, []).append((one.computation, step))
 
     def call_paths(self, computation: int) -> list[tuple[Around, ...]]:
         """Return the loops and branches around a computation, for each path from the entry."""
@@ -121,91 +185,38 @@ class _Module:
             self._call_paths[computation] = found
         return self._call_paths[computation]
 
-    def gone(self, call: _HostCall) -> int:
-        """Count the loops in the op_name of a host call that are no longer in the module.
+    def gone(self, op_name: str) -> int:
+        """Count the loops in the op_name of a host call that are no longer in the program.
 
         XLA replaces a loop of one iteration by its body. A call that was hoisted leaves its loop
-        in the module.
+        in the program.
         """
-        ends = (found.start() + len("/while") for found in _IN_LOOP.finditer(call.op_name))
-        return sum(call.op_name[:end] not in self._loops for end in ends)
-
-    def _read_computation(self, span: Span) -> None:
-        own, instructions = 0, []
-        for number, value in fields(self._data, span):
-            if number == _ID and isinstance(value, int):
-                own = value
-            elif number == _INSTRUCTIONS and isinstance(value, Span) and self._matters(value):
-                instructions.append(value)
-        for instruction in instructions:
-            self._read_instruction(own, instruction)
-
-    def _matters(self, instruction: Span) -> bool:
-        """Return whether it may call a computation or the host; most instructions do neither."""
-        return _MARKS.search(self._data, *instruction) is not None
-
-    def _read_instruction(self, computation: int, span: Span) -> None:
-        called: list[int] = []
-        values = dict.fromkeys((_OPCODE, _METADATA, _TARGET, _CONFIG), Span(0, 0))
-        for number, value in fields(self._data, span):
-            if number == _CALLED:
-                called += numbers(self._data, value)
-            elif number in values and isinstance(value, Span):
-                values[number] = value
-        opcode = self._bytes(values[_OPCODE]).decode()
-        config = self._bytes(values[_CONFIG])
-        if _HOST_CALL.fullmatch(self._bytes(values[_TARGET])):
-            index = _INDEX.search(config)
-            if index is None:
-                raise ValueError("a host call has no index")
-            op_name = self._op_name(values[_METADATA])
-            self.host_calls.append(_HostCall(int(index[1]), op_name, computation))
-        elif called:
-            op_name = self._op_name(values[_METADATA])
-            if opcode == "while":
-                self._loops.add(op_name)
-            around = _around(opcode, config, op_name, len(called))
-            for callee, step in zip(called, around, strict=True):
-                self._callers.setdefault(callee, []).append((computation, step))
-
-    def _op_name(self, metadata: Span) -> str:
-        for number, value in fields(self._data, metadata):
-            if number == _OP_NAME and isinstance(value, Span):
-                return self._bytes(value).decode(errors="replace")
-        return ""
-
-    def _bytes(self, span: Span) -> bytes:
-        return self._data[span.start : span.end]
+        ends = (found.start() + len("/while") for found in _IN_LOOP.finditer(op_name))
+        return sum(op_name[:end] not in self._loops for end in ends)
 
 
-def _around(opcode: str, config: bytes, op_name: str, count: int) -> Iterator[Around | None]:
-    """Yield the loop or branch around each of the `count` computations that it calls, or None."""
-    if opcode == "while":
-        trips = json.loads(config or b"{}").get("known_trip_count")
+def _matters(data: bytes, instruction: Span) -> bool:
+    """Return whether it may call a computation or the host; most instructions do neither."""
+    return _MARKS.search(data, *instruction) is not None
+
+
+def _around(one: Instruction) -> Iterator[Around | None]:
+    """Yield the loop or branch around each of the computations that it calls, or None."""
+    if one.opcode == "while":
+        trips = json.loads(one.config or "{}").get("known_trip_count")
         times = None if trips is None else int(trips["n"])
         yield Around("loop", times)  # its body
         # If XLA knows the number of iterations, it does not evaluate the condition.
         yield Around("loop", None if times is None else 0)
         return
     around = Around("loop", None)  # a reduction, for one, calls once for each element
-    if opcode in _ONCE:
+    if one.opcode in _ONCE:
         around = None
-    elif opcode == "conditional":
+    elif one.opcode == "conditional":
         # XLA puts a call that one of several devices makes into a branch, which does not count.
-        around = None if _PRIMITIVE.search(op_name) else Around("branch", None)
-    for _ in range(count):
+        around = None if _PRIMITIVE.search(one.op_name) else Around("branch", None)
+    for _ in one.called:
         yield around
-
-
-def host_call_index(target: bytes, config: bytes) -> int | None:
-    """Return the index of a host call among the program's callbacks; None for other instructions.
-
-    Args:
-        target: what a custom call calls; empty for other instructions.
-        config: its configuration.
-    """
-    index = _INDEX.search(config) if _HOST_CALL.fullmatch(target) else None
-    return None if index is None else int(index[1])
 
 
 def instructions_by_index(

@@ -10,22 +10,71 @@ _SIZES = {_FIXED64: 8, _FIXED32: 4}
 
 
 class Span(NamedTuple):
-    """The position of the value of a field: text, bytes, packed numbers or a message."""
+    """The position of a message, or of another long value of a field: text or packed numbers."""
 
     start: int
     end: int
 
 
-def fields(data: bytes, span: Span) -> Iterator[tuple[int, int | Span]]:
-    """Yield the number and the value of each field in a message; long values as a `Span`.
+class Message:
+    """The fields of a message, by number. A missing text or number is empty or 0."""
 
-    Args:
-        data: the serialized bytes.
-        span: the position of the message in `data`.
+    def __init__(self, data: bytes, span: Span) -> None:
+        """Read the message at `span` in the serialized bytes.
 
-    Raises:
-        ValueError: if this is not a valid protocol buffer.
-    """
+        Raises:
+            ValueError: if this is not a valid protocol buffer.
+        """
+        self._data = data
+        self._fields = list(_fields(data, span))
+        self._last = dict(self._fields)
+
+    def spans(self, field: int) -> list[Span]:
+        """Return the positions of the values of a repeated field."""
+        return [one for key, one in self._fields if key == field and isinstance(one, Span)]
+
+    def texts(self, field: int) -> list[str]:
+        """Return the texts of a repeated field."""
+        return [self._data[slice(*one)].decode(errors="replace") for one in self.spans(field)]
+
+    def messages(self, field: int) -> list[Message]:
+        """Return the messages of a repeated field."""
+        return [Message(self._data, one) for one in self.spans(field)]
+
+    def numbers(self, field: int) -> list[int]:
+        """Return the numbers of a repeated field, which are packed into one value."""
+        found, (position, end) = [], self._span(field)
+        while position < end:
+            number, position = _varint(self._data, position)
+            found.append(number)
+        return found
+
+    def number(self, field: int) -> int | None:
+        """Return the number of a field; None if it is missing."""
+        value = self._last.get(field)
+        return value if isinstance(value, int) else None
+
+    def text(self, field: int) -> str:
+        """Return the text of a field."""
+        return self._data[slice(*self._span(field))].decode(errors="replace")
+
+    def message(self, field: int) -> Message:
+        """Return the message of a field."""
+        return Message(self._data, self._span(field))
+
+    def _span(self, field: int) -> Span:
+        value = self._last.get(field)
+        return value if isinstance(value, Span) else Span(0, 0)
+
+
+def first_text(data: bytes, span: Span) -> str:
+    """Return the text of the first field of a message."""
+    _, value = next(_fields(data, span), (0, 0))
+    return data[slice(*value)].decode(errors="replace") if isinstance(value, Span) else ""
+
+
+def _fields(data: bytes, span: Span) -> Iterator[tuple[int, int | Span]]:
+    """Yield the number and the value of each field in a message; long values as a `Span`."""
     position, end = span
     while position < end:
         key, position = _varint(data, position)
@@ -44,17 +93,6 @@ def fields(data: bytes, span: Span) -> Iterator[tuple[int, int | Span]]:
             raise ValueError("a field is longer than its message")
         yield key >> 3, Span(position, position + size)
         position += size
-
-
-def numbers(data: bytes, value: int | Span) -> list[int]:
-    """Return the numbers of a repeated field, packed or single."""
-    if isinstance(value, int):
-        return [value]
-    found, position = [], value.start
-    while position < value.end:
-        number, position = _varint(data, position)
-        found.append(number)
-    return found
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize, to_html, to_text
-from jupyter_jaxcb.stack.elision import _hlo
+from jupyter_jaxcb.stack.elision import _hlo, _protobuf
 from jupyter_jaxcb.stack.elision._hlo import Around, host_call_instructions
 
 X = np.float32(1)
@@ -195,13 +195,13 @@ def test_user_chosen_metadata_is_never_mistaken_for_instructions():
 def test_each_instruction_of_a_program_is_read_once(monkeypatch):
     """The time is linear in the program, however many computations and call sites it has."""
     spans = []
-    read = _hlo.fields
+    read = _protobuf._fields
 
     def counted(data, span):
         spans.append(span)
         return read(data, span)
 
-    monkeypatch.setattr(_hlo, "fields", counted)
+    monkeypatch.setattr(_protobuf, "_fields", counted)
 
     def reads(count):
         inner = {f"c{n}": [call(n)] for n in range(1, count + 1)}
