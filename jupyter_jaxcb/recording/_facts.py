@@ -265,6 +265,8 @@ class Compilation(NamedTuple):
     code: int = 0  # number of the function's code, equal for all objects of one def; 0: unknown, or
     # code of JAX, as that of `jnp.sin`
     end_ns: int = 0  # when XLA finished, on the recorder's clock; 0: unknown
+    weak: tuple[bool, ...] = ()  # per argument: weakly typed, as a Python number? empty: unknown
+    names: tuple[str, ...] = ()  # per argument: "x", "params['w']"; empty: unknown
 
 
 class Status(enum.StrEnum):

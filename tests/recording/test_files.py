@@ -57,7 +57,7 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
     recorder.compiled(
         Outcome(SITE, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
     )
-    recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99))
+    recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99, (True,), ("z",)))
     recorder.counts(PROGRAM)
     recorder.ran(PROGRAM)
     recorder.stale(looped)
@@ -94,7 +94,7 @@ def test_everything_comes_back(tmp_path, suffix):
     assert back.not_finite == (NotFinite(0, 1, 2),)
     assert back.profile == recording.profile and back.profile.of_kind("host") == 60
     assert back.running == recording.running and back.running[0].stack[0].line == 3
-    assert back.stale == {1} and back.compilations[0].end_ns == 99
+    assert back.stale == {1} and back.compilations == recording.compilations
     assert not back.calls.flags.writeable
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
@@ -158,11 +158,33 @@ def test_changed_byte_is_reported_or_gives_a_recording_that_can_be_saved(
 def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
-        content = content.replace(b'"schema": 5', b'"schema": 6')
+        content = content.replace(b'"schema": 6', b'"schema": 7')
     else:
-        content = content[:8] + struct.pack("<I", 6) + content[12:]
-    with pytest.raises(RecordingFileError, match=r"schema 6: .* reads schema 5\. Update"):
+        content = content[:8] + struct.pack("<I", 7) + content[12:]
+    with pytest.raises(RecordingFileError, match=r"schema 7: .* reads schema 5 and 6\. Update"):
         reading(content, tmp_path)
+
+
+def test_file_of_schema_5_has_no_weak_types_and_names_of_arguments():
+    written = json.loads(recorded().to_json()) | {"schema": 5}
+    in_profile = written["profile"][Profile._fields.index("compilations")]
+    for one in (*written["compilations"], *in_profile):
+        del one[Compilation._fields.index("weak") :]
+    (one,) = Recording.from_json(json.dumps(written)).compilations
+    assert one == recorded().compilations[0]._replace(weak=(), names=())
+
+
+@pytest.mark.parametrize("field", ["weak", "names"])
+def test_weak_types_and_names_are_those_of_each_argument(field):
+    recording = recorded()
+    (one,) = recording.compilations
+    twice = one._replace(**{field: getattr(one, field) * 2})
+    for wrong in (
+        dataclasses.replace(recording, compilations=(twice,)),
+        dataclasses.replace(recording, profile=recording.profile._replace(compilations=(twice,))),
+    ):
+        with pytest.raises(RecordingFileError, match=f"compilations.{field} is .* 1 or none"):
+            Recording.from_json(wrong.to_json())
 
 
 @SUFFIXES

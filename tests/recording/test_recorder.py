@@ -216,8 +216,8 @@ def test_json_keeps_everything(data, where):
 
 
 def test_error_for_another_schema_names_its_number():
-    text = Recording().to_json().replace('"schema": 5', '"schema": 99')
-    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5"):
+    text = Recording().to_json().replace('"schema": 6', '"schema": 99')
+    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5 and 6"):
         Recording.from_json(text)
 
 

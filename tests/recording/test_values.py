@@ -201,7 +201,7 @@ avals = st.lists(
         st.builds(
             Compilation,
             st.builds(Program, st.text(max_size=5), st.just("cpu"), counts, counts),
-            counts, avals, counts, counts, st.booleans(), counts, counts,
+            counts, avals, counts, counts, st.booleans(), counts, counts, st.just(()), st.just(()),
         ),
         max_size=3,
     ),

@@ -76,6 +76,57 @@ def test_of_many_arguments_only_those_that_differ_are_named():
     )
 
 
+NUMBER = Aval((), "float32")
+
+
+def test_argument_that_was_weakly_typed_once_is_named_with_the_way_out():
+    given = {"arguments": [vector(3), NUMBER], "names": ("v", "params['w']")}
+    builder = Builder().program(**given, weak=(False, True)).program(**given, weak=(False, False))
+    (note,) = builder.notes()[SITE]
+    assert note == (
+        "jit_f was compiled 2 times, because params['w'] was weakly typed (as Python numbers are) "
+        "the first time but not the second: pass jnp.asarray(params['w'], jnp.float32) or "
+        "np.float32(params['w'])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("weak", "names", "words"),
+    [
+        ([(0,), (1,)], ["x"], "x was weakly typed (as Python numbers are) the second time but not"),
+        ([(0,), (1,)], [], "argument 1 was weakly typed (as Python numbers are) the second time"),
+        ([(0, 1), (1, 0)], ["x", "y"], "x and y were weakly typed (as Python numbers are) not each "
+         "time: pass each with its dtype, as in jnp.asarray(x, jnp.float32)"),
+        ([(0, 0), (1, 0), (0, 1)], ["x", "y"], "x and y were weakly typed (as Python numbers are)"),
+        ([(0,) * 5, (1,) * 5], list("abcde"), "a, b, c and 2 more were weakly typed"),
+    ],
+)  # fmt: skip
+def test_arguments_that_were_not_always_weakly_typed_are_named(weak, names, words):
+    builder = Builder()
+    for each in weak:
+        builder.program(arguments=[NUMBER] * len(each), weak=tuple(map(bool, each)), names=names)
+    (note,) = builder.notes()[SITE]
+    assert f", because {words}" in note
+
+
+def test_array_that_was_weakly_typed_once_is_no_numpy_scalar():
+    builder = Builder().program(arguments=[vector(3)], weak=(True,), names=("x",))
+    (note,) = builder.program(arguments=[vector(3)], weak=(False,)).notes()[SITE]
+    assert note.endswith("pass jnp.asarray(x, jnp.float32)")
+
+
+def test_weak_types_are_listed_beside_other_shapes():
+    builder = Builder().program(arguments=[NUMBER], weak=(True,))
+    builder.program(arguments=[NUMBER], weak=(False,)).program(arguments=[vector(3)], weak=(False,))
+    (note,) = builder.notes()[SITE]
+    assert note.endswith("3 times, for (weak float32[]), (float32[]), (float32[3])")
+
+
+def test_old_files_do_not_say_whether_an_argument_was_weakly_typed():
+    notes = Builder().program(arguments=[NUMBER]).program(arguments=[NUMBER]).notes()
+    assert notes == {SITE: ("jit_f was compiled 2 times",)}
+
+
 def test_new_function_object_each_time_is_noted_with_advice():
     builder = Builder().program(function=1).program(function=2).program(function=3)
     (note,) = builder.notes()[SITE]
@@ -90,8 +141,9 @@ def test_one_function_compiled_twice_for_equal_arguments_says_what_else_can_diff
 
 
 def test_compilations_of_which_only_some_are_for_equal_arguments_are_only_counted():
-    builder = Builder().program(arguments=[vector(3)])
-    builder.program(arguments=[vector(3)]).program(arguments=[vector(4)])
+    builder = Builder().program(arguments=[vector(3)], weak=(False,))
+    for size in (3, 4):
+        builder.program(arguments=[vector(size)], weak=(False,))
     assert builder.notes() == {SITE: ("jit_f was compiled 3 times",)}
 
 
@@ -109,6 +161,22 @@ def test_note_is_shown_only_at_the_sites_of_its_program():
     builder.program(arguments=[vector(3)]).program(arguments=[vector(4)])
     assert builder.notes()[OTHER] == ()
     assert len(builder.notes()[SITE]) == 1
+
+
+def test_notes_on_a_program_are_at_the_first_of_its_sites():
+    builder, program = Builder(), {"not_cached": True}
+    for size in (3, 4):
+        builder.program(site=OTHER, arguments=[vector(size)], **program)
+        builder.recorder.compiled(
+            Outcome(SITE, Program("jit_f", "cpu", builder.number), Status.KEPT, compiled=1)
+        )
+    notes = builder.notes()
+    assert [note.partition(",")[0] for note in notes[SITE]] == [
+        "jit_f was compiled 2 times",
+        "its program is compiled in every process: the persistent compilation cache of JAX does "
+        "not store programs with host callbacks",
+    ]
+    assert notes[OTHER] == ()
 
 
 def test_compilations_in_an_earlier_window_are_not_counted():

@@ -266,7 +266,8 @@ def test_what_to_do_about_time_without_the_profiler_is_said():
 
 def compiled(*arguments, function=1, name="jit_f", code=1, ms=10):
     avals = tuple(Aval((size,), "float32") for size in arguments)
-    return Compilation(Program(name, ""), function, avals, 10**6, ms * 10**6, code=code)
+    weak = (False,) * len(avals)
+    return Compilation(Program(name, ""), function, avals, 10**6, ms * 10**6, code=code, weak=weak)
 
 
 SLOW = part("compilation", "f", SECOND // 2, 2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ from .._profile import Profile
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 
-SCHEMA = 5  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 6  # of files; the data saved in notebooks has a schema number of its own
+_OLDEST = 5  # that can be read: its compilations end at `end_ns`
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -139,11 +140,11 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
 
 def check_schema(schema: Any) -> None:
     """Raise `RecordingFileError` if this version cannot read `schema`."""
-    if schema != SCHEMA or type(schema) is not int:
+    if type(schema) is not int or not _OLDEST <= schema <= SCHEMA:
         newer = type(schema) is int and schema > SCHEMA
         raise RecordingFileError(
             f"cannot read a recording of schema {schema!r}: this version of "
-            f"jupyter_jaxcb reads schema {SCHEMA}. "
+            f"jupyter_jaxcb reads schema {_OLDEST} and {SCHEMA}. "
             + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
         )
 
@@ -219,6 +220,7 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
             names = getattr(fact, f"{kind}_names")
             if names and len(names) != len(avals):
                 raise damaged(f"lowered.{kind}_names", f"{len(avals)} names or none", names)
+    _check_compilations(found["compilations"])
     for worker in found["workers"]:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:
@@ -230,7 +232,16 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         _check_profile(found["profile"], len(found["lowered"]))
 
 
+def _check_compilations(compilations: Sequence[Compilation]) -> None:
+    for one in compilations:
+        for name, of_each in (("weak", one.weak), ("names", one.names)):
+            if of_each and len(of_each) != len(one.arguments):
+                wanted = f"{len(one.arguments)} or none"
+                raise damaged(f"compilations.{name}", wanted, of_each)
+
+
 def _check_profile(profile: Profile, lowered: int) -> None:
+    _check_compilations(profile.compilations)
     for part in profile.parts:
         if not -1 <= part.lowered < lowered:
             raise damaged("profile.parts.lowered", f"a number below {lowered}", part.lowered)

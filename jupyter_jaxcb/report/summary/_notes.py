@@ -5,15 +5,17 @@ Notes are the same in every run, so they hold no times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...recording import (
     OBSERVED,
+    Compilation,
     LoweredSite,
     Note,
     NoteKind,
     NotFinite,
     Outcome,
+    Program,
     QueueUse,
     Recording,
     Running,
@@ -30,7 +32,11 @@ _BEFORE = (
 
 
 def site_notes(
-    recording: Recording, site: Site, outcomes: Sequence[Outcome], numbers: Sequence[int]
+    recording: Recording,
+    site: Site,
+    outcomes: Sequence[Outcome],
+    numbers: Sequence[int],
+    about_programs: Sequence[str],
 ) -> tuple[str, ...]:
     """Return the notes on one call site.
 
@@ -39,22 +45,44 @@ def site_notes(
         site: the call site.
         outcomes: the outcomes of the site.
         numbers: the indices of the site's entries in `Recording.lowered`.
+        about_programs: the notes of `program_notes`.
     """
-    programs = {outcome.program for outcome in outcomes}
-    compilations = [one for one in recording.compilations if one.program in programs]
     notes = [note for outcome in outcomes for note in outcome.notes]
     lowered = [recording.lowered[number] for number in numbers]
     notes += [Note(NoteKind.UNBATCHED, (fact.serves,)) for fact in lowered if fact.serves > 1]
     masked = is_masked(site, lowered, outcomes)
     found = [note_words(note, masked=masked) for note in notes]
-    found += [one.times + one.reason for one in retraces(compilations)]
-    found += [_not_cached(recording)] * any(one.not_cached for one in compilations)
+    found += about_programs
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     found += [_queued(use) for use in recording.queue if use.lowered in numbers]
     found += _masked(recording, numbers)
     found += [_BEFORE] * site.is_of_earlier_program
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+def program_notes(
+    recording: Recording, sites: Iterable[Site], outcomes: Mapping[Site, Sequence[Outcome]]
+) -> dict[Site, list[str]]:
+    """Return the notes on programs, once: at the first of `sites` that a program has."""
+    compilations: dict[Program, list[Compilation]] = {}
+    for one in recording.compilations:
+        compilations.setdefault(one.program, []).append(one)
+    found: dict[Site, list[str]] = {}
+    retraced: set[Program] = set()  # whose note is at an earlier site
+    not_cached: set[Program] = set()
+    for site in sites:
+        programs = dict.fromkeys(outcome.program for outcome in outcomes.get(site, ()))
+        here = [one for program in programs for one in compilations.get(program, ())]
+        notes = found[site] = []
+        for again in retraces(here):
+            own = {one.program for one in again.compilations}
+            notes += [again.times + again.reason] * (not own <= retraced)
+            retraced |= own
+        own = {one.program for one in here if one.not_cached}
+        notes += [_not_cached(recording)] * (not own <= not_cached)
+        not_cached |= own
+    return found
 
 
 def is_masked(

@@ -20,7 +20,7 @@ from ...recording import (
     VmapLevel,
 )
 from ._counts import Counts, Stopped
-from ._notes import site_notes
+from ._notes import program_notes, site_notes
 from ._processes import Verdict, over_processes
 from ._reasons import Cause, Runs, advice_words, causes_of, reason_words, why
 from ._rows import Rows, path
@@ -146,13 +146,14 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     ]
     rows = Rows(known, recording.where)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
-    return [
-        _summarize_site(counts, site, rows)
-        for site in sorted(known, key=lambda s: (files[s.file], s.line, s.column, path(s)))
-    ]
+    known.sort(key=lambda s: (files[s.file], s.line, s.column, path(s)))
+    about_programs = program_notes(recording, known, counts.outcomes)
+    return [_summarize_site(counts, site, rows, about_programs[site]) for site in known]
 
 
-def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
+def _summarize_site(
+    counts: Counts, site: Site, rows: Rows, about_programs: list[str]
+) -> SiteSummary:
     recording = counts.recording
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
@@ -190,7 +191,7 @@ def _summarize_site(counts: Counts, site: Site, rows: Rows) -> SiteSummary:
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
-        notes=(*more, *site_notes(recording, site, outcomes, numbers)),
+        notes=(*more, *site_notes(recording, site, outcomes, numbers, about_programs)),
         not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, active
 from .. import jax_compat
@@ -36,6 +36,14 @@ from ._identity import code_number, is_of_jax, number
 from ._outcomes import SHARED, dropped_outcome, outcome
 from ._paths import Path, by_bind, paths
 from ._remembered import OutcomeMemory
+
+
+class _Arguments(NamedTuple):
+    """The arguments of a program, see `Compilation`."""
+
+    avals: tuple[Aval, ...]
+    weak: tuple[bool, ...]
+    names: tuple[str, ...]
 
 
 class _Lowering(Block):
@@ -70,18 +78,27 @@ class _Lowering(Block):
         function = jax_compat.dispatched()
         program = self.program or Program(f"jit_{self.name}", "", self.number)
         code = 0 if is_of_jax(function) else code_number(function)
-        numbers, arguments = (number(function), code), self._arguments()
+        numbers, (arguments, weak, names) = (number(function), code), self._arguments()
 
         def report(_: Any, lower_ns: int, compile_ns: int) -> None:
-            done = Compilation(program, numbers[0], arguments, lower_ns, compile_ns, False)
-            done = done._replace(code=numbers[1], end_ns=time.perf_counter_ns())
+            end = time.perf_counter_ns()
+            done = Compilation(
+                program, numbers[0], arguments, lower_ns, compile_ns, False, numbers[1], end,
+                weak, names,
+            )  # fmt: skip
             for tell in tuple(_compilation_listeners):
                 tell(done)
 
         return report
 
-    def _arguments(self) -> tuple[Aval, ...]:
-        return tuple(to_aval(aval) for aval in self.jaxpr.in_avals if hasattr(aval, "dtype"))
+    def _arguments(self) -> _Arguments:
+        avals = [aval for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")]
+        names = jax_compat.argument_names(self.jaxpr)
+        return _Arguments(
+            tuple(map(to_aval, avals)),
+            tuple(bool(getattr(aval, "weak_type", False)) for aval in avals),
+            names if len(names) == len(avals) else (),
+        )
 
     def _done(self) -> _Lowered | None:
         """Collect what to report once it is compiled; None if it has none of our binds."""
@@ -126,7 +143,7 @@ class _Lowered:
     loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # around the binds, where known
     function: int  # number of the compiled function; 0 if unknown
     code: int  # number of its code; 0 if unknown
-    arguments: tuple[Aval, ...]
+    arguments: _Arguments
 
     def report(self, executable: Any, lower_ns: int, compile_ns: int) -> Program | None:
         """Report the outcome of each bind to the recorder.
@@ -173,12 +190,14 @@ class _Lowered:
             Compilation(
                 self.program,
                 self.function,
-                self.arguments,
+                self.arguments.avals,
                 lower_ns,
                 compile_ns,
                 any(self.indices.values()) and jax_compat.keeps_callbacks_out_of_cache(),
                 self.code,
                 end,
+                self.arguments.weak,
+                self.arguments.names,
             )
         )
         for one in outcomes:

@@ -82,6 +82,7 @@ from ._tokens import unfinished_arrays as unfinished_arrays
 from ._tokens import unfinished_runs as unfinished_runs
 from ._tokens import unfinished_tokens as unfinished_tokens
 from ._tracing import Tracing as Tracing
+from ._tracing import argument_names as argument_names
 from ._tracing import calls_a_rule as calls_a_rule
 from ._tracing import current_trace as current_trace
 from ._tracing import differentiates as differentiates

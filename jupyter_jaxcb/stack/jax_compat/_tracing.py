@@ -146,6 +146,15 @@ def loop_name(jaxpr: Any) -> str:
     return "fori_loop" if getattr(debug_info, "traced_for", "") == "fori_loop" else ""
 
 
+def argument_names(jaxpr: Any) -> tuple[str, ...]:
+    """Name the arguments of a jitted function: ``("x", "params['w']")``.
+
+    Empty if a JAX does not say.
+    """
+    debug_info = getattr(getattr(jaxpr, "jaxpr", jaxpr), "debug_info", None)
+    return tuple(getattr(debug_info, "arg_names", None) or ())
+
+
 class Tracing(NamedTuple):
     """What frames of one function of JAX trace."""
 

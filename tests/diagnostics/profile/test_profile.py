@@ -350,6 +350,18 @@ def test_program_compiled_for_several_shapes_is_named_with_them():
     assert [one.program.name for one in p.profile.compilations].count("jit_total") == 2
 
 
+def test_argument_that_was_weakly_typed_once_is_named():
+    @jax.jit
+    def total(x):
+        return x + 1
+
+    with jaxcb.profile() as p:
+        total(total(1.0)).block_until_ready()
+        total(np.float32(1)).block_until_ready()
+    text = sentences_if_nothing_else_took_time(p, "compilation")
+    assert "), because x was weakly typed (as Python numbers are) the first time but" in text
+
+
 def test_jit_in_a_loop_is_named():
     with jaxcb.profile() as p:
         for factor in (2, 3, 4):

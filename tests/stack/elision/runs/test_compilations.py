@@ -119,6 +119,22 @@ def test_function_with_two_static_arguments_is_not_called_a_new_function():
     assert "static arguments" in note and "function object" not in note
 
 
+def test_number_in_a_loop_is_weakly_typed_the_first_time():
+    f = jax.jit(lambda state, scale: double(state["x"]) * scale)
+
+    def run():
+        x = 1.0
+        for _ in range(3):
+            x = f({"x": x}, np.float32(0.5))
+        return x
+
+    (note,) = notes(run)
+    assert note.startswith(
+        "jit__lambda was compiled 2 times, because state['x'] was weakly typed (as Python numbers "
+        "are) the first time but not the second: pass jnp.asarray(state['x'], jnp.float32) or "
+    )
+
+
 def test_second_block_has_no_note_about_compilations_of_the_first():
     f = jax.jit(lambda x: double(x))
     assert notes(lambda: f(jnp.ones(3))) == []
