@@ -1,4 +1,4 @@
-"""Save and load recordings: JSON, and a binary format for long logs.
+"""Save and load recordings: JSON, and a compact format for long logs.
 
 `_save` selects the format by suffix; `_json` writes and reads the facts, `_binary` the rows.
 `_decode` checks every value read from a file.
