@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import CodeType, TracebackType
 from typing import Any
 
-import jax
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...stack import (
@@ -17,17 +16,8 @@ from ...stack import (
 )
 from ._late_errors import LateErrors
 
-# The errors for a failed host function: JAX's class, ValueError from JAX's C++ fast path,
-# KeyboardInterrupt, and that of `host_callback.barrier_wait`. This package raises the other two,
-# and ValueError, for wrong use.
-_CLASSES = (
-    jax.errors.JaxRuntimeError,
-    ValueError,
-    KeyboardInterrupt,
-    CallbackException,
-    TypeError,
-    NotImplementedError,
-)
+# An eager debug callback raises the exception of its host function itself.
+_CLASSES = (Exception, KeyboardInterrupt)
 
 SIGNAL_HANDLERS: set[CodeType] = set()  # of this package, hidden in tracebacks
 LONGEST = 20_000  # characters shown of an error message

@@ -50,6 +50,7 @@ from ._error_text import attribute_of as attribute_of
 from ._error_text import describe as describe
 from ._error_text import is_a as is_a
 from ._error_text import message_of as message_of
+from ._error_text import name_of_class as name_of_class
 from ._error_text import plain as plain
 from ._error_text import raise_interrupt as raise_interrupt
 from ._late_binding import Run as Run

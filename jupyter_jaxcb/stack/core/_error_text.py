@@ -14,12 +14,12 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def describe(error: BaseException) -> str:
     """Return ``ValueError: no luck``, even if ``str(error)`` raises or is very long."""
-    name = _name(error)
+    name = name_of_class(error)
     try:
         message = str(error)
     except BaseException as broken:  # a SystemExit, say
         raise_interrupt(broken)
-        return f"{name}: <its message raised {_name(broken)}>"
+        return f"{name}: <its message raised {name_of_class(broken)}>"
     if len(message) > LONGEST:
         message = f"{message[:LONGEST]}… ({len(message):,} characters)"
     return f"{name}: {plain(message)}" if message else name
@@ -62,7 +62,8 @@ def attribute_of(error: BaseException, name: str) -> Any:
     return BaseException.__dict__[name].__get__(error)
 
 
-def _name(error: BaseException) -> str:
+def name_of_class(error: BaseException) -> str:
+    """Return ``ValueError``."""
     return type.__dict__["__name__"].__get__(type(error))  # a metaclass may have its own
 
 

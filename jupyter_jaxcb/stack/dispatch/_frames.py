@@ -51,7 +51,7 @@ def _code_of(function: Callable, inner: str) -> CodeType:
 
 # The local variable `stamps` of this function has the clock after each finished batch element.
 RECORDED_ELEMENTS = _crossing._stack_recorded.__code__
-RECORDED_CALL = RecordedCall.__call__.__code__
+RECORDED_CALL = RecordedCall.call_observed.__code__
 _SINGLE = _code_of(_crossing.single_call, "cross")
 _LOOPED = _code_of(_crossing.looped_calls, "cross")
 # Maps the code of a frame to a reader of its variables and the `stamps` of its batch elements.

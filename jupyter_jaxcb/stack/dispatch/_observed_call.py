@@ -15,6 +15,7 @@ import numpy as np
 
 from ...recording import LoweredSite, Recorder, active
 from ..core import Proxy, describe, is_observing
+from ..errors import expect_error_of_jax
 
 
 def listening() -> Recorder | None:
@@ -58,30 +59,37 @@ class RecordedCall(Proxy):
         recorder = listening()
         if recorder is None:
             return self.original(*args, **kwargs)
+        return self.call_observed(recorder, args, kwargs)
+
+    def call_observed(self, recorder: Recorder, args: Any, kwargs: Any) -> Any:
+        """Make a call and record it. The errors module looks for the name of this frame."""
         # Other threads read these local variables while the call runs, see `_frames`.
         lowered, host = self.fact, self.count
-        host.calls = number = host.calls + 1  # noqa: F841
+        host.calls = number = host.calls + 1
         start = recorder.clock()
         try:
             returned = self.original(*args, **kwargs)
         except BaseException as error:
-            self._record(recorder, lowered, start, recorder.clock(), describe(error))
+            element = self._record(recorder, lowered, start, recorder.clock(), describe(error))
             host.position = 0  # the program ends
+            expect_error_of_jax(error, lowered, number, element)
             raise
         self._record(recorder, lowered, start, recorder.clock(), None)
         return returned
 
     def _record(
         self, recorder: Recorder, lowered: LoweredSite, start: int, end: int, error: str | None
-    ) -> None:
+    ) -> int | None:
+        """Record a call; return its batch element, if it is known."""
         element = self.element
         if element is None and lowered.levels:
             element = self._next_element()
         if element is None:
             recorder.called(lowered, 1, start, end, error)
-            return
+            return None
         failed = None if error is None else 0
         recorder.called_elements(lowered, 1, np.array([element]), [start, end], failed, error or "")
+        return element
 
     def _next_element(self) -> int | None:
         """Return the batch element of this call, from its position in the loops around it.

@@ -11,6 +11,7 @@ from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError
 from ._excepthooks import show as show
 from ._host_call import HostCallError as HostCallError
+from ._host_call import expect_error_of_jax as expect_error_of_jax
 from ._host_call import failed_on_another_device as failed_on_another_device
 from ._host_call import host_call_error as host_call_error
 from ._host_call import set_cell_namer as set_cell_namer

@@ -83,15 +83,19 @@ def stop_attaching_causes() -> None:
 
 
 def _intercept(message: str) -> tuple[str, BaseException] | None:
-    """Return the new message and the cause for JAX's error `message`; None if it is not ours."""
+    """Return the message and the cause of JAX's error `message`; None if it is not a host error."""
     kept = kept_error_in(message)
     if kept is None or threading.current_thread().name == jax_compat.TOKEN_CHECK_THREAD:
         return None
     if kept.number in _pending:
         _raised.append((_pending.pop(kept.number, None), time.monotonic()))
-        _new.append(kept)
+        if not kept.of_jax:
+            _new.append(kept)
     if not _pending:
         _monitoring.unwatch()
+    if kept.of_jax:
+        BaseException.with_traceback(kept.error, kept.traceback)
+        return message, kept.error
     jax_compat.forget_failed_tokens(_is_raised)
     # Ctrl-C is not an error of the program, so raise it as it is. An EndedError belongs to an
     # earlier run and must not interrupt the code that asks for that run's result.

@@ -9,7 +9,7 @@ from ...recording import Frame, LoweredSite, Site
 from ..core import add_note, attribute_of
 from . import _causes
 from ._callers import with_callers
-from ._store import error_by_number, keep
+from ._store import error_by_number, keep, keep_of_jax
 from ._tracebacks import own_frames
 
 _cell_name: Callable[[str], str] | None = None
@@ -37,16 +37,8 @@ def host_call_error(
         call: the number of the host call, counted per host function.
         element: the batch element of a looped vmap, if any.
     """
-    operands, _ = lowered.host_avals()
     site = lowered.site
-    arguments = ", ".join(map(str, operands)) or "no arguments"
-    places = [f"in call {call:,} since registration"]
-    if element is not None:
-        places.append(f"in batch element {element}")
-    if lowered.shard is not None:
-        device = f" ({lowered.device})" if lowered.device else ""
-        places.append(f"on shard {lowered.shard}{device}")
-    after = f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
+    after = _after(f"call {call:,} since registration", lowered, element)
     by = _bound(site, named=True)
     add_note(error, f"{by}{after}", instead_of=by)  # it may be raised again
     if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
@@ -55,6 +47,40 @@ def host_call_error(
     BaseException.with_traceback(error, with_callers(inside, lowered))
     note = f"{_bound(site, named=False)}{after}"
     return _kept(error, note, site, others_may_wait=lowered.shard is not None)
+
+
+def expect_error_of_jax(
+    error: BaseException, lowered: LoweredSite, call: int, element: int | None
+) -> None:
+    """Keep the `error` that one of JAX's own callbacks raises into XLA, and add a note to it.
+
+    It becomes the cause of the error that JAX raises, which stays the same apart from that.
+
+    Args:
+        error: the host function's exception, with its traceback.
+        lowered: the site.
+        call: the number of the host call among those recorded at the site.
+        element: the batch element, if it is known.
+    """
+    by = _bound(lowered.site, named=True)
+    after = _after(f"recorded call {call:,} of this site", lowered, element)
+    add_note(error, f"{by}{after}", instead_of=by)
+    inside = own_frames(attribute_of(error, "__traceback__"))
+    kept = keep_of_jax(error, with_callers(inside, lowered))
+    _causes.expect(kept, lowered.site, others_may_wait=False)
+
+
+def _after(call: str, lowered: LoweredSite, element: int | None) -> str:
+    """Say which call of a site failed."""
+    operands, _ = lowered.host_avals()
+    arguments = ", ".join(map(str, operands)) or "no arguments"
+    places = [f"in {call}"]
+    if element is not None:
+        places.append(f"in batch element {element}")
+    if lowered.shard is not None:
+        device = f" ({lowered.device})" if lowered.device else ""
+        places.append(f"on shard {lowered.shard}{device}")
+    return f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
 
 
 def set_cell_namer(name: Callable[[str], str] | None) -> None:
@@ -91,7 +117,8 @@ def _is_read_only_error(message: Any) -> bool:
 
 def _of_a_batch(lowered: LoweredSite) -> str:
     methods = [level.method for level in lowered.levels if not level.looped]
-    if not methods or lowered.site.flavor not in ("pure", "buffer"):  # only these have the option
+    flavor = lowered.site.flavor.removeprefix("jax ")
+    if not methods or flavor not in ("pure", "buffer"):  # only these have the option
         return ""
     needed = ", of which it got the needed elements" * lowered.masked
     each = "'sequential' calls each batch element alone"

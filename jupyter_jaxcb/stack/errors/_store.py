@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ..core import attribute_of, describe, is_a, message_of, plain
+from ..core import attribute_of, describe, is_a, message_of, name_of_class, plain
 from ._tracebacks import user_frames
 
 # How many exceptions are kept per thread and in all: each keeps its traceback alive, and with it
@@ -28,8 +28,11 @@ class KeptError(NamedTuple):
         number: counts the host errors of this process.
         error: the exception.
         traceback: its frames, starting with the host function's.
-        text: the message of the error raised into XLA; ends with a mark that has the number.
+        text: the message of the error raised into XLA; ends with a mark that has the number. For
+            one of JAX's own callbacks, what the message of JAX's error contains.
         during: what was running at the time, see `set_running_reporter`.
+        of_jax: whether one of JAX's own callbacks failed. The errors that JAX raises for these
+            keep their class and message.
     """
 
     number: int
@@ -37,6 +40,7 @@ class KeptError(NamedTuple):
     traceback: TracebackType | None
     text: str
     during: str
+    of_jax: bool = False
 
 
 _kept: dict[int, KeptError] = {}
@@ -45,16 +49,38 @@ _numbers = itertools.count(1)
 _lock = threading.RLock()  # reentrant: a destructor run by the garbage collector may come here
 _running: Callable[[], str] | None = None
 _own = threading.local()  # .during: what was running when this thread's queued call was queued
+_OBSERVED = ", in call_observed\n"  # the frame of an observed call, as C++ writes it into a message
 _MARK = re.compile(r"; jaxcb host error (\d+)\]")
 
 
 def keep(error: BaseException, note: str) -> KeptError:
     """Keep `error`; `note` says where it happened."""
-    number, thread = next(_numbers), threading.get_ident()
+    number = next(_numbers)
     text = plain(f"{describe(error)} [{note}; jaxcb host error {number}]")
-    during = getattr(_own, "during", None)
+    return _keep(number, error, attribute_of(error, "__traceback__"), text, of_jax=False)
+
+
+def keep_of_jax(error: BaseException, traceback: TracebackType | None) -> KeptError:
+    """Keep the `error` that one of JAX's own callbacks raises, with the frames to show for it."""
+    text = _end_of_traceback(error)
+    return _keep(next(_numbers), error, traceback, text, of_jax=True)
+
+
+def _end_of_traceback(error: BaseException) -> str:
+    """Return the end of the traceback of `error`, as C++ writes it into a message."""
+    innermost = attribute_of(error, "__traceback__")
+    while innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    message, _, _ = message_of(error).partition("\0")
+    return f", in {innermost.tb_frame.f_code.co_name}\n{name_of_class(error)}: {message}"
+
+
+def _keep(
+    number: int, error: BaseException, traceback: TracebackType | None, text: str, of_jax: bool
+) -> KeptError:
+    thread, during = threading.get_ident(), getattr(_own, "during", None)
     during = running_now() if during is None else during
-    kept = KeptError(number, error, attribute_of(error, "__traceback__"), text, during)
+    kept = KeptError(number, error, traceback, text, during, of_jax)
     dropped = []  # freed outside the lock: destructors of objects in their frames may do anything
     with _lock:
         _kept[number], _raised_by[number] = kept, thread
@@ -100,9 +126,25 @@ def error_by_number(number: int) -> KeptError | None:
 
 
 def kept_error_in(message: str) -> KeptError | None:
-    """Return the exception whose mark is in `message`, if it is still kept."""
+    """Return the exception for which JAX raises an error with that message, if it is still kept."""
     number = error_number_in(message)
-    return error_by_number(number) if number else None
+    return error_by_number(number) if number else _kept_of_jax_in(message)
+
+
+def _kept_of_jax_in(message: str) -> KeptError | None:
+    """As `kept_error_in`, for JAX's own callbacks, whose exceptions have no mark.
+
+    Several calls may have failed alike. Then it is the last one of this thread, on which the
+    host function of a small program runs, or else the last one.
+    """
+    if _OBSERVED not in message:  # a call that was not observed may have failed alike
+        return None
+    thread = threading.get_ident()
+    with _lock:
+        found = [kept for kept in _kept.values() if kept.of_jax and kept.text in message]
+        # One host function may have called another: the longer text has the error of both.
+        rank = [(len(kept.text), _raised_by[kept.number] == thread, kept.number) for kept in found]
+    return found[rank.index(max(rank))] if found else None
 
 
 def host_error(error: BaseException | None, *, chained: bool = True) -> BaseException | None:
@@ -113,9 +155,10 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
         chained: follow ``__cause__``, instead of looking at `error` alone.
 
     Returns:
-        The original exception with its own traceback. None if no callback of this package raised
-        it, or if the error has no ``__cause__`` (it came from JAX's C++ fast path) and at least 16
-        host calls have failed on its thread since.
+        The original exception with its own traceback. None if no callback raised it, of this
+        package or one of JAX's while it was observed. None also if at least 16 host calls have
+        failed on its thread since, and the error has no ``__cause__`` (it came from JAX's C++ fast
+        path) or is that of one of JAX's callbacks.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> def boom(x):
@@ -130,14 +173,15 @@ def host_error(error: BaseException | None, *, chained: bool = True) -> BaseExce
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        number = error_number_in(message_of(error))
+        message = message_of(error)
         with _lock:
             if any(error is kept.error for kept in _kept.values()):
                 return error
-            if number in _kept:
-                return _kept[number].error
+            kept = kept_error_in(message)
+            if kept is not None:
+                return kept.error
         cause = attribute_of(error, "__cause__")
-        if number and cause is not None:  # no longer kept, but still attached
+        if error_number_in(message) and cause is not None:  # no longer kept, but still attached
             return cause
         if is_a(error, BaseExceptionGroup):  # JAX 0.12's barrier raises it for many effects
             group: Any = error
@@ -157,7 +201,8 @@ def error_for_user(
         tb: its traceback.
 
     Returns:
-        The exception and its traceback; None if no callback of this package raised it.
+        The exception and its traceback; None if no callback raised it, of this package or one of
+        JAX's while it was observed.
     """
     original = host_error(error, chained=False)
     if original is None:

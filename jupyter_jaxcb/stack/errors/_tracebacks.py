@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import TracebackType
 
 from ..core import is_machinery, is_ours, is_user_code
@@ -45,7 +46,26 @@ def user_frames(tb: TracebackType | None, own: TracebackType | None) -> Tracebac
         )  # tracing duplicates frames on Python 3.11.2
         if is_user_code(_file(one)) and not again:
             lead.append(one)
-    return _joined(lead, own)
+    return _joined(lead, _without_frames_of(lead, own))
+
+
+def _without_frames_of(
+    lead: list[TracebackType], own: TracebackType | None
+) -> TracebackType | None:
+    """Return `own` without the added frames at which `lead` ends: those of a loop that is running.
+
+    JAX compiles a loop in eager code, and calls it while the frames around it are there.
+    """
+    entries = _entries(own)
+    added = [_place(one) for one in itertools.takewhile(lambda e: is_added(e.tb_frame), entries)]
+    places = [_place(one) for one in lead]
+    counts = range(min(len(places), len(added)), 0, -1)
+    again = next((n for n in counts if places[-n:] == added[:n]), 0)
+    return _joined(entries[again:], None)
+
+
+def _place(tb: TracebackType) -> tuple[str, str, int]:
+    return _file(tb), tb.tb_frame.f_code.co_name, tb.tb_lineno
 
 
 def _entries(tb: TracebackType | None) -> list[TracebackType]:

@@ -24,3 +24,13 @@ def test_frames_and_note_name_the_cells_of_a_program_and_of_its_helper(kernel):
     assert "log(y)" in shown and "look(x)" in shown
     note = f"bound at cell In[{helper}], line 5, called from cell In[{program}], line 3, in call 1"
     assert note in shown
+
+
+def test_frames_around_a_loop_in_eager_code_are_shown_once(kernel):
+    kernel.run(HELPER)
+    kernel.run("def step(carry, x):\n    log(x)\n    return carry, x")
+    ran = kernel.run(
+        "def run():\n    jax.lax.scan(step, 0, jnp.arange(3))\n    jax.effects_barrier()\nrun()"
+    )
+    names = re.findall(r"line \d+, in (\w+)\(", ran.error[2])
+    assert names == ["run", "step", "log", "boom"]

@@ -55,6 +55,35 @@ def test_every_failure_is_shown_once_in_its_cell(bad, call):
         assert bad.run("float(jax.jit(f)(5.0))").value == "5.0", name
 
 
+JAXS = {
+    "pure": "jax.pure_callback(boom, jax.typeof(x), x, vmap_method='sequential')",
+    "io": "jax.experimental.io_callback(boom, jax.typeof(x), x)",
+    "debug": "(jax.debug.callback(boom, x), x)[1]",
+}
+
+
+@pytest.mark.parametrize("call", JAXS.values(), ids=JAXS)
+def test_failure_of_an_observed_callback_of_jax_is_shown_as_that_of_ours(bad, call):
+    bad.run(f"def f(x): return {call}")
+    for name, program in PROGRAMS.items():
+        ran = bad.run(f"%%jax_record --jax\n{program}")
+        assert ran.error[:2] == ("ValueError", "<b>bold</b> & co"), name
+        shown = ran.error[2]
+        assert shown.count("<b>bold</b> & co") == shown.count("raised by the jax ") == 1, name
+        assert "if x == 0: raise kind(*args)" in shown and "bound at cell In[" in shown, name
+        assert "site-packages" not in shown and "jupyter_jaxcb/stack/" not in shown, name
+        assert ran.order.count("error") == 1, name
+
+
+@pytest.mark.parametrize("options", ["", " --jax"])
+def test_exception_of_an_eager_debug_callback_is_shown_alone_whatever_its_class(kernel, options):
+    kernel.run("import jupyter_jaxcb as jaxcb\ndef boom(x): raise KeyError('no luck')")
+    call = "jax.debug.callback" if options else "jaxcb.debug_callback"
+    ran = kernel.run(f"%%jax_record{options}\n{call}(boom, 1.0)")
+    assert ran.error[0] == "KeyError"
+    assert "site-packages" not in ran.error[2] and "jupyter_jaxcb/stack/" not in ran.error[2]
+
+
 @pytest.mark.parametrize(
     ("which", "name", "message"),
     [
