@@ -148,6 +148,7 @@ FACTS = {
 }
 BY_SITE = {
     "host_ns": [amount],
+    "variants_ns": [[amount]],
     "cells": [or_null(text)],
     "lines": [whole],
     "around": [[text]],

@@ -99,7 +99,32 @@ def test_summary_equals_counting_the_calls_one_by_one(data):
         assert summary.calls == len(calls)
         assert summary.crossings == len({call.crossing for call in calls})
         assert summary.host_ns == sum(call.end_ns - call.start_ns for call in calls)
+        assert summary.host_ns == sum(shapes.host_ns for shapes in summary.shapes)
         assert list(summary.errors) == list(dict.fromkeys(c.error for c in calls if c.error))
+
+
+def several_shapes():
+    """Return a recording of one site, called for two shapes and compiled for a third."""
+    recording = many_sites([(0, 0, 0, 28_500_000_000), (1, 0, 0, 10**6), (1, 1, 0, 10**6)], [0] * 3)
+    lowered = [
+        dataclasses.replace(fact, operands=(Aval((size,), "float32"),))
+        for size, fact in enumerate(recording.lowered)
+    ]
+    return dataclasses.replace(recording, lowered=tuple(lowered))
+
+
+def test_each_variant_of_a_site_has_the_time_of_its_calls():
+    rows = [line.split("  ") for line in to_text(several_shapes()).splitlines()[1:]]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
+        ["model.py:1", "log(i)", "1 call", "(0,) → nothing", "28.5 s"],
+        ["2 calls", "(1,) → nothing", "2 ms"],
+        ["0 calls", "(2,) → nothing"],
+    ]
+    cells = re.findall(r">([^<>]*)</td></tr>", to_html(several_shapes(), times=True))
+    assert cells == ["28.5 s", "2 ms", ""]
+    data, metadata = to_mimebundle(several_shapes())
+    assert [shapes["calls"] for shapes in data[MIME_TYPE]["sites"][0]["shapes"]] == [1, 2, 0]
+    assert metadata[MIME_TYPE]["variants_ns"] == [[28_500_000_000, 2_000_000, 0]]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\r\n\n"])

@@ -185,6 +185,7 @@ def _measured(
         "threads": list(recording.threads),
         "errors": list(recording.errors),
         "host_ns": [summary.host_ns for summary in sites],
+        "variants_ns": [[shapes.host_ns for shapes in summary.shapes] for summary in sites],
         "cells": [cell for cell, _ in places],
         "lines": [line for _, line in places],
         # JAX's own names, which change with its version.

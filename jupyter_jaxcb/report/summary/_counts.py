@@ -134,9 +134,9 @@ class Counts:
         """Count the crossings of a site."""
         return self._crossings.get(site, 0)
 
-    def host_ns(self, site: Site) -> int:
-        """Return the time in the host function, in ns, summed over the calls of a site."""
-        return sum(int(self._host_ns[number]) for number in self.numbers.get(site, ()))
+    def host_ns(self, numbers: Iterable[int]) -> int:
+        """Return the time in the host function, in ns, summed over the calls of some entries."""
+        return sum(int(self._host_ns[number]) for number in numbers)
 
     def errors(self, site: Site) -> tuple[str, ...]:
         """Return the distinct errors that calls of a site raised."""

@@ -50,6 +50,7 @@ class Shapes:
     result_names: tuple[str, ...] = ()
     mask: Mask | None = None  # None: its calls are not masked
     stopped: Stopped | None = None  # None: each crossing made all of its calls, or it is masked
+    host_ns: int = 0  # in the host function, summed over calls
 
     @property
     def each_time(self) -> int:
@@ -187,7 +188,7 @@ def _summarize_site(
         shapes=_shapes(lowered, numbers, counts),
         causes=causes,
         errors=counts.errors(site),
-        host_ns=counts.host_ns(site),
+        host_ns=counts.host_ns(numbers),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
@@ -322,6 +323,7 @@ def _shapes(
                 result_names=_common(fact.result_names for fact, _ in own),
                 mask=None if batched is None else Mask(batched, *counts.masks(whose)),
                 stopped=counts.stopped(whose, each) if batched is None else None,
+                host_ns=counts.host_ns(whose),
             )
         )
     return tuple(found)

@@ -86,7 +86,7 @@ def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
             *(_head(summary) if first else ("", "", "")),
             count_words(summary, shapes) if first or not summary.ahead else "",
             _shapes(shapes, summary) if shapes else "",
-            *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
+            *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
         )
         rows.append("<tr>" + "".join(f"{TABLE_CELL}{cell}</td>" for cell in cells) + "</tr>")
     for text in (

@@ -89,7 +89,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
                 calls,
                 shape_words(shapes, summary.shapes) if shapes else "",
                 variant_words(shapes) if shapes else "",
-                *([time_words(summary.host_ns) if first and summary.calls else ""] * times),
+                *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
             ]
         )
     return rows

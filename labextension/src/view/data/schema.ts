@@ -128,6 +128,7 @@ export interface Measured {
   readonly threads: readonly string[];
   readonly errors: readonly string[];
   readonly host_ns: readonly number[]; // by site
+  readonly variants_ns: readonly (readonly number[])[]; // by site and variant
   readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
   readonly lines: readonly number[]; // by site: its line in that cell, 1-based; 0: unknown
   readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first

@@ -5,7 +5,7 @@ import { elementWords, methodWords } from './batching-axes.js';
 import { h, type Child } from '../dom.js';
 import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
-import { callWords, counted, variantShapes } from '../data/words.js';
+import { callWords, counted, timeWords, variantShapes } from '../data/words.js';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
@@ -16,10 +16,11 @@ export interface Unfolded {
   readonly diagrams: boolean;
 }
 
-/** The lines below a site's row; none for most kept calls. */
+/** The lines below a site's row, with the times of its variants; none for most kept calls. */
 export function siteDetails(
   site: Site,
   around: readonly string[],
+  times: readonly number[],
   unfolded: Unfolded
 ): HTMLElement[] {
   return [
@@ -27,7 +28,7 @@ export function siteDetails(
     ...firstOf(site.errors, errorLine, 'error'),
     ...firstOf(site.notes, note => line('note', '•', note), 'note'),
     ...contextOf(site, around),
-    ...variantsOf(site.shapes, unfolded),
+    ...variantsOf(site.shapes, times, unfolded),
     ...samplesOf(site)
   ];
 }
@@ -105,16 +106,25 @@ function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
   return words.length ? [h('p', { class: 'jaxcb-site-context' }, words.join(' · '))] : [];
 }
 
-function variantsOf(variants: readonly Variant[], { diagrams }: Unfolded): HTMLElement[] {
+function variantsOf(
+  variants: readonly Variant[],
+  times: readonly number[],
+  { diagrams }: Unfolded
+): HTMLElement[] {
   const [only, ...more] = variants;
   if (only === undefined) {
     return [];
   }
   if (!more.length) {
-    return [variantBlock(only, diagrams, '')];
+    return [variantBlock(only, diagrams)];
   }
+  const block = (variant: Variant, place: number): HTMLElement => {
+    const ns = times[place];
+    const time = ns !== undefined && variant.calls ? timeWords(ns) : '';
+    return variantBlock(variant, false, callWords(variant.calls), time);
+  };
   const list = disclosure(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
-    ...variants.slice(0, MOST_VARIANTS).map(variant => variantBlock(variant, false, `${callWords(variant.calls)}: `)),
+    ...variants.slice(0, MOST_VARIANTS).map(block),
     variants.length > MOST_VARIANTS &&
       h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_VARIANTS} more shapes`)
   ]);
@@ -122,11 +132,12 @@ function variantsOf(variants: readonly Variant[], { diagrams }: Unfolded): HTMLE
   return [list];
 }
 
-function variantBlock(variant: Variant, open: boolean, calls: string): HTMLElement {
+/** One variant, with the calls and the time of it if the site has others. */
+function variantBlock(variant: Variant, open: boolean, calls = '', time = ''): HTMLElement {
   const shards = shardWords(variant);
   const more = shards && h('p', { class: 'jaxcb-site-context' }, shards);
   if (!variant.levels.length) {
-    const label = calls && h('span', { class: 'jaxcb-muted' }, calls);
+    const label = calls && h('span', { class: 'jaxcb-muted' }, `${time ? `${calls} · ${time}` : calls}: `);
     return h('div', { class: 'jaxcb-site-variant' }, label, batchingDiagram(variant), more);
   }
   const summary = h(
@@ -134,7 +145,7 @@ function variantBlock(variant: Variant, open: boolean, calls: string): HTMLEleme
     {},
     `${elementWords(variant)}: `,
     h('code', {}, variantShapes(variant)),
-    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methodWords(variant.levels)}`)
+    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methodWords(variant.levels)}`, time && ` · ${time}`)
   );
   const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);

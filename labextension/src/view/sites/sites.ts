@@ -52,6 +52,7 @@ export class SiteList {
   private item(place: number): HTMLElement {
     const site = this.facts.sites[place]!;
     const around = this.measured.around[place] ?? [];
+    const times = this.measured.variants_ns[place] ?? [];
     return h(
       'li',
       { class: 'jaxcb-site' },
@@ -59,7 +60,7 @@ export class SiteList {
       h(
         'div',
         { class: 'jaxcb-site-below' },
-        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, around, this.unfolded)),
+        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, around, times, this.unfolded)),
         this.callsButton(place)
       )
     );

@@ -174,6 +174,19 @@ describe('the details of SiteList', () => {
     expect(text(node, '.jaxcb-site-variants')).toContain('2 calls:');
   });
 
+  it('show the time of the calls with each of several shapes', () => {
+    const one = aVariant([[2]], [[2]]);
+    const many = aVariant([[]], [[]], [[2136, 'sequential', [true]]], { calls: 2136 });
+    const measured = someMeasured({ variants_ns: [[28.5e9, 2e6, 0]] });
+    const node = nodeOf({ shapes: [one, many, { ...one, calls: 0 }] }, measured);
+    const lines = [...node.querySelectorAll('.jaxcb-site-variant')].map(each => each.textContent);
+    expect(lines).toEqual([
+      '1 call · 28.5 s: (2,)float32→(2,)float32',
+      '2,136 calls, one for each element: () → () vmap, sequential · 2 ms',
+      '0 calls: (2,)float32→(2,)float32'
+    ]);
+  });
+
   it('show a bounded number of shapes', () => {
     const details = nodeOf({ shapes: Array(60_000).fill(aVariant([[2]], [[2]])) });
     const variants = details.querySelector<HTMLDetailsElement>('.jaxcb-site-variants')!;

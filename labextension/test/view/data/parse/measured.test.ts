@@ -15,6 +15,7 @@ const MEASURED: Measured = {
   threads: ['MainThread'],
   errors: ['ValueError: no luck'],
   host_ns: [41_000],
+  variants_ns: [[40_000, 1_000]],
   cells: [null],
   lines: [5],
   around: [['scan of 5']],
@@ -41,10 +42,10 @@ describe('parseMeasured', () => {
   });
 
   it('reads metadata of older versions, which lack some keys', () => {
-    const paths = ['cells', 'by_worker', 'compilations.0.start_ns'];
+    const paths = ['cells', 'variants_ns', 'by_worker', 'compilations.0.start_ns'];
     const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
     const compilations = [{ ...MEASURED.compilations[0]!, start_ns: null }];
-    const read = { ...MEASURED, cells: [], by_worker: [], compilations };
+    const read = { ...MEASURED, cells: [], variants_ns: [], by_worker: [], compilations };
     expect(parseMeasured(older, FACTS)).toEqual(read);
   });
 
@@ -53,6 +54,7 @@ describe('parseMeasured', () => {
     ['host_ns', [1], 'measured.host_ns has 1 entries for 2 sites.'],
     ['host_ns', [-1, 0], 'measured.host_ns[0] is -1, not a finite number of at least 0.'],
     ['host_ns', [NaN, 0], 'measured.host_ns[0] is NaN'],
+    ['variants_ns', [[1], [-1]], 'measured.variants_ns[1][0] is -1, not a finite number'],
     ['cells', [3, 4], 'measured.cells[0] is 3, not text.'],
     ['environment', { jax: 3 }, 'measured.environment.jax is 3, not text.'],
     ['compilations', [compiled('0')], 'measured.compilations[0].start_ns is "0", not a time.'],
