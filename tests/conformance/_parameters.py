@@ -3,6 +3,5 @@
 import jax
 import pytest
 
-METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 eager_or_jit = pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])
 ordered_or_not = pytest.mark.parametrize("ordered", [False, True], ids=["unordered", "ordered"])

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import VMAP_METHODS
 
 from ._both import OURS, THEIRS
 
 ONE_CALL_METHODS = ("expand_dims", "broadcast_all", "legacy_vectorized")
-METHODS = ("sequential", "sequential_unrolled", *ONE_CALL_METHODS)
 X = np.float32([1, 2, 3, 4])
 Y = np.float32([10, 20, 30, 40, 50])
 ROWS = np.float32([[1, 2], [3, 8], [5, 4]])
@@ -42,7 +42,7 @@ def test_error_of_vmap_without_a_method_lists_the_methods(callbacks):
     seen = []
     with pytest.raises(NotImplementedError) as caught:
         jax.vmap(lambda x: callbacks.pure_callback(seen.append, like_first(x), x))(X)
-    assert [method for method in METHODS if repr(method) not in str(caught.value)] == []
+    assert [method for method in VMAP_METHODS if repr(method) not in str(caught.value)] == []
     assert seen == []
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import VMAP_METHODS
 from tests.conformance._arrays import SCALAR, THREE, like_first, shapes, values
-from tests.conformance._parameters import METHODS
 
 # A first callback
 
@@ -57,7 +57,7 @@ def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
         "broadcast_all": [((10, 3, 3), (10,))],
         "legacy_vectorized": [((10, 3, 3), ())],
     }.items(),
-    ids=METHODS,
+    ids=VMAP_METHODS,
 )
 def test_vmap_method_decides_the_shapes_under_vmap_over_one_argument(pure, spy, run, method, calls):
     host, seen = spy(wave)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import VMAP_METHODS
 from tests.conformance._arrays import THREE, X
-from tests.conformance._parameters import METHODS
 
 
 def test_expression_may_use_names_attributes_indices_and_tuples(run):
@@ -81,7 +81,7 @@ def test_error_about_an_unknown_vmap_method_lists_the_methods(our_pure, method):
     with pytest.raises(ValueError) as caught:
         our_pure(seen.append, THREE, vmap_method=method)(X)
     message = str(caught.value)
-    assert [word for word in (*METHODS, repr(method)) if word not in message] == []
+    assert [word for word in (*VMAP_METHODS, repr(method)) if word not in message] == []
     assert seen == []
 
 

@@ -13,13 +13,13 @@ from jax import lax
 from jax.experimental import checkify
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import VMAP_METHODS
 from tests.stack.elision._battery import Hosts
 
 from ._same import check, explain_only, in_new_thread, run
 
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
-METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 PROGRAMS = {}
 
 
@@ -75,7 +75,7 @@ for name, derive in DERIVATIVES.items():
             lambda h, derive=derive: (derive(reverse_differentiable(h)), (X,))
         )
 
-for method, size in itertools.product(METHODS, (0, 1, 3)):
+for method, size in itertools.product(VMAP_METHODS, (0, 1, 3)):
     xs = np.ones((size, 2), np.float32)
 
     @program(f"vmap of {size}, {method}")

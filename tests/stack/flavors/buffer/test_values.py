@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jax.experimental.buffer_callback import ExecutionStage, buffer_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack import VMAP_METHODS
 
-METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 DTYPES = (
     np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float16, np.float32,
     np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
@@ -153,7 +153,7 @@ def _maps(draw):
 
 
 @settings(max_examples=40)
-@given(_maps(), st.sampled_from(METHODS), st.booleans())
+@given(_maps(), st.sampled_from(list(VMAP_METHODS)), st.booleans())
 def test_vmap_returns_what_jax_returns(maps, method, compiled):
     inner, shapes, axes = maps
     # With nested vmaps, the host function cannot know which leading axes an argument lacks.
