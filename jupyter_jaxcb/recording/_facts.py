@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ._str import printed
@@ -15,6 +17,7 @@ COMPILED_EARLIER = "a program compiled earlier"
 UNKNOWN_LINE = "an unknown line"
 OBSERVED = "jax "  # prefix of the flavors of JAX's own callbacks
 LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
+WHOLE_BATCH = "whole batch"  # stands for the vmap method of a tap
 
 
 class Aval(NamedTuple):
@@ -38,6 +41,16 @@ class VmapLevel(NamedTuple):
     def looped(self) -> bool:
         """Whether the host loops over the batch elements."""
         return self.method in LOOPED_METHODS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no host call, for lack of batch elements; a tap is called even so."""
+        return self.size == 0 and self.method != WHOLE_BATCH
+
+
+def calls_each_time(levels: Iterable[VmapLevel]) -> int:
+    """Count the host calls of a complete crossing under some vmaps."""
+    return math.prod(0 if v.is_empty else v.size if v.looped else 1 for v in levels)
 
 
 class Frame(NamedTuple):
@@ -139,10 +152,12 @@ class LoweredSite:
         """
         if self.site.is_of_jax or not any(level.looped for level in self.levels):
             return None
-        count = 1
-        for level in self.levels:
-            count *= level.size if level.looped else 1
-        return count
+        return calls_each_time(self.levels)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no host call, for lack of batch elements."""
+        return any(level.is_empty for level in self.levels)
 
     def host_avals(self) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
         """Return operands and results as one host call sees them: no looped axes and no mask."""

@@ -179,7 +179,8 @@ def _not_comparable(judge: Judge) -> set[str]:
         flavor = judge.hosts[path.host].flavor
         if tapped and "looped" in path.flags:
             skipped.add(path.host)
-        if flavor == "tap" and "batched" in path.flags:
+        gets_batches = flavor == "tap" or judge.hosts[path.host].gets_batches
+        if gets_batches and "batched" in path.flags:
             skipped.add(path.host)
         if flavor == "buffer":  # JAX deduplicates equal calls
             skipped.add(path.host)

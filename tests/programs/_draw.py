@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from ._context import Context, Helper
 from ._program import Function, Host, Program, Statement
 from ._text import call_text
 from ._typed import DrawTyped
@@ -30,30 +31,12 @@ POLICIES = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Context:
-    """What the code around a statement requires of it."""
-
-    differentiated: bool = False
-    batched: bool = False
-    looped: bool = False
-    pure: bool = False  # no side effects allowed
-    depth: int = 3
-
-
-@dataclasses.dataclass
-class Helper:
-    """A function of the module and the context it may be called in."""
-
-    function: Function
-    context: Context
-
-
 class Draw:
     """Draw one program from a seed.
 
     A second source of random numbers decides what to add to the program: typed host functions and
-    what else was thought of later. So a seed still draws the program that it drew without them.
+    what else was thought of later. So a seed still draws the program that it drew without them. A
+    third one adds callbacks that get whole batches.
     """
 
     def __init__(self, seed: int | str, devices: int = 1, fuel: int = 14) -> None:
@@ -67,6 +50,8 @@ class Draw:
         self.extra_hosts: list[Host] = []
         self.x64 = self.extra.random() < 0.3
         self.typed = DrawTyped(self.extra, self.x64)
+        self.batches = DrawTyped(random.Random(f"batches {seed}"), self.x64)
+        self.batch_hosts: list[Host] = []
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -92,7 +77,7 @@ class Draw:
         if self.typed.one_in(2):
             self.add_pair(main)
         helpers = [helper.function for helper in self.helpers]
-        hosts = [*self.hosts, *self.extra_hosts]
+        hosts = [*self.hosts, *self.extra_hosts, *self.batch_hosts]
         return Program(hosts, helpers, main, mode, inputs, blocks, fail, self.x64)
 
     def count(self) -> int:
@@ -147,39 +132,57 @@ class Draw:
             body.append(statement)
             own += [name for name in statement.targets if name != "_"]
         kept = [name for name in own if self.chance(0.65)] or [own[-1]]
-        with self.drawing_extras():
+        with self.drawing_from(self.extra, self.extra_hosts):
             while self.typed.one_in(3):
-                self.add(context, parameters, body, kept)
+                self.add(self.extra_kinds(context), context, parameters, body, kept)
+        with self.drawing_from(self.batches.random, self.batch_hosts):
+            if self.batches.one_in(4):
+                self.add([self.batch_call], context, parameters, body, kept)
         return Function(name, parameters, body, tuple(kept))
 
-    # what the second source adds
+    # what the other sources add
 
     @contextlib.contextmanager
-    def drawing_extras(self) -> Iterator[None]:
-        """Draw from the second source."""
+    def drawing_from(self, source: random.Random, hosts: list[Host]) -> Iterator[None]:
+        """Draw from another source, and add its host functions to `hosts`."""
         main = self.random, self.hosts, self.fuel
-        self.random, self.hosts = self.extra, self.extra_hosts
+        self.random, self.hosts = source, hosts
         try:
             yield
         finally:
             self.random, self.hosts, self.fuel = main
 
     def add(
-        self, context: Context, parameters: tuple[str, ...], body: list[Statement], kept: list[str]
+        self,
+        kinds: list[Callable[[Context, tuple[str, ...]], Statement]],
+        context: Context,
+        parameters: tuple[str, ...],
+        body: list[Statement],
+        kept: list[str],
     ) -> None:
         """Add a statement to the body of a function, and perhaps its value to the result."""
         place = self.random.randint(0, len(body))
         scope = list(parameters)
         for statement in body[:place]:
             scope += [name for name in statement.targets if name != "_"]
+        statement = self.random.choice(kinds)(context, tuple(scope))
+        body.insert(place, statement)
+        kept += [name for name in statement.targets if self.chance(0.7)]
+
+    def extra_kinds(
+        self, context: Context
+    ) -> list[Callable[[Context, tuple[str, ...]], Statement]]:
         kinds = [self.typed_call, self.typed_call, self.typed_call, self.marked]
         if context.differentiated and context.depth > 0 and self.fuel > 0:
             kinds.append(self.stopped_loop)
         if context.depth > 0 and not context.pure:
             kinds.append(self.watched_loop)
-        statement = self.random.choice(kinds)(context, tuple(scope))
-        body.insert(place, statement)
-        kept += [name for name in statement.targets if self.chance(0.7)]
+        return kinds
+
+    def batch_call(self, context: Context, scope: tuple[str, ...]) -> Statement:
+        host = self.batches.batch_host(self.fresh("h"), pure=context.pure)
+        self.hosts.append(host)
+        return self.batches.call(host, self.fresh("v"), self.pick(scope, 2), moving=False)
 
     def typed_call(self, context: Context, scope: tuple[str, ...]) -> Statement:
         name, target = self.fresh("h"), self.fresh("v")

@@ -54,10 +54,10 @@ from jax.experimental.buffer_callback import buffer_callback
 def like(x, *rest):
     return jax.ShapeDtypeStruct(x.shape, x.dtype)
 
-def debug_callback(host, *args, queued=False, **kwargs):
+def debug_callback(host, *args, queued=False, vmap_method=None, **kwargs):
     jax.debug.callback(host, *args, **kwargs)
 
-def io_callback(host, declared, *args, ordered, **kwargs):
+def io_callback(host, declared, *args, ordered, vmap_method=None, **kwargs):
     traced = TRACED.get(host.__name__.removesuffix("_host"))
     if traced is None:
         return jax_io_callback(host, declared, *args, ordered=ordered, **kwargs)

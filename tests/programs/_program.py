@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 
+TOGETHER = ("expand_dims", "broadcast_all")
+
 
 @dataclasses.dataclass(frozen=True)
 class Typed:
@@ -38,7 +40,7 @@ class Host:
     registered: bool  # with a decorator, or else called through a function with JAX's signature
     arity: int = 1
     ordered: bool = False
-    method: str | None = None  # vmap_method
+    method: str | None = None  # vmap_method; None for io and debug: the default
     math: int = 0  # index of the formula
     rule: str = ""  # "jvp", "vjp" or none
     factor: str = ""  # the host function that its rule calls
@@ -56,7 +58,13 @@ class Host:
         """Return the keyword arguments of JAX's callback."""
         if self.flavor == "pure":
             return f"vmap_method={self.method!r}"
-        return f"ordered={self.ordered}" + ", queued=True" * self.queued
+        method = f", vmap_method={self.method!r}" * (self.method is not None)
+        return f"ordered={self.ordered}" + ", queued=True" * self.queued + method
+
+    @property
+    def gets_batches(self) -> bool:
+        """Whether one call gets all batch elements, which JAX's io and debug callbacks never do."""
+        return self.flavor in ("io", "debug") and self.method in TOGETHER
 
 
 @dataclasses.dataclass

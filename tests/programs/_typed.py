@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ._program import Host, Statement, Typed
+from ._program import TOGETHER, Host, Statement, Typed
 
 DTYPES = {
     "float32": 3, "float64": 3, "float16": 1, "bfloat16": 1, "complex64": 1, "complex128": 1,
@@ -51,6 +51,15 @@ class DrawTyped:
             self.random.choice(("struct", "struct", "weak", "array")), masked,
         )  # fmt: skip
         return host
+
+    def batch_host(self, name: str, *, pure: bool) -> Host:
+        """Draw an io or debug callback that gets all batch elements in one call."""
+        while True:
+            host = self.host(name, batched=True, pure=pure, looped=True)
+            # One that gets only a mask could not know of the batch axes of its result.
+            if host.flavor != "pure" and host.typed and host.typed.ranks:
+                host.ordered, host.method = False, self.random.choice(TOGETHER)
+                return host
 
     def results(self, flavor: str, count: int) -> str:
         return "None" if flavor == "debug" else self.tree([f"r[{n}]" for n in range(count)])

@@ -11,7 +11,7 @@ import pytest
 
 from ._draw import Draw
 from ._judged import judged, refused
-from ._program import walk
+from ._program import TOGETHER, walk
 from ._reach import paths
 from ._run import precision, run_ours
 from ._shrink import shrink
@@ -92,6 +92,7 @@ def test_every_callback_is_drawn_under_every_transformation():
     missing = {*itertools.product(KINDS, AROUND), *ALONE, *DTYPES} - {("ordered io", "jax.vmap")}
     missing |= set(itertools.product(METHODS, ["jax.vmap"]))
     missing |= set(itertools.product(["masked"], ["pure", "io", "debug"]))
+    missing |= set(itertools.product(["io", "debug"], TOGETHER, ["jax.vmap", "jax.grad"]))
     missing |= set(itertools.product(["custom_jvp rule", "custom_vjp rule"], ["io", "debug"]))
     for seed in range(3000):
         missing -= set(_features(Draw(seed).program()))
@@ -108,6 +109,7 @@ def _features(program):
         for around in path.flags:
             yield "ordered " * host.ordered + host.flavor, around
             yield host.method, around
+            yield host.flavor, host.method, around
     for host in program.hosts:
         yield from (host.flavor, "queued" * host.queued)
         if host.typed:

@@ -160,6 +160,7 @@ ONE = (VmapLevel(1, "sequential", ()),)
         (ONE, 1, "1 call for 1 element"),
         (ONE, 2, "2 calls, each for 1 element"),
         ((VmapLevel(0, "sequential", ()),), 0, "no calls, because the batch is empty"),
+        ((VmapLevel(0, "expand_dims", ()),), 0, "no calls, because the batch is empty"),
         ((VmapLevel(12_000, "expand_dims", ()),), 1, "1 call for 12,000 elements"),
     ],
 )

@@ -143,7 +143,9 @@ def test_batch_elements_that_are_called_one_by_one_are_counted_in_calls():
     assert "900 calls of 1 ms. vmap makes one for each batch element." in text
     assert "vmap_method='expand_dims' makes 9 instead; if not, executor= makes" in text
     assert "expand_dims" not in looped(100, 900, method="broadcast_all")
-    assert "makes 9 instead" not in looped(100, 900, "io")
+    assert "makes 9 instead; if not, executor= makes" in looped(100, 900, "io")
+    assert "'expand_dims' without ordered=True makes 9 instead." in looped(100, 900, "debug")
+    assert "makes 9 instead" not in looped(100, 900, "jax io")
 
 
 FINISHED, BRANCHES = NoteKind.FINISHED_ELEMENTS_RUN, NoteKind.ALL_BRANCHES_RUN

@@ -63,8 +63,8 @@ class JaxMagics(SessionMagics):
     )
     @argument(
         "--vmap-method",
-        help="pure, buffer: how to batch it under vmap: sequential (the default, always correct), "
-        "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
+        help="pure, io, debug, buffer: how to batch it under vmap: sequential (the default, always "
+        "correct), sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
     )
     @argument("--ordered", action="store_true", help="io, debug: keep program order")
     @argument("--arrays", help="arrays passed to the functions: numpy (the default) or jax")

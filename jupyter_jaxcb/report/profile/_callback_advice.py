@@ -33,6 +33,10 @@ _DROP_INS = {
     "debug": "debug_callback",
     "buffer": "buffer_callback",
 }
+_IF_NO_BATCH = (
+    "; if not, executor= makes several calls at once, and compile='numba' makes each one faster "
+    "if numba can compile the function"
+)
 # Batch elements that vmap calls it for although they do not need it.
 _NOT_NEEDED = {
     NoteKind.FINISHED_ELEMENTS_RUN: "have finished the loop",
@@ -82,8 +86,8 @@ def _batched(figures: Figures, part: Part) -> str:
     """Say how many calls a vmap method without a loop would make; empty if it gains little."""
     rows, recording = figures.rows(part), figures.recording
     # A vmap loops over JAX's own callbacks in the program, as any other loop there.
-    is_pure = recording.lowered[part.lowered].site.flavor == "pure"
-    if not is_pure or not _is_python(figures, rows):
+    flavor = recording.lowered[part.lowered].site.flavor
+    if flavor not in ("pure", "io", "debug") or not _is_python(figures, rows):
         return ""
     looped = calls = looped_ns = 0
     for number in np.unique(rows["lowered"]).tolist():
@@ -96,11 +100,11 @@ def _batched(figures: Figures, part: Part) -> str:
     if 2 * calls > looped or figures.share(looped_ns) < MUCH:
         return ""
     some = "one" if looped == part.times else f"{looped:,} of them, one"
+    is_debug = flavor == "debug"
     return (
         f" vmap makes {some} for each batch element. If the function can take a batch, "
-        f"vmap_method='expand_dims' makes {calls:,} instead; if not, executor= makes several "
-        "calls at once, and compile='numba' makes each one faster if numba can compile the "
-        "function."
+        f"vmap_method='expand_dims'{' without ordered=True' * is_debug} makes {calls:,} instead"
+        f"{_IF_NO_BATCH * (not is_debug)}."
     )
 
 

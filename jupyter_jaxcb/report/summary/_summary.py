@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from ...recording import (
     Site,
     Status,
     VmapLevel,
+    calls_each_time,
 )
 from ._counts import Counts, Stopped
 from ._notes import program_notes, site_notes
@@ -56,11 +56,6 @@ class Shapes:
     def each_time(self) -> int:
         """The number of host calls of a complete crossing."""
         return calls_each_time(self.levels)
-
-
-def calls_each_time(levels: Iterable[VmapLevel]) -> int:
-    """Count the host calls of a complete crossing under some vmaps."""
-    return math.prod(level.size for level in levels if level.looped)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,8 +197,7 @@ def _summarize_site(
 def _returns_nothing(lowered: LoweredSite) -> bool:
     """Whether all results of a call are empty, for another reason than an empty vmap axis."""
     pure = lowered.site.flavor in ("pure", "jax pure")  # other flavors are called nevertheless
-    elements = all(level.size for level in lowered.levels)
-    return pure and elements and all(0 in aval.shape for aval in lowered.results)
+    return pure and not lowered.is_empty and all(0 in aval.shape for aval in lowered.results)
 
 
 def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:

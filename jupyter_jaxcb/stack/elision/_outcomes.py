@@ -138,7 +138,7 @@ def _why_unused(seen: Evidence) -> Reason:
 
 def _why_unreachable(seen: Evidence) -> Reason:
     """Return the reason why no run takes any of its paths."""
-    if all(any(level.size == 0 for level in p.levels) for p in seen.traced):
+    if all(any(level.is_empty for level in p.levels) for p in seen.traced):
         return Reason.EMPTY_BATCH
     if all(any(s.of_vmap and s.length == 0 for s in p.steps) for p in seen.traced):
         return Reason.EMPTY_BATCH

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...recording import Site, VmapLevel
+from ...recording import Site, VmapLevel, calls_each_time
 from .. import jax_compat
 from ..core import Bind, HostCallback, is_held, is_watching
 from ._constant_branches import enters, index_of
@@ -70,10 +70,7 @@ class Path(NamedTuple):
     @property
     def elements(self) -> int:
         """The number of host calls for each crossing."""
-        product = 1
-        for level in self.levels:
-            product *= level.size if level.looped else 1
-        return product
+        return calls_each_time(self.levels)
 
     @property
     def calls(self) -> int | None:
@@ -101,7 +98,7 @@ class Path(NamedTuple):
 
     def is_unreachable(self, platform: str) -> bool:
         """Return whether no run on `platform` calls the host on this path, whatever the data."""
-        return any(level.size == 0 for level in self.levels) or any(
+        return any(level.is_empty for level in self.levels) or any(
             step.length == 0 or step.reached is False or step.leads_elsewhere(platform)
             for step in self.steps
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Frame, LoweredSite, Site
+from ...recording import WHOLE_BATCH, Frame, LoweredSite, Site
 from ..core import add_note, attribute_of
 from . import _causes
 from ._callers import with_callers
@@ -117,8 +117,7 @@ def _is_read_only_error(message: Any) -> bool:
 
 def _of_a_batch(lowered: LoweredSite) -> str:
     methods = [level.method for level in lowered.levels if not level.looped]
-    flavor = lowered.site.flavor.removeprefix("jax ")
-    if not methods or flavor not in ("pure", "buffer"):  # only these have the option
+    if not methods or methods[0] == WHOLE_BATCH:
         return ""
     needed = ", of which it got the needed elements" * lowered.masked
     each = "'sequential' calls each batch element alone"

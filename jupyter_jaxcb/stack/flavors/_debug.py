@@ -47,18 +47,21 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
     return [None for _ in args]
 
 
-def _batch(args: Any, dims: Any, *, partitioned: bool, **params: Any) -> Any:
-    if partitioned:  # the host gets shards, not batch elements: bind once for each element
+def _batch(
+    args: Any, dims: Any, *, partitioned: bool, vmap_method: str | None, **params: Any
+) -> Any:
+    __tracebackhide__ = True
+    params |= {"vmap_method": vmap_method, "partitioned": partitioned}
+    if partitioned and vmap_method is not None:  # the host gets shards: bind once for each element
         (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
         for element in range(size):
             own = [
                 x if d is None else jax.lax.index_in_dim(x, element, d, keepdims=False)
                 for x, d in zip(args, dims, strict=True)
             ]
-            debug_callback_p.bind(*own, partitioned=True, **params)
+            debug_callback_p.bind(*own, **params)
         return [], []
-    params["partitioned"] = False
-    return batch_host_call(debug_callback_p, args, dims, method="sequential", **params)
+    return batch_host_call(debug_callback_p, args, dims, method=vmap_method, **params)
 
 
 def _partial_eval_custom(
@@ -144,6 +147,7 @@ def bind_debug(
         queued=options.on_full if options.queued else None,
         mask=mask,
         ordered=options.ordered,
+        vmap_method=options.vmap_method,
         partitioned=options.partitioned,
     )
 
@@ -153,6 +157,7 @@ def debug_callback(
     *args: Any,
     ordered: bool = False,
     partitioned: bool = False,
+    vmap_method: str | None = "sequential",
     arrays: str = "numpy",
     queued: bool = False,
     on_full: str = "wait",
@@ -171,6 +176,7 @@ def debug_callback(
         *args: positional arguments of `callback`.
         ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, call once on each device with its shard.
+        vmap_method: how vmap calls it, see `jupyter_jaxcb.debug`.
         arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
             the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
             JAX's callbacks can.
@@ -184,6 +190,8 @@ def debug_callback(
     Raises:
         TypeError: if `callback` is not callable, or the options' call of the second form has
             arguments too.
+        ValueError: if `vmap_method` is unknown, or passes whole batches and ``ordered=True`` or
+            ``partitioned=True``.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> f = jax.jit(lambda x: jaxcb.debug_callback(print, "x is", x))
@@ -193,8 +201,9 @@ def debug_callback(
     """
     __tracebackhide__ = True
     options = DebugOptions(
-        ordered=ordered, partitioned=partitioned, arrays=arrays, queued=queued, on_full=on_full
-    ).validated()
+        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
+        queued=queued, on_full=on_full,
+    ).validated()  # fmt: skip
     if callback is None:
         if args or kwargs:
             raise TypeError(

@@ -86,6 +86,7 @@ def debug_print(
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
+    vmap_method: str | None = "sequential",
     queued: bool = False,
     on_full: str = "wait",
     **kwargs: Any,
@@ -102,6 +103,7 @@ def debug_print(
         ordered: keep program order among all ordered debug callbacks.
         partitioned: under jit over several devices, print each device's shard.
         skip_format_check: do not check `fmt` against the arguments.
+        vmap_method: ``"expand_dims"`` prints a whole batch at once, see `jupyter_jaxcb.debug`.
         queued: print in the background, see `jupyter_jaxcb.debug`.
         on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.debug`.
         **kwargs: values of the named fields.
@@ -124,8 +126,9 @@ def debug_print(
     """
     __tracebackhide__ = True
     options = DebugOptions(
-        ordered=ordered, partitioned=partitioned, queued=queued, on_full=on_full
-    ).validated()
+        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, queued=queued,
+        on_full=on_full,
+    ).validated()  # fmt: skip
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:

@@ -86,7 +86,15 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
     )
 
 
-def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **params: Any) -> Any:
+def _batch(
+    args: Any,
+    dims: Any,
+    *,
+    ordered: bool,
+    vmap_method: str | None,
+    callback: HostCallback,
+    **params: Any,
+) -> Any:
     __tracebackhide__ = True
     if ordered:
         ordering = option(callback.host, "ordered")
@@ -95,8 +103,9 @@ def _batch(args: Any, dims: Any, *, ordered: bool, callback: HostCallback, **par
             f"batch have no order. Drop {ordering}, or loop with jax.lax.map."
         )
     return batch_host_call(
-        io_callback_p, args, dims, method="sequential", callback=callback, ordered=False, **params
-    )
+        io_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, callback=callback,
+        ordered=False, **params,
+    )  # fmt: skip
 
 
 def _lower(
@@ -167,6 +176,7 @@ def bind_io(
         mask=mask,
         queued=queued,
         ordered=options.ordered,
+        vmap_method=options.vmap_method,
         sharding=options.sharding,
     )
 
@@ -177,6 +187,7 @@ def io_callback(
     *args: Any,
     sharding: Any = None,
     ordered: bool = False,
+    vmap_method: str | None = "sequential",
     arrays: str = "numpy",
     executor: Any = None,
     chunksize: int | None = None,
@@ -193,13 +204,14 @@ def io_callback(
 
     Args:
         callback: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes,
-            without the batch axes of vmap, and returns arrays (or scalars) as declared.
+            and returns arrays (or scalars) as declared.
         result_shape_dtypes: a pytree whose leaves have ``shape`` and ``dtype``, or an expression
             over the parameter names of `callback` (``"x"``). None if it returns nothing.
         *args: pytrees of arrays; other hashable values (strings, enums) are passed unchanged.
         sharding: a SingleDeviceSharding with the device to call from.
         ordered: keep program order among all ordered io callbacks. An ordered callback has no
             batching rule.
+        vmap_method: how vmap calls it, see `jupyter_jaxcb.io`.
         arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
             the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
             JAX's callbacks can.
@@ -216,7 +228,8 @@ def io_callback(
         arrays in another structure, they are used in order, with a `ResultStructureWarning`.
 
     Raises:
-        ValueError: under vmap with ``ordered=True``; under grad, if an argument depends on the
+        ValueError: if `vmap_method` is unknown, or passes whole batches and ``ordered=True``;
+            under vmap with ``ordered=True``; under grad, if an argument depends on the
             differentiated value (pass it through `jax.lax.stop_gradient`); or for a 64-bit result
             while x64 is off.
         TypeError: if an argument is neither an array nor hashable.
@@ -231,7 +244,7 @@ def io_callback(
     """
     __tracebackhide__ = True
     options = IoOptions(
-        ordered=ordered, sharding=sharding, arrays=arrays,
+        vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays,
         spread=spread_of(executor, chunksize, timeout, retries), queued=queued, on_full=on_full,
     ).validated()  # fmt: skip
     return bind_io(

@@ -47,6 +47,7 @@ class PureOptions(Options):
 class IoOptions(Options):
     """The options of an io callback; see `jupyter_jaxcb.io`."""
 
+    vmap_method: str | None = "sequential"
     ordered: bool = False
     arrays: str = "numpy"
     sharding: Any = None
@@ -59,6 +60,7 @@ class IoOptions(Options):
     def validated(self) -> Self:
         """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
+        check_vmap_method(self.vmap_method, ordered=self.ordered)
         check_arrays(self.arrays)
         check_spread(self.spread, self.arrays, ordered=self.ordered)
         check_compile("io", self)
@@ -70,6 +72,7 @@ class IoOptions(Options):
 class DebugOptions(Options):
     """The options of a debug callback; see `jupyter_jaxcb.debug`."""
 
+    vmap_method: str | None = "sequential"
     ordered: bool = False
     partitioned: bool = False
     arrays: str = "numpy"
@@ -79,6 +82,7 @@ class DebugOptions(Options):
     def validated(self) -> Self:
         """Return these options; see `PureOptions.validated`."""
         __tracebackhide__ = True
+        check_vmap_method(self.vmap_method, ordered=self.ordered, partitioned=self.partitioned)
         check_arrays(self.arrays)
         check_queued(self)
         return self

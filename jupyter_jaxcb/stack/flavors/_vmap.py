@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...recording import VmapLevel
+from ...recording import LOOPED_METHODS, VmapLevel
 from .. import jax_compat
 from ..core import did_you_mean
 
@@ -43,8 +43,13 @@ VMAP_METHODS = {
 }
 
 
-def check_vmap_method(vmap_method: str | None) -> None:
-    """Raise ValueError for an unknown vmap method; None is allowed and makes vmap an error."""
+def check_vmap_method(
+    vmap_method: str | None, *, ordered: bool = False, partitioned: bool = False
+) -> None:
+    """Raise ValueError for an unknown vmap method, or one that other options exclude.
+
+    None is allowed and makes vmap an error.
+    """
     __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
@@ -52,6 +57,20 @@ def check_vmap_method(vmap_method: str | None) -> None:
             f"unknown vmap method {vmap_method!r}{did_you_mean(str(vmap_method), new)} Pass "
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
             "for every function."
+        )
+    if vmap_method is None or vmap_method in LOOPED_METHODS:
+        return
+    if ordered:
+        raise ValueError(
+            f"vmap_method={vmap_method!r} cannot be combined with ordered=True: ordered calls "
+            "never get a whole batch. Drop ordered=True for one call for the batch, or "
+            "vmap_method= to keep the order."
+        )
+    if partitioned:
+        raise ValueError(
+            f"vmap_method={vmap_method!r} cannot be combined with partitioned=True: the shard of a "
+            "device may be a part of the batch. Drop partitioned=True for one call for the batch, "
+            "or vmap_method= for one call for each batch element on each device."
         )
 
 

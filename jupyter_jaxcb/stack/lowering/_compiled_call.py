@@ -54,7 +54,7 @@ def lower_compiled_call(
         return _emit_by_name(ctx, operands, callback, levels, writes)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
-    if lowered.elements == 0:
+    if lowered.is_empty:
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return zeros(ctx.avals_out)
@@ -98,7 +98,7 @@ def _emit_by_name(
     """Emit the custom call for a program that is exported."""
     given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
     lowered = LoweredSite(callback.bind.site, None, -1, given, declared, levels)
-    if lowered.elements == 0:
+    if lowered.is_empty:
         return list(zeros(ctx.avals_out))
     target, attributes = named_call(callback, lowered, writes=writes)
     lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel
+from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel, calls_each_time
 from .. import elision, jax_compat
 from ..core import ArrayNames, Bind, HostCallback, listener, to_aval
 from ..elision import HostCallIndex
@@ -58,7 +58,7 @@ def lowering(
     """
     name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
     index = len(ctx.module_context.host_callbacks)
-    elements = 1 if of_jax else math.prod(v.size for v in levels if v.looped)
+    elements = 1 if of_jax else calls_each_time(levels)
     program = elision.lowered(
         bind, name, platform, HostCallIndex(index, elements, times), note, noted=noted
     )

@@ -66,7 +66,7 @@ def lower_host_call(
         times=jax_compat.times_called(ctx, everywhere=partitioned, sharding=sharding),
         gathered=devices > 1 and not partitioned,
     )
-    if lowered.elements == 0:
+    if lowered.is_empty:
         # Without batch elements there is no call, and so no crossing to keep alive.
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
@@ -129,7 +129,7 @@ def lower_buffer_call(
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
-    if lowered.elements == 0:
+    if lowered.is_empty:
         return zeros(ctx.avals_out)
 
     def build(fact: LoweredSite) -> Crossing:

@@ -68,7 +68,8 @@ def build_queued_crossing(
 
 def _if_needed(cross: Crossing, source: Source, host: HostFunction) -> Crossing:
     """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
-    lowered, elements = source.lowered, source.most
+    lowered = source.lowered
+    elements = math.prod(level.size for level in lowered.levels)
 
     def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         mask, recorder = operands[-1], active()

@@ -50,7 +50,11 @@ class Source(NamedTuple):
 
     def calls(self, operands: Sequence[np.ndarray]) -> int:
         """Return the number of host calls of a crossing with these operands."""
-        return count_needed(operands[-1], self.most) if self.lowered.masked else self.most
+        if not self.lowered.masked:
+            return self.most
+        if self.lowered.elements is None:
+            return int(operands[-1].any())
+        return count_needed(operands[-1], self.most)
 
     @property
     def name(self) -> str:

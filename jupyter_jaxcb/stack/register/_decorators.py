@@ -163,6 +163,7 @@ def io(
     function: Callable[..., Any] | None = None,
     *,
     result: Any = MISSING,
+    vmap_method: str | None = "sequential",
     ordered: bool = False,
     sharding: Any = None,
     arrays: str = "numpy",
@@ -179,8 +180,8 @@ def io(
 
     JAX and XLA keep every call that the program makes, whether its result is used or not: in a loop
     one call in each iteration, even if the arguments do not change, with or without grad; under
-    vmap one call for each batch element, or a single call if no argument is batched. There are two
-    exceptions:
+    vmap one call for each batch element or for the whole batch, as `vmap_method` says, or a single
+    call if no argument is batched. There are two exceptions:
 
     * A call without array arguments in a scan (or a ``fori_loop`` of static length) under grad,
       vjp or linearize: JAX hoists it, so it runs once, before the loop. Pass it the loop index to
@@ -191,12 +192,13 @@ def io(
     As with `pure`, rerunning the cell replaces the function.
 
     Args:
-        function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes,
-            without the batch axes of vmap.
+        function: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes.
         result: the shapes and dtypes that it returns, as for `pure` except ``"infer"``; None if it
             returns nothing.
+        vmap_method: how vmap calls it, see the table at `pure`. By default each batch element is a
+            call; with ``"expand_dims"`` and ``"broadcast_all"`` one call gets the whole batch.
         ordered: keep program order among all ordered io callbacks. An ordered callback has no
-            batching rule.
+            batching rule, so it goes with the default `vmap_method` only.
         sharding: a SingleDeviceSharding with the device to call from.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
@@ -213,7 +215,7 @@ def io(
 
     Raises:
         TypeError: if `function` is not callable.
-        ValueError: if `result` is missing.
+        ValueError: if `result` is missing, `vmap_method` is unknown, or options cannot be combined.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> generator = np.random.default_rng(0)
@@ -225,7 +227,7 @@ def io(
     """
     __tracebackhide__ = True
     options = IoOptions(
-        ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
+        vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
         spread=spread_of(executor, chunksize, timeout, retries), compile=compile, queued=queued,
         on_full=on_full,
     ).validated()  # fmt: skip
@@ -248,6 +250,7 @@ def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
 def debug(
     function: Callable[..., Any] | None = None,
     *,
+    vmap_method: str | None = "sequential",
     ordered: bool = False,
     partitioned: bool = False,
     arrays: str = "numpy",
@@ -268,7 +271,11 @@ def debug(
         function: the host function. Arrays arrive as read-only NumPy arrays of the traced shapes
             and dtypes; other arguments (strings, objects) are passed through unchanged. Its return
             value is ignored.
-        ordered: keep program order among all ordered debug callbacks.
+        vmap_method: how vmap calls it, see the table at `pure`. By default each batch element is a
+            call; with ``"expand_dims"`` and ``"broadcast_all"`` one call gets the whole batch, so a
+            function can log the mean of a batch.
+        ordered: keep program order among all ordered debug callbacks, one call for each batch
+            element.
         partitioned: under jit over several devices, call once on each device with its shard.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         queued: do not wait for the calls. The program goes on; a background thread makes the calls
@@ -285,6 +292,7 @@ def debug(
 
     Raises:
         TypeError: if `function` is not callable.
+        ValueError: if `vmap_method` is unknown, or options cannot be combined.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.debug
@@ -293,11 +301,16 @@ def debug(
     >>> jax.jit(show)(np.float32(3)), jax.effects_barrier()
     saw 3.0
     (None, None)
+    >>> show_batch = jaxcb.debug(show.__wrapped__, vmap_method="expand_dims")
+    >>> jax.vmap(show_batch)(np.arange(3)), jax.effects_barrier()
+    saw [0 1 2]
+    (None, None)
     """
     __tracebackhide__ = True
     options = DebugOptions(
-        ordered=ordered, partitioned=partitioned, arrays=arrays, queued=queued, on_full=on_full
-    ).validated()
+        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
+        queued=queued, on_full=on_full,
+    ).validated()  # fmt: skip
     return with_function(function, _register_debug, options)
 
 

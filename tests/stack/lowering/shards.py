@@ -24,26 +24,29 @@ def main():
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)
 
     found = {}
-    for flavor in ("pure", "io", "debug", "partitioned"):
+    for flavor in ("pure", "io", "debug", "partitioned", "io for a batch", "debug for a batch"):
         seen = []
+        method = "expand_dims" if "batch" in flavor else "sequential"
 
         def host(x, seen=seen):
             seen.append(float(np.ravel(x)[0]))
             return x
 
-        def call(x, host=host, flavor=flavor):
-            if flavor in ("debug", "partitioned"):
-                jaxcb.debug_callback(host, x, partitioned=flavor == "partitioned")
-                return x
-            if flavor == "io":
-                return jaxcb.io_callback(host, x, x)
-            return jaxcb.pure_callback(host, x, x, vmap_method="sequential")
+        def call(x, host=host, flavor=flavor, method=method):
+            if flavor.startswith("io"):
+                return jaxcb.io_callback(host, x, x, vmap_method=method)
+            if flavor == "pure":
+                return jaxcb.pure_callback(host, x, x, vmap_method=method)
+            partitioned = flavor == "partitioned"
+            jaxcb.debug_callback(host, x, partitioned=partitioned, vmap_method=method)
+            return x
 
         programs = {
             "shard_map": lambda: jax.jit(sharded(call))(x),
             "shard_map of vmap": lambda: jax.jit(sharded(jax.vmap(call)))(x),
             "pmap": lambda: jax.pmap(call)(np.arange(8.0, dtype=np.float32).reshape(4, 2)),
             "jit": lambda: jax.jit(lambda x: call(x) + 1)(x),
+            "jit of vmap": lambda: jax.jit(jax.vmap(lambda x: call(x) + 1))(x),
         }
         for name, program in programs.items():
             seen.clear()

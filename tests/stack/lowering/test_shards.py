@@ -39,6 +39,16 @@ def test_plain_jit_gathers_the_whole_array_for_one_call(found, flavor):
     assert (row["gathered"], row["compiled"], row["expected"]) == ([8 * 4], [1], 1)
 
 
+@pytest.mark.parametrize("flavor", ["io for a batch", "debug for a batch"])
+def test_call_for_a_batch_gets_that_of_its_shard_or_all_of_it(found, flavor):
+    row = found[f"{flavor}: shard_map of vmap"]
+    assert (sorted(row["shards"]), sorted(row["first"])) == ([0, 1, 2, 3], [0, 2, 4, 6])
+    assert (row["compiled"], row["expected"]) == ([4], 4)
+    row = found[f"{flavor}: jit of vmap"]
+    assert (row["shards"], row["first"], row["gathered"]) == ([None], [0], [8 * 4])
+    assert (row["compiled"], row["expected"]) == ([1], 1)
+
+
 def test_every_device_calls_a_partitioned_debug_callback_and_gathers_nothing(found):
     row = found["partitioned: jit"]
     assert sorted(row["first"]) == [0, 2, 4, 6]

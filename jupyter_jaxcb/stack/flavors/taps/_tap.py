@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax.tree_util import tree_structure, tree_unflatten
 
-from ....recording import VmapLevel
+from ....recording import WHOLE_BATCH, VmapLevel
 from ... import jax_compat
 from ...core import HostFunction, to_array
 from ...dispatch import Build
@@ -32,8 +32,6 @@ from ._flags import flags
 # The transformations of a tap, innermost first: the name, and for vmap the batch dimensions of the
 # operands.
 Transforms = tuple[tuple[str, tuple[int | None, ...] | None], ...]
-
-WHOLE_BATCH = "whole batch"  # in place of a vmap method
 
 tap_p = jax_compat.Primitive("jaxcb_tap_callback")
 tap_p.multiple_results = True

@@ -127,7 +127,7 @@ export function elementWords({ levels, calls, mask, stopped }: Variant): string 
   const together = outermostFirst.filter(level => !isLooped(level));
   const atOnce = product(looped); // calls each time the program gets there
   const elements = `${counted(product(together), 'element')}${factors(together)}`;
-  if (atOnce === 0) {
+  if (calls === 0 && product(levels) === 0) {
     return phrases.empty_batch;
   }
   if (atOnce === 1 && calls <= 1) {

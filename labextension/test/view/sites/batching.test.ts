@@ -96,6 +96,7 @@ describe('elementWords', () => {
     [one, 1, '1 call for 1 element'],
     [one, 2, '2 calls, each for 1 element'],
     [[[0, 'sequential', []]] as Level[], 0, 'no calls, because the batch is empty'],
+    [[[0, 'expand_dims', []]] as Level[], 0, 'no calls, because the batch is empty'],
     [[[12_000, 'expand_dims', []]] as Level[], 1, '1 call for 12,000 elements']
   ])('says how batch elements are distributed over calls (%#)', (levels, calls, words) => {
     expect(elementWords(aVariant([], [], levels, { calls }))).toBe(words);
