@@ -59,6 +59,10 @@ ROUGH = {  # name: function, its derivative, lower and upper bound of the argume
     "in float32": (
         lambda x: np.sin(np.float32(x) * np.float32(30)), lambda x: 30 * jnp.cos(30 * x), 0.5, 5
     ),
+    "steps": (lambda x: np.round(x * 3000) / 3000, lambda x: 1 + 0 * x, 0.1, 1),
+    "a rule that cancels in float32": (
+        lambda x: (x - 1) ** 4, lambda x: 4 * x**3 - 12 * x**2 + 12 * x - 4, 0.98, 1.02
+    ),
     "offset in float32": (lambda x: np.float32(1e4) + np.sin(np.float32(x)), jnp.cos, 0.5, 5),
 } | {f"noise of {a}": (noisy(a), jnp.cos, 0.5, 2) for a in (1e-3, 1e-4, 1e-5, 1e-6)}  # fmt: skip
 
