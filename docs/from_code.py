@@ -26,6 +26,7 @@ from jupyter_jaxcb.notebook.magics._check import CheckMagics
 from jupyter_jaxcb.notebook.magics._record import RecordMagics
 from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
 from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.stack.options import Refusal, refusals, rows
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
 FACTS = ("recording._facts", "recording._profile")  # modules
@@ -48,6 +49,7 @@ def write_pages(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     write(folder / "facts.md", facts_page())
     write(folder / "magics.md", magics_page())
+    write(folder / "refused.md", refused_page())
     write(folder / "schema.md", schema_page())
 
 
@@ -55,6 +57,25 @@ def write(place: Path, text: str) -> None:
     """Write a file, unless it has this text already: Sphinx rebuilds pages of newer files."""
     if not place.exists() or place.read_text(encoding="utf-8") != text:
         place.write_text(text, encoding="utf-8")
+
+
+# Options
+
+
+def refused_page() -> str:
+    """Return the table of the options that cannot be combined, and of those that need another."""
+    pairs = [(f"`{row.one}`", f"`{row.other}`", _sentence(row)) for row in refusals]
+    needs = [
+        (f"`{name}`", f"`{row.needs}`", f"{row.why[0].upper()}{row.why[1:]}.")
+        for name, row in rows()
+        if row.needs
+    ]
+    refused = _table(("option", "not with", "why"), pairs)
+    return f"{refused}\n\n{_table(('option', 'needs', 'why'), needs)}"
+
+
+def _sentence(row: Refusal) -> str:
+    return f"{row.reason[0].upper()}{row.reason[1:]}. {row.advice}".strip()
 
 
 # Magics

@@ -36,28 +36,29 @@ MAY_IMPORT = {
 FOLDERS = {
     "stack": {
         "jax_compat": "",
-        "core": "jax_compat",
+        "options": "",
+        "core": "jax_compat options",
         "errors": "jax_compat core",
         "results": "jax_compat core",
         "elision": "jax_compat core",
         "lint": "jax_compat core",
         "dispatch": "jax_compat core results errors",
         "masked": "jax_compat core results dispatch",
-        "derivatives": "core results masked",
-        "executors": "core results errors dispatch masked",
-        "compiled": "core results dispatch",
-        "queued": "jax_compat core errors dispatch masked",
-        "lowering": "jax_compat core errors elision lint dispatch compiled",
+        "derivatives": "options core results masked",
+        "executors": "options core results errors dispatch masked",
+        "compiled": "options core results dispatch",
+        "queued": "options jax_compat core errors dispatch masked",
+        "lowering": "options jax_compat core errors elision lint dispatch compiled",
         "flavors": (
-            "jax_compat core results errors elision dispatch masked executors compiled queued "
-            "lowering"
+            "options jax_compat core results errors elision dispatch masked executors compiled "
+            "queued lowering"
         ),
         "flavors/taps": (
-            "jax_compat core results errors elision dispatch executors lowering flavors"
+            "options jax_compat core results errors elision dispatch executors lowering flavors"
         ),
         "register": (
-            "core results derivatives lint dispatch masked executors compiled queued flavors "
-            "flavors/taps"
+            "options core results derivatives lint dispatch masked executors compiled queued "
+            "flavors flavors/taps"
         ),
     },
     "recording": {

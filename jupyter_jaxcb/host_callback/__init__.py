@@ -23,6 +23,7 @@ import jax
 from ..stack import (
     CallbackException,
     HostFunction,
+    Options,
     barrier,
     barrier_at_exit,
     bind_tap,
@@ -32,6 +33,8 @@ from ..stack import (
     flags,
 )
 from ._print import Printer
+
+_TAP = Options(flavor="tap", transforms=True)
 
 __all__ = [
     "CallbackException",
@@ -178,7 +181,9 @@ def _tap(
     if result is not None:
         check_leaves(result, f"{name}, as its result,")
     index = _checked_index(device_index)
-    tapped = bind_tap(HostFunction(function), arg, with_device=with_device, device_index=index)
+    tapped = bind_tap(
+        HostFunction(function), arg, _TAP, with_device=with_device, device_index=index
+    )
     return tapped if result is None else result
 
 

@@ -6,8 +6,6 @@ While JAX traces and lowers, a call passes through `flavors` and `lowering`; whi
 through `dispatch`, or through machine code that `compiled` makes.
 """
 
-from .compiled import COMPILERS as COMPILERS
-from .core import ARRAYS as ARRAYS
 from .core import HostFunction as HostFunction
 from .core import Run as Run
 from .core import add_note as add_note
@@ -38,7 +36,6 @@ from .errors import set_cell_namer as set_cell_namer
 from .errors import set_running_reporter as set_running_reporter
 from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
-from .executors import EXECUTORS as EXECUTORS
 from .executors import ExecutorError as ExecutorError
 from .executors import WorkerLostError as WorkerLostError
 from .flavors import VMAP_METHODS as VMAP_METHODS
@@ -57,6 +54,10 @@ from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .lint import advice_for_jax_inside as advice_for_jax_inside
+from .options import FLAVORS as FLAVORS
+from .options import Options as Options
+from .options import choices_of as choices_of
+from .options import rows as rows
 from .queued import QueueFullWarning as QueueFullWarning
 from .queued import Unfinished as Unfinished
 from .queued import drop_queued as drop_queued

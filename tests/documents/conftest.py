@@ -51,6 +51,7 @@ def pages(from_code):
     generated = {
         "facts.md": from_code.facts_page(),
         "magics.md": from_code.magics_page(),
+        "refused.md": from_code.refused_page(),
         "schema.md": from_code.schema_page(),
     }
     found = {}

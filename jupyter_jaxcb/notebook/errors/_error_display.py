@@ -19,6 +19,7 @@ from ._late_errors import LateErrors
 # An eager debug callback raises the exception of its host function itself.
 _CLASSES = (Exception, KeyboardInterrupt)
 
+_RUN_CELL = InteractiveShell.run_cell_async.__code__  # compiles a cell; run_code runs it
 SIGNAL_HANDLERS: set[CodeType] = set()  # of this package, hidden in tracebacks
 LONGEST = 20_000  # characters shown of an error message
 
@@ -69,6 +70,8 @@ class ErrorDisplay:
             shell.showtraceback((type(original), original, frames), tb_offset=0)
         elif self._handler_before is not None and isinstance(value, self._exceptions_before):
             self._handler_before(etype, value, tb, tb_offset=tb_offset)
+        elif tb is not None and tb.tb_frame.f_code is _RUN_CELL:
+            shell.showsyntaxerror()  # the cell could not be compiled
         else:
             if isinstance(value, KeyboardInterrupt):
                 tb = _without_handler(tb)

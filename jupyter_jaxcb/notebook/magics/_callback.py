@@ -33,6 +33,7 @@ from ._options import (
     check_rule,
     chosen_functions,
     decorator_of,
+    option_arguments,
     rule_of,
     seconds_of,
     unquoted,
@@ -61,14 +62,6 @@ class JaxMagics(SessionMagics):
         '"(z, z.shape[:1])"; None for nothing; infer to run a pure function once, on zeros. By '
         "default taken from the return annotation",
     )
-    @argument(
-        "--vmap-method",
-        help="pure, io, debug, buffer: how to batch it under vmap: sequential (the default, always "
-        "correct), sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
-    )
-    @argument("--ordered", action="store_true", help="io, debug: keep program order")
-    @argument("--arrays", help="arrays passed to the functions: numpy (the default) or jax")
-    @argument("--derivative", help="pure: finite, to differentiate by central differences")
     @argument("--jvp", help="pure, buffer: a function of the cell, its forward rule as for defjvp")
     @argument(
         "--vjp",
@@ -76,29 +69,7 @@ class JaxMagics(SessionMagics):
         metavar=("FORWARD", "BACKWARD"),
         help="pure, buffer: two functions of the cell, its reverse rule as for defvjp",
     )
-    @argument(
-        "--has-side-effect",
-        action="store_true",
-        help="buffer: call it as often as the program says",
-    )
-    @argument(
-        "--queued",
-        action="store_true",
-        help="io, debug: do not wait for the calls: a background thread makes them in order",
-    )
-    @argument("--on-full", help="with --queued, if the queue is full: wait (the default) or drop")
-    @argument("--check", action="store_true", help="buffer: raise if it leaves output unwritten")
-    @argument("--cast", action="store_true", help="pure, io: allow lossy conversion of results")
-    @argument(
-        "--executor",
-        help="pure, io: run the calls of a vmap in parallel: threads, processes, dask, "
-        "ipyparallel or mpi, with a number of workers as in threads:8 or an address as in "
-        "dask:tcp://host:8786; or a variable that holds an executor, client or view",
-    )
-    @argument("--chunksize", help="number of batch elements sent to the executor together")
-    @argument("--timeout", help="seconds that one call may take in the executor")
-    @argument("--retries", help="how often to retry a call that failed in the executor")
-    @argument("--compile", help="pure, io, buffer: numba, to compile the functions")
+    @option_arguments
     @output_can_be_silenced
     @no_var_expand
     @cell_magic

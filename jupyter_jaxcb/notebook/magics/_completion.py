@@ -7,7 +7,7 @@ from typing import Any
 from IPython.core.error import TryNext
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import ARRAYS, COMPILERS, EXECUTORS, VMAP_METHODS
+from ...stack import choices_of
 from ._call_argument import OPTIONS as EXPLAIN_OPTIONS
 from ._callback import JaxMagics
 from ._options import FLAVORS, option_names
@@ -22,14 +22,9 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
     before = event.line[: len(event.line) - len(event.symbol)].split()
     if len(before) == 1:
         return list(FLAVORS)
-    if before[-1] == "--vmap-method":
-        return list(VMAP_METHODS)
-    if before[-1] == "--arrays":
-        return list(ARRAYS)
-    if before[-1] == "--compile":
-        return list(COMPILERS)
-    if before[-1] == "--executor":
-        return list(EXECUTORS)
+    choices = choices_of(before[-1].removeprefix("--").replace("-", "_"))
+    if choices:
+        return list(choices)
     return [option for option in option_names(JaxMagics.jax_callback) if option not in before]
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument
 
 from ...stack import (
-    ARRAYS,
     INFER,
     as_magic_options,
     buffer,
@@ -21,6 +21,7 @@ from ...stack import (
     io,
     nothing_in,
     pure,
+    rows,
     scalar_of,
     tap,
 )
@@ -29,6 +30,7 @@ from ._registering import by_magic
 FLAVORS: Mapping[str, Callable[..., Any]] = {
     "pure": pure, "io": io, "debug": debug, "buffer": buffer, "tap": tap,
 }  # fmt: skip
+_ROWS = dict(rows())
 # The options of each flavor, by their names in the parsed arguments.
 _TAKES = {
     flavor: {*inspect.signature(decorator).parameters} - {"function"}
@@ -36,6 +38,16 @@ _TAKES = {
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names that every result expression may use
+
+
+def option_arguments(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a magic the options of callbacks, as a decorator."""
+    for name, row in reversed(_ROWS.items()):
+        if row.help:
+            flag: dict[str, Any] = {"action": "store_true"} if row.kind == "flag" else {}
+            text = f"{', '.join(row.flavors)}: {row.help}"
+            magic = argument(f"--{name.replace('_', '-')}", help=text, **flag)(magic)
+    return magic
 
 
 def option_names(magic: Any) -> list[str]:
@@ -117,12 +129,6 @@ def decorator_of(
             f"{' and '.join(filter(None, [', '.join(others), last]))}. Remove it, or register the "
             f"function as {fitting[0]}."
         )
-    arrays = given.get("arrays", ARRAYS[0])
-    if arrays not in ARRAYS:
-        raise UsageError(
-            f"unknown arrays {arrays!r}{did_you_mean(str(arrays), ARRAYS)} Write "
-            f"{' or '.join(f'--arrays {name}' for name in ARRAYS)}."
-        )
     try:
         decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
     except (TypeError, ValueError, ImportError) as error:
@@ -132,12 +138,13 @@ def decorator_of(
 
 def _value(name: str, text: Any, namespace: Mapping[str, Any]) -> Any:
     """Convert the `text` of an option: to a number, a variable of the user, or unchanged."""
-    if name in ("chunksize", "timeout", "retries"):
-        try:
-            return float(text) if name == "timeout" else int(text)
-        except ValueError:
-            return text  # the decorator refuses it
-    if name == "executor":
+    kind = _ROWS[name].kind if name in _ROWS else "text"
+    try:
+        if kind in ("integer", "number"):
+            return int(text) if kind == "integer" else float(text)
+    except ValueError:
+        return text  # the decorator refuses it
+    if kind == "variable":
         text = unquoted(text)
         return namespace.get(text, text) if text.isidentifier() else text
     return unquoted(text) if name == "result" else text

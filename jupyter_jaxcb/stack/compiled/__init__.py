@@ -11,49 +11,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .. import options
+
 if TYPE_CHECKING:
     from ..core import HostFunction
     from ._block import Block
     from ._c_functions import CFunction
 
 COMPILERS = ("numba",)
-# Options that are not compatible with compilation, and their default.
-_NEEDS_PYTHON = {"arrays": "numpy", "executor": None, "sharding": None, "check": False}
+_PYTHON = "compiled code runs without Python"
 
 
-def check_compile(flavor: str, options: Any) -> None:
-    """Raise if options do not go together with compilation, or the compiler is missing.
-
-    Args:
-        flavor: the name of the flavor.
-        options: its options, with a field ``compile``.
-
-    Raises:
-        ValueError: for an unknown compiler, or options that need Python.
-        ImportError: if the compiler is not installed.
-    """
+@options.check("compile", COMPILERS)
+def _check_compiler(compiler: Any) -> Any:
     __tracebackhide__ = True
-    compiler = options.compile
-    if compiler is None:
-        return
     if compiler not in COMPILERS:
         raise ValueError(
             f"unknown compiler {compiler!r}. Pass compile='numba', or None to call the function in "
             "Python."
         )
-    settings = options.settings()
-    for name, plain in _NEEDS_PYTHON.items():
-        if settings.get(name, plain) != plain:
-            raise ValueError(
-                f"cannot use both compile={compiler!r} and {name}={settings[name]!r}, which needs "
-                f"Python. Drop one of the two."
-            )
     try:
         import numba  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"{flavor}(compile='numba') needs numba: pip install 'jupyter_jaxcb[numba]' ({error})"
+            f"compile='numba' needs numba: pip install 'jupyter_jaxcb[numba]' ({error})"
         ) from None
+    return compiler
+
+
+for _other in ("arrays", "executor", "sharding", "check"):
+    options.refuse(_other, "compile", _PYTHON)
 
 
 def register_compiled(host: HostFunction, *, exported: bool = True) -> None:

@@ -138,7 +138,7 @@ def interface_of(
         tuple((key, _checked(name, arg)) for key, arg in kwargs.items()),
         () if writes or out_tree is None else tuple(_paths(name, out_tree)),
         first=first,
-        cast=callback.cast,
+        cast=callback.options.cast,
         writes=writes,
     )
 

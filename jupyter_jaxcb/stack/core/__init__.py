@@ -12,10 +12,8 @@ from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
 from ._advice import option as option
 from ._array_names import ArrayNames as ArrayNames
-from ._arrays import ARRAYS as ARRAYS
 from ._arrays import aligned as aligned
 from ._arrays import aligning as aligning
-from ._arrays import check_arrays as check_arrays
 from ._arrays import check_leaves as check_leaves
 from ._arrays import empty_aligned as empty_aligned
 from ._arrays import is_array as is_array
@@ -75,9 +73,6 @@ from ._observed import note as note
 from ._observed import switch as switch
 from ._observed import switches as switches
 from ._observed import user_function_name as user_function_name
-from ._options import ExecutorOptions as ExecutorOptions
-from ._options import Options as Options
-from ._options import executor_word as executor_word
 from ._signatures import without_leading as without_leading
 from ._site import Found as Found
 from ._site import Frames as Frames

@@ -17,7 +17,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from ...recording import Aval
-from .. import jax_compat
+from .. import jax_compat, options
 from ._advice import did_you_mean
 
 ARRAYS = ("numpy", "jax")
@@ -25,8 +25,8 @@ _ALIGNMENT_BYTES = 64  # XLA's CPU client takes memory with this alignment witho
 _COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, on the calling thread
 
 
-def check_arrays(arrays: str) -> None:
-    """Raise ValueError if `arrays` is not one of `ARRAYS`."""
+@options.check("arrays", ARRAYS)
+def _check_arrays(arrays: Any) -> Any:
     __tracebackhide__ = True
     if arrays not in ARRAYS:
         raise ValueError(
@@ -34,6 +34,7 @@ def check_arrays(arrays: str) -> None:
             "arrays='jax', the kind of array the host function takes. If the host function itself "
             "has an argument of that name, wrap it: lambda x: f(arrays=x)."
         )
+    return arrays
 
 
 def taking_jax_arrays(dtypes: Sequence[Any]) -> Callable[[Callable], Callable]:

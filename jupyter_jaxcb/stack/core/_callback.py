@@ -12,7 +12,7 @@ from jax.tree_util import PyTreeDef
 
 from ...recording import Site
 from .. import jax_compat
-from ._options import ExecutorOptions
+from ..options import Options
 
 
 class HostFunction:
@@ -191,16 +191,12 @@ class HostCallback:
     host: HostFunction
     in_tree: PyTreeDef  # of (args, kwargs)
     out_tree: PyTreeDef | None  # of the declared result; None: the return value is ignored
+    options: Options
     bind: Bind = dataclasses.field(compare=False)
     static: Static = NO_STATIC
-    arrays: str = "numpy"  # the kind of array the host function takes, see `_arrays`
-    cast: bool = False  # whether a result may lose precision when converted within its kind
     exact: bool = False  # whether a result must already have the declared dtypes and structure
     any_structure: bool = False  # whether another structure is a warning if the leaves fit
-    spread: ExecutorOptions | None = None  # runs on workers; None: on XLA's own thread
     leading: int = 0  # parameters of the host function before the arguments of a call
-    compile: str | None = None  # the compiler of the host function; None: it runs in Python
-    queued: str | None = None  # what to do if the queue is full; None: calls are not queued
     masked: bool = False  # the last operand says where to call it, see `Callback.where`
 
     def __repr__(self) -> str:  # printed in every jaxpr

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
+from .. import options
 from ..core import HostFunction, add_note, aligned, is_array
 from ..masked import zero_elsewhere
 from ..results import ResultChecker, result_checker
@@ -22,6 +23,17 @@ TINY = 0.001  # a scale below this is not trusted if its step does not change th
 
 # Binds a host function, given its declared result, the arguments, and ``mask=``.
 BindCall = Callable[..., Any]
+
+
+@options.check("derivative", ["finite"])
+def _check_derivative(derivative: Any) -> Any:
+    __tracebackhide__ = True
+    if derivative != "finite":
+        raise ValueError(
+            f"unknown derivative {derivative!r}. Pass derivative='finite' or None, or define a "
+            "rule with defjvp or defvjp."
+        )
+    return derivative
 
 
 def with_differences(

@@ -8,7 +8,8 @@ This is the hot path. Read `_crossing` first. `_elements` orders the calls of lo
 from ._arguments import takes_flat_operands as takes_flat_operands
 from ._arguments import to_arguments as to_arguments
 from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
-from ._buffer_crossing import BufferOptions as BufferOptions
+from ._buffer_crossing import WITH_CONTEXT as WITH_CONTEXT
+from ._buffer_crossing import WITHOUT_CONTEXT as WITHOUT_CONTEXT
 from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
 from ._buffer_crossing import build_eager_crossing as build_eager_crossing
 from ._canary import run_checked as run_checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from jax.errors import JaxRuntimeError
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
 from ...recording import LoweredSite, active
-from ..core import HostCallback, Options, empty_aligned
+from ..core import HostCallback, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import Adapt, takes_flat_operands, to_arguments
@@ -22,46 +21,24 @@ from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
 from ._elements import ElementSchedule
 from ._finite import finite_checker
 
+# Parameters before the arguments: the outputs, and in front of them XLA's context, as in JAX.
+WITHOUT_CONTEXT, WITH_CONTEXT = 1, 2
 # Calls the host function, given its body, XLA's context, the operands and the outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class BufferOptions(Options):
-    """How a buffer callback is called; static, and compared by value.
-
-    Attributes:
-        vmap_method: how vmap calls it.
-        has_side_effect: run it exactly as often as the program says.
-        check: check that it writes all of its outputs.
-        aliases: (operand, result) pairs that share memory: the output starts out as the input.
-        with_context: pass XLA's execution context as the first argument, as JAX does.
-        replayed: on GPUs, run once and replay what it enqueued (``command_buffer_compatible``).
-        compile: what compiles the host function; None to call it in Python.
-    """
-
-    vmap_method: str | None = "sequential"
-    has_side_effect: bool = False
-    check: bool = False
-    aliases: tuple[tuple[int, int], ...] = ()
-    with_context: bool = False
-    replayed: bool = False
-    compile: str | None = None
-
-
 def build_buffer_crossing(
-    callback: HostCallback, lowered: LoweredSite, options: BufferOptions, *, on_device: bool
+    callback: HostCallback, lowered: LoweredSite, *, on_device: bool
 ) -> Crossing:
     """Build the function XLA calls with its context and the operand and result buffers.
 
     Args:
         callback: the host function and its trees.
         lowered: the lowered site under which host calls are recorded.
-        options: the options of the flavor.
         on_device: the buffers are in GPU memory, and the host function gets them as they are.
     """
     count = len(lowered.operands)
-    cross = _crossing(callback, lowered, options, on_device)
+    cross = _crossing(callback, lowered, on_device)
     if on_device:
         return reporting_interrupts(
             lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
@@ -90,8 +67,6 @@ def build_eager_crossing(
     lowered: LoweredSite,
     operand_dtypes: Sequence[np.dtype],
     result_dtypes: Sequence[np.dtype],
-    *,
-    options: BufferOptions,
     entry: Callable[[LoweredSite], Adapt] | None = None,
 ) -> Crossing:
     """As `_crossing.build_crossing`, but outside a program: nothing is borrowed.
@@ -100,14 +75,15 @@ def build_eager_crossing(
     """
     __tracebackhide__ = True
     enter = None if entry is None else entry(lowered)
-    cross = _crossing(callback, lowered, options, on_device=False, entry=enter)
+    cross = _crossing(callback, lowered, on_device=False, entry=enter)
     shapes = [aval.shape for aval in lowered.results]
+    aliases = callback.options.input_output_aliases
 
     def eager(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         outs = list(map(empty_aligned, shapes, result_dtypes))
-        for operand, result in options.aliases:
+        for operand, result in aliases:
             outs[result][...] = operands[operand]
-        cross(_NO_CONTEXT, _shared(operands, outs, options.aliases), outs[:])
+        cross(_NO_CONTEXT, _shared(operands, outs, aliases), outs[:])
         for n in still_held(outs):  # the host function may write to it again
             outs[n] = outs[n].copy()
         return tuple(outs)
@@ -140,12 +116,12 @@ _NO_CONTEXT = _NoContext()
 def _crossing(
     callback: HostCallback,
     lowered: LoweredSite,
-    options: BufferOptions,
     on_device: bool,
     entry: Adapt | None = None,
 ) -> Callable[[Any, Sequence[Any], Sequence[Any]], Any]:
     """Build a crossing over context, operands and outputs that records calls and errors."""
-    call = _calling(callback, len(lowered.operands), options)
+    aliases = callback.options.input_output_aliases
+    call = _calling(callback, len(lowered.operands))
     if entry is not None:
         call = _entering(entry)
     host = callback.host
@@ -159,13 +135,13 @@ def _crossing(
                 return lambda *shown: call(function, context, operands, outs)
 
             # What the recorder takes sample values from: it cannot read GPU memory.
-            shown = () if on_device else _as_given(operands, options.aliases)
+            shown = () if on_device else _as_given(operands, aliases)
             written = () if on_device else outs
             single_call(host, lowered, adapt, lambda returned: written, finite)(*shown)
 
         return single
-    if options.aliases:
-        call = _sharing(call, options.aliases)
+    if aliases:
+        call = _sharing(call, aliases)
     schedule = ElementSchedule(lowered)
     inner = [aval.shape for aval in results]
 
@@ -178,7 +154,7 @@ def _crossing(
             return lambda *operands: call(function, context, operands, next(elements))
 
         written = functools.partial(_Written, rows, schedule)
-        shown = _as_given(operands, options.aliases)
+        shown = _as_given(operands, aliases)
         looped_calls(host, lowered, adapt, schedule, written)(*shown)
 
     return looped
@@ -251,11 +227,12 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iter
     return zip(*(map(row.__getitem__, places) for row in rows), strict=True)
 
 
-def _calling(callback: HostCallback, count: int, options: BufferOptions) -> Call:
+def _calling(callback: HostCallback, count: int) -> Call:
     """Return a function that calls the host function and checks that it only writes."""
-    call = _passing_arguments(callback, count, options.with_context)
+    options = callback.options
+    call = _passing_arguments(callback, count, callback.leading == WITH_CONTEXT)
     name, paths = callback.host.name, _paths(callback.out_tree)
-    begun = {result for _, result in options.aliases}
+    begun = {result for _, result in options.input_output_aliases}
     own = [n for n in range(len(paths)) if n not in begun]
 
     def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:

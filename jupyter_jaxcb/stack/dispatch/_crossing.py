@@ -75,7 +75,7 @@ def parts_of_crossing(
     batch = tuple(level.size for level in reversed(lowered.levels) if not level.looped)
     check = checker_of(callback, lowered, shapes, result_dtypes, batch)
     adapt = adapting(callback, len(operands))
-    if callback.arrays == "jax":
+    if callback.options.arrays == "jax":
         adapt = _taking_jax_arrays(adapt, operand_dtypes[: len(operands)])
     if any(map(is_big, operands, operand_dtypes)):
         adapt = aligning(adapt)
@@ -93,7 +93,7 @@ def checker_of(
     declared = callback.host.name, callback.out_tree, shapes, dtypes
     if callback.exact:
         return exact_checker(*declared)
-    options: dict[str, Any] = {"cast": callback.cast, "batch": batch}
+    options: dict[str, Any] = {"cast": callback.options.cast, "batch": batch}
     if callback.any_structure:
         return any_structure_checker(*declared, site=lowered.site, **options)
     return result_checker(*declared, **options)

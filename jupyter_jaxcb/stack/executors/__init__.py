@@ -4,11 +4,9 @@
 `_engine` wraps each kind of executor.
 """
 
+from . import _options as _options
 from ._crossing import CROSS as CROSS
 from ._crossing import build_crossing as build_crossing
 from ._engine import ExecutorError as ExecutorError
 from ._engine import WorkerLostError as WorkerLostError
 from ._flight import SubmittedChunk as SubmittedChunk
-from ._options import EXECUTORS as EXECUTORS
-from ._options import check_spread as check_spread
-from ._options import spread_of as spread_of

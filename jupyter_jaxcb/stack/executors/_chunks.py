@@ -11,7 +11,7 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Column, shared_if_large
 
-from ..core import ExecutorOptions, HostFunction
+from ..core import HostFunction
 from ..dispatch import Elements
 
 _SHARE = 2  # a chunk has at most 1/_SHARE of a worker's share of the remaining elements
@@ -65,16 +65,16 @@ class ChunkQueue:
 
     Args:
         count: the number of calls.
-        spread: the executor options.
+        size: how many calls to send together; None: as many as their cost suggests.
         cost: the measured cost of a call.
         workers: the number of workers.
         target_ns: how long the calls of one chunk should take, at least.
     """
 
     def __init__(
-        self, count: int, spread: ExecutorOptions, cost: ElementCost, workers: int, target_ns: int
+        self, count: int, size: int | None, cost: ElementCost, workers: int, target_ns: int
     ) -> None:
-        self._count, self._size, self._cost = count, spread.chunksize, cost
+        self._count, self._size, self._cost = count, size, cost
         self._workers, self._target_ns = workers, target_ns
         self._next = 0
         self._again: collections.deque[tuple[int, int]] = collections.deque()

@@ -13,7 +13,7 @@ from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder, active
 from .. import masked
-from ..core import CROSSINGS, WAITING, ExecutorOptions, HostCallback, HostFunction, describe
+from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, describe
 from ..dispatch import (
     CollectedResults,
     Crossing,
@@ -29,6 +29,7 @@ from ..dispatch import (
     to_arguments,
 )
 from ..masked import MakeCalls, gathered_checker, masked_crossing
+from ..options import Options
 from ..results import ResultChecker, shown
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
@@ -50,16 +51,16 @@ def build_crossing(
         TypeError: if the function or one of its arguments cannot be pickled.
     """
     __tracebackhide__ = True
-    spread = callback.spread
-    if spread is None:
+    options = callback.options
+    if options.executor is None:
         return masked.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
-    engine = engine_of(spread)
+    engine = engine_of(options.executor)
     if engine.travels:
-        pickled(callback.host, spread)
+        pickled(callback.host, options)
         for value in callback.static.values.values():
-            _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", spread)
+            _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
     parts = parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
-    build = functools.partial(_Crossing, callback, spread, lowered, engine)
+    build = functools.partial(_Crossing, callback, lowered, engine)
     if callback.masked:
         return masked_crossing(
             callback.host, lowered, parts.dtypes, _masked_calls(callback, lowered, parts, build)
@@ -96,7 +97,6 @@ class _Crossing:
 
     Args:
         callback: the host function and its trees.
-        spread: the executor options.
         lowered: the site.
         engine: the executor.
         parts: the parts of the crossing.
@@ -107,7 +107,6 @@ class _Crossing:
     def __init__(
         self,
         callback: HostCallback,
-        spread: ExecutorOptions,
         lowered: LoweredSite,
         engine: Engine,
         parts: Parts,
@@ -115,7 +114,7 @@ class _Crossing:
         outer: Sequence[tuple[int, ...]],
     ) -> None:
         adapt, check, shapes, kinds = parts
-        self._host, self._spread, self._lowered = callback.host, spread, lowered
+        self._host, self._options, self._lowered = callback.host, callback.options, lowered
         self._adapt, self._engine, self._schedule = adapt, engine, schedule
         one = np.array([-1], np.int32)
         self.order = one if schedule is None else schedule.order
@@ -167,23 +166,23 @@ class _Crossing:
         guard: bytearray,
         log: Log,
     ) -> SpreadRun:
-        host, spread = self._host, self._spread
+        host, options = self._host, self._options
         call = self._adapt(host.current)
         if recorder is not None and recorder.around is not None:
             call = recorder.around(self._lowered, call)
         task = Task(
             call,
             self._keep,
-            functools.partial(pickled, host, spread),
+            functools.partial(pickled, host, options),
             near=self._engine.near,
             collect=self._collect,
             numbers=self._numbers,
         )
         return SpreadRun(
-            engine_of(spread) if isinstance(spread.executor, str) else self._engine,
+            engine_of(options.executor) if isinstance(options.executor, str) else self._engine,
             task,
             OperandSlices(operands, self._schedule, near=self._engine.near),
-            spread,
+            options,
             element_cost_of(host),
             guard,
             clock=time.perf_counter_ns if recorder is None else recorder.clock,
@@ -198,17 +197,17 @@ CROSSINGS.add(CROSS)
 WAITING.add(CROSS)
 
 
-def pickled(host: HostFunction, spread: ExecutorOptions) -> bytes:
+def pickled(host: HostFunction, options: Options) -> bytes:
     """Pickle the host function for another process.
 
     Raises:
         TypeError: if it cannot be pickled; the message says why.
     """
     __tracebackhide__ = True
-    return _bytes_of(host.current, host.name, spread)
+    return _bytes_of(host.current, host.name, options)
 
 
-def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
+def _bytes_of(value: Any, name: str, options: Options) -> bytes:
     __tracebackhide__ = True
     try:
         return needed("cloudpickle").dumps(value, 5)
@@ -216,8 +215,9 @@ def _bytes_of(value: Any, name: str, spread: ExecutorOptions) -> bytes:
         raise
     except Exception as error:
         raise TypeError(
-            f"cannot send {name} to {spread.word}: it cannot be pickled ({describe(error)}). Open "
-            "files, locks and connections inside the function, or pass executor='threads'."
+            f"cannot send {name} to {options.spelled('executor')}: it cannot be pickled "
+            f"({describe(error)}). Open files, locks and connections inside the function, or pass "
+            "executor='threads'."
         ) from error
 
 

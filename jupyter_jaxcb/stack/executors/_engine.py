@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..core import describe, executor_word
+from ..core import describe
+from ..options import value_word
 from ._options import is_shut_down, leaves_process, stays_on_machine
 
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that report a lost worker
@@ -63,7 +64,7 @@ class Engine:
         gone: Callable[[], str] = str,
     ) -> None:
         self.executor = executor
-        self.word = f"executor={executor_word(named)}"
+        self.word = f"executor={value_word('executor', named)}"
         self.travels = leaves_process(named)
         self.near = stays_on_machine(named)
         self.by_value = isinstance(named, concurrent.futures.ProcessPoolExecutor)

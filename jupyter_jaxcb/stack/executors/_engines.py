@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..core import ExecutorOptions
 from ..dispatch import InFlight, interrupt_at_exit
 from ._engine import Engine, ExecutorError, cores
 from ._mpi import mpi_engine, named_mpi
@@ -38,7 +37,7 @@ _named: dict[str, Engine] = {}
 _lock = threading.Lock()
 
 
-def engine_of(spread: ExecutorOptions) -> Engine:
+def engine_of(executor: Any) -> Engine:
     """Return the engine of a callback's executor; each named engine is made once.
 
     Raises:
@@ -46,7 +45,6 @@ def engine_of(spread: ExecutorOptions) -> Engine:
         ExecutorError: if no scheduler listens at an address, or there is no client to use.
     """
     __tracebackhide__ = True
-    executor = spread.executor
     if not isinstance(executor, str):
         make = _OBJECTS.get(library_of(executor) or "", Engine)
         engine = make(executor, executor)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..core import executor_word
+from ..options import value_word
 from ._engine import Engine, ExecutorError
 
 _START_SECONDS = 60.0  # timeout for workers to start
@@ -48,7 +48,7 @@ def mpi_engine(executor: Any, named: Any, make: Callable[[], Any] | None = None)
         ExecutorError: if the workers do not start.
     """
     __tracebackhide__ = True
-    _start(executor, executor_word(named))
+    _start(executor, value_word("executor", named))
     engine = Engine(executor, named, make=make)
     engine.by_value = True
     return engine

@@ -7,66 +7,29 @@ import numbers
 import threading
 from typing import Any
 
-from ..core import ExecutorOptions, did_you_mean
+from .. import options
+from ..core import did_you_mean
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
 
 
-def spread_of(
-    executor: Any,
-    chunksize: int | None,
-    timeout: float | None,
-    retries: int,
-) -> ExecutorOptions | None:
-    """Return the executor options of a callback; None without an executor.
-
-    Raises:
-        ValueError: for an unknown name, an executor that is shut down, or an option that needs an
-            executor.
-        TypeError: if `executor` is not an executor.
-    """
+@options.check("chunksize")
+def _check_chunksize(value: Any) -> int:
     __tracebackhide__ = True
-    if executor is None:
-        given = ("chunksize", chunksize, None), ("timeout", timeout, None), ("retries", retries, 0)
-        for name, value, default in given:
-            if value is not None and value is not False and value != default:
-                raise ValueError(
-                    f"{name}={value!r} needs an executor: without one the host function runs on "
-                    "XLA's own thread and cannot be abandoned. Pass executor='threads' too."
-                )
-        return None
-    _check_executor(executor)
-    if chunksize is not None:
-        chunksize = _number(
-            "chunksize", chunksize, numbers.Integral, "batch elements sent together", "10"
-        )
-    if timeout is not None:
-        timeout = _number(
-            "timeout", timeout, numbers.Real, "seconds that a batch element may take", "2.5"
-        )
-    retries = _number(
-        "retries", retries, numbers.Integral, "times to call a batch element again", "1"
-    )
-    return ExecutorOptions(executor, chunksize, timeout, retries)
+    return _number("chunksize", value, numbers.Integral, "batch elements sent together", "10")
 
 
-def check_spread(spread: ExecutorOptions | None, arrays: str, *, ordered: bool = False) -> None:
-    """Raise ValueError if the executor cannot be combined with `arrays` or `ordered`."""
+@options.check("timeout")
+def _check_timeout(value: Any) -> float:
     __tracebackhide__ = True
-    if spread is None:
-        return
-    if ordered:
-        raise ValueError(
-            "an ordered callback cannot use an executor: its calls run one after the other, in "
-            f"program order, but {spread.word} runs them in parallel. "
-            "Drop ordered=True or executor=."
-        )
-    if arrays == "jax" and leaves_process(spread.executor):
-        raise ValueError(
-            f"arrays='jax' cannot be combined with {spread.word}: JAX arrays cannot leave their "
-            "process. Use arrays='numpy', or pass executor='threads'."
-        )
+    return _number("timeout", value, numbers.Real, "seconds that a batch element may take", "2.5")
+
+
+@options.check("retries")
+def _check_retries(value: Any) -> int:
+    __tracebackhide__ = True
+    return _number("retries", value, numbers.Integral, "times to call a batch element again", "1")
 
 
 def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
@@ -79,14 +42,15 @@ def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
     raise ValueError(f"{name}={value!r} is not a valid number of {what}. Try {name}={some}.")
 
 
-def _check_executor(executor: Any) -> None:
-    """Raise if `executor` is not an executor, or is shut down."""
+@options.check("executor", EXECUTORS)
+def _check_executor(executor: Any) -> Any:
+    """Return `executor`; raise if it is not an executor, or is shut down."""
     __tracebackhide__ = True
     known = ", ".join(map(repr, EXECUTORS))
     if isinstance(executor, str):
         kind, _, after = executor.partition(":")
         if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
-            return
+            return executor
         raise ValueError(
             f"unknown executor {executor!r}{did_you_mean(kind, EXECUTORS)} Pass one of {known}, "
             "optionally with details, as in 'threads:8' or 'dask:tcp://host:8786', or a "
@@ -102,6 +66,7 @@ def _check_executor(executor: Any) -> None:
             f"executor={executor!r} is not an executor. Pass one of {known}, a "
             "concurrent.futures.Executor, a distributed.Client or an ipyparallel view."
         )
+    return executor
 
 
 def _fits(kind: str, after: str) -> bool:
@@ -150,3 +115,18 @@ def stays_on_machine(executor: Any) -> bool:
         return executor.startswith("processes")
     root = type(executor).__module__.partition(".")[0]
     return root == "loky" or isinstance(executor, concurrent.futures.ProcessPoolExecutor)
+
+
+options.refuse(
+    "ordered",
+    "executor",
+    "ordered calls run one after the other, in program order, but an executor runs them in "
+    "parallel",
+)
+options.refuse(
+    "arrays",
+    "executor",
+    "JAX arrays cannot leave their process",
+    "Use arrays='numpy', or pass executor='threads'.",
+    applies=lambda given: bool(leaves_process(given.executor)),
+)

@@ -14,9 +14,10 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
-from ..core import ExecutorOptions, add_note
+from ..core import add_note
 from ..dispatch import NOT_CALLED
 from ..errors import NotCalledError
+from ..options import Options
 from ..results import ResultError
 from ._board import ElementMark, board
 from ._chunks import ChunkQueue, ElementCost, OperandSlices
@@ -36,7 +37,7 @@ class SpreadRun:
         engine: the executor.
         task: the host function.
         elements: the operands.
-        spread: the executor options.
+        options: those of the callback.
         cost: the measured cost of a batch element.
         guard: emptied by an interrupt, which ends the run.
         clock: the recorder's clock, or any other.
@@ -53,7 +54,7 @@ class SpreadRun:
         engine: Engine,
         task: Task,
         elements: OperandSlices,
-        spread: ExecutorOptions,
+        options: Options,
         cost: ElementCost,
         guard: bytearray,
         *,
@@ -62,11 +63,13 @@ class SpreadRun:
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
         record: Callable[[SubmittedChunk, ChunkOutcome], None],
     ) -> None:
-        self._engine, self._task, self._elements, self._spread = engine, task, elements, spread
+        self._engine, self._task, self._elements, self._options = engine, task, elements, options
         self._cost, self._guard, self._clock = cost, guard, clock
         self._stamped, self._structured, self._record = stamped, structured, record
         self._workers = engine.workers
-        self._parts = ChunkQueue(elements.count, spread, cost, self._workers, engine.target_ns)
+        self._parts = ChunkQueue(
+            elements.count, options.chunksize, cost, self._workers, engine.target_ns
+        )
         self._tries: collections.Counter[int] = collections.Counter()  # failed tries, by call
         self.flights: dict[int, SubmittedChunk] = {}  # chunks in flight, by number
         self._returned: queue.SimpleQueue[tuple[SubmittedChunk, bool | None]] = queue.SimpleQueue()
@@ -107,7 +110,7 @@ class SpreadRun:
                 raise error
             return
         ahead = (
-            self._engine.ahead if self._cost.mean_ns is not None or self._spread.chunksize else 1
+            self._engine.ahead if self._cost.mean_ns is not None or self._options.chunksize else 1
         )
         while len(self.flights) < ahead * self._workers:
             part = self._parts.next(None if self._failed is None else self._failed[0])
@@ -130,7 +133,7 @@ class SpreadRun:
             stop - start,
             self._elements.cut(start, stop),
             self._structured,
-            timeout=self._spread.timeout,
+            timeout=self._options.timeout,
             clock=self._clock,
             stamped=self._stamped,
             board=known.take() if known else None,
@@ -218,14 +221,14 @@ class SpreadRun:
     def _handle_failed_call(self, call: int, stop: int, error: BaseException) -> None:
         """Retry or fail `call`; the calls after it in its chunk were not made."""
         self._tries[call] += 1
-        allowed = self._spread.retries if self._broken is None else 0
+        allowed = self._options.retries if self._broken is None else 0
         raised = isinstance(error, Exception) and not isinstance(error, ResultError)
         if raised and self._tries[call] <= allowed:
             self._parts.again(call, call + 1)
             self._parts.again(call + 1, stop)
             return
         if self._tries[call] > 1:
-            add_note(error, f"called {self._tries[call]} times (retries={self._spread.retries})")
+            add_note(error, f"called {self._tries[call]} times (retries={self._options.retries})")
         if self._failed is None or call < self._failed[0]:
             self._failed = call, error
         for flight in self.flights.values():
@@ -251,11 +254,11 @@ class SpreadRun:
             return
         if flight.killed:
             found: Exception = TimeoutError(
-                f"the call took more than {self._spread.timeout:g} s (timeout=) and held the GIL, "
+                f"the call took more than {self._options.timeout:g} s (timeout=) and held the GIL, "
                 "so its worker was killed"
             )
         else:
-            found = lost_error(flight, mark, self._engine, error, self._spread.retries)
+            found = lost_error(flight, mark, self._engine, error, self._options.retries)
         found.__cause__ = error
         call = flight.start + (mark.element if mark else 0)
         part = dataclasses.replace(flight, start=call, stop=call + 1)
@@ -267,16 +270,16 @@ class SpreadRun:
     def _check_workers(self) -> None:
         """Check for lost connections, stuck workers and deadlocks while nothing comes back."""
         self._check_connection()
-        if self._spread.timeout is not None:
+        if self._options.timeout is not None:
             for flight in self.flights.values():
-                end_stuck_worker(flight, self._spread.timeout, self._engine)
+                end_stuck_worker(flight, self._options.timeout, self._engine)
         if is_deadlocked(self._engine):
             self._run_one_here()
 
     def _check_connection(self) -> None:
         wrong, now = self._engine.connection_error(), time.monotonic()
         self._gone_since = since = None if wrong is None else self._gone_since or now
-        if wrong and since and now - since >= (self._spread.timeout or _GONE_SECONDS):
+        if wrong and since and now - since >= (self._options.timeout or _GONE_SECONDS):
             raise wrong
 
     def _run_one_here(self) -> None:

@@ -17,11 +17,7 @@ from ._eager import raise_itself as raise_itself
 from ._eager import raise_runtime_error as raise_runtime_error
 from ._io import bind_io as bind_io
 from ._io import io_callback as io_callback
-from ._options import DebugOptions as DebugOptions
-from ._options import IoOptions as IoOptions
-from ._options import PureOptions as PureOptions
 from ._pure import bind_pure as bind_pure
 from ._pure import pure_callback as pure_callback
 from ._vmap import VMAP_METHODS as VMAP_METHODS
-from ._vmap import check_vmap_method as check_vmap_method
 from ._vmap import with_axes_in_front as with_axes_in_front

@@ -17,7 +17,6 @@ from .. import elision, jax_compat
 from ..core import (
     NO_STATIC,
     Bind,
-    ExecutorOptions,
     HostCallback,
     HostFunction,
     Static,
@@ -27,46 +26,37 @@ from ..core import (
     left_out,
     to_array,
 )
+from ..options import Options
 
 
 def bind_host_call(
     primitive: jax_compat.Primitive,
-    flavor: str,
     host: HostFunction,
     out: tuple[tuple[Any, ...], PyTreeDef],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
+    options: Options,
     *,
-    kind: str = "numpy",
-    cast: bool = False,
+    mask: Any = None,
     exact: bool = False,
     any_structure: bool = False,
-    spread: ExecutorOptions | None = None,
     leading: int = 0,
-    compiler: str | None = None,
-    queued: str | None = None,
-    mask: Any = None,
     **params: Any,
 ) -> Any:
     """Bind `primitive` to the flat arrays of one call.
 
     Args:
         primitive: the primitive of the flavor.
-        flavor: the name of the flavor, for the call site.
         host: the host function.
         out: flat avals and structure of the declared result.
         args: positional arguments of the call: pytrees of array-likes. A leaf that is not an array
             is static, as in `jax.jit`: it must be hashable and is compared by value.
         kwargs: keyword arguments of the call.
-        kind: the arrays that the host function gets, ``"numpy"`` or ``"jax"``.
-        cast: whether converting a result within its kind may lose information.
+        options: the options of the callback.
+        mask: whether to call the host function, a boolean scalar; None: it is always called.
         exact: whether a result must match the declaration without any conversion.
         any_structure: whether a result of another structure, whose leaves fit, is only a warning.
-        spread: how to spread the batch elements over an executor; None for no executor.
         leading: the number of parameters of the host function before the arguments of a call.
-        compiler: what compiles the host function; None to call it in Python.
-        queued: what to do if the queue is full; None if the calls are not queued.
-        mask: whether to call the host function, a boolean scalar; None: it is always called.
         **params: further static parameters of the primitive.
 
     Returns:
@@ -84,25 +74,21 @@ def bind_host_call(
     if is_disabled():
         return tree_unflatten(out_tree, left_out(host.name, avals))
     results = _bind(
-        primitive, flavor, host, arrays, avals, params, in_tree=in_tree, out_tree=out_tree,
-        static=Static(static, by_value=True) if static else NO_STATIC, arrays=kind, cast=cast,
-        exact=exact, any_structure=any_structure, spread=spread, leading=leading,
-        compile=compiler, queued=queued, mask=mask,
+        primitive, host, arrays, avals, params, mask, in_tree=in_tree, out_tree=out_tree,
+        static=Static(static, by_value=True) if static else NO_STATIC, options=options,
+        exact=exact, any_structure=any_structure, leading=leading,
     )  # fmt: skip
     return tree_unflatten(out_tree, results)
 
 
 def bind_silent_call(
     primitive: jax_compat.Primitive,
-    flavor: str,
     host: HostFunction,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
+    options: Options,
     *,
-    kind: str = "numpy",
-    queued: str | None = None,
     mask: Any = None,
-    **params: Any,
 ) -> None:
     """Bind a flavor that returns nothing; arguments that are not arrays stay static."""
     __tracebackhide__ = True
@@ -111,17 +97,17 @@ def bind_silent_call(
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
     _bind(
-        primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
-        static=Static(static) if static else NO_STATIC, arrays=kind, queued=queued, mask=mask,
+        primitive, host, arrays, (), {}, mask, in_tree=in_tree, out_tree=None,
+        static=Static(static) if static else NO_STATIC, options=options,
     )  # fmt: skip
 
 
 def bind_passing_call(
     primitive: jax_compat.Primitive,
-    flavor: str,
     host: HostFunction,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
+    options: Options,
     **params: Any,
 ) -> list[Any]:
     """Bind a flavor that returns its operands.
@@ -137,38 +123,41 @@ def bind_passing_call(
     if is_disabled():
         return [to_array(x) for x in arrays]
     return _bind(
-        primitive, flavor, host, arrays, (), params, in_tree=in_tree, out_tree=None,
-        static=Static(static, by_value=True),
+        primitive, host, arrays, (), params, None, in_tree=in_tree, out_tree=None,
+        static=Static(static, by_value=True), options=options,
     )  # fmt: skip
 
 
 def _bind(
     primitive: jax_compat.Primitive,
-    flavor: str,
     host: HostFunction,
     operands: list[Any],
     avals: tuple[Any, ...],
     params: Mapping[str, Any],
-    mask: Any = None,
+    mask: Any,
+    *,
+    options: Options,
     **of_callback: Any,
 ) -> list[Any]:
     """Bind `primitive`, with the line of user code that made the call as its call site.
 
     Args:
         primitive: the primitive of the flavor.
-        flavor: the name of the flavor.
         host: the host function.
         operands: the arrays of the call.
         avals: avals of the results.
         params: further static parameters of the primitive.
         mask: whether to call the host function, as the last operand; None: there is no mask.
+        options: the options of the callback.
         **of_callback: further fields of the `HostCallback`.
     """
     __tracebackhide__ = True
     found = find_frames()
-    bind = Bind(found.frames.site(flavor, host.name), found.around, found.in_rule)
+    bind = Bind(found.frames.site(options.flavor, host.name), found.around, found.in_rule)
     elision.bound(bind, found)
-    callback = HostCallback(host, bind=bind, masked=mask is not None, **of_callback)
+    callback = HostCallback(
+        host, bind=bind, options=options, masked=mask is not None, **of_callback
+    )
     operands = operands if mask is None else [*operands, mask]
     return primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
 

@@ -18,14 +18,15 @@ from ..core import (
     is_array,
     without_leading,
 )
-from ..dispatch import BufferOptions, build_eager_crossing
+from ..dispatch import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
 from ..lowering import HOST_MEMORY, lower_buffer_call, lower_compiled_call
+from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._buffer_checks import check_aliases, check_borrowable
 from ._eager import eager, raise_runtime_error, without_call
 from ._refusals import refuse_derivatives
-from ._vmap import batch_host_call, check_vmap_method
+from ._vmap import batch_host_call
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True
@@ -43,36 +44,41 @@ jax_compat.keep_under_partial_evaluation(BufferEffect)
 
 
 def _abstract_eval(
-    *avals: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any
+    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
 ) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    return result_avals, {_kept} if options.has_side_effect else set()
+    return result_avals, {_kept} if callback.options.has_side_effect else set()
 
 
-def _impl(*args: Any, result_avals: tuple[Any, ...], options: BufferOptions, **params: Any) -> Any:
+def _impl(*args: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any) -> Any:
+    options = callback.options
     if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
-        return without_call(params["callback"], args, result_avals, params["levels"])
-    params = {"result_avals": result_avals, "options": options, **params}
+        return without_call(callback, args, result_avals, params["levels"])
+    params = {"result_avals": result_avals, "callback": callback, **params}
     if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
     entry = None
     if options.compile:
         repeats = not options.has_side_effect
-        entry = functools.partial(writing_entry, params["callback"], repeats=repeats)
-    build = functools.partial(build_eager_crossing, options=options, entry=entry)
+        entry = functools.partial(writing_entry, callback, repeats=repeats)
+    build = functools.partial(build_eager_crossing, entry=entry)
     return eager(
         buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params
     )
 
 
-def _batch(args: Any, dims: Any, *, options: BufferOptions, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True
+    options = callback.options
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     args, dims = list(args), list(dims)
-    for operand, _ in options.aliases:  # shares memory with a result, which has the batch axis
+    for (
+        operand,
+        _,
+    ) in options.input_output_aliases:  # shares memory with a result, which has the batch axis
         if dims[operand] is None:
             args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
     return batch_host_call(
-        buffer_callback_p, args, dims, method=options.vmap_method, options=options, **params
+        buffer_callback_p, args, dims, method=options.vmap_method, callback=callback, **params
     )
 
 
@@ -81,7 +87,6 @@ def _lower(
     *operands: Any,
     callback: HostCallback,
     levels: tuple[VmapLevel, ...],
-    options: BufferOptions,
     result_avals: tuple[Any, ...],
     **params: Any,
 ) -> Any:
@@ -94,17 +99,16 @@ def _lower(
             buffer_callback_p.bind,
             callback=callback,
             levels=(),
-            options=options,
             result_avals=avals,
             **params,
         )
         return jax_compat.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
-    if options.compile is not None:
+    if callback.options.compile:
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, writes=True,
-            has_side_effect=options.has_side_effect,
+            has_side_effect=callback.options.has_side_effect,
         )  # fmt: skip
-    return lower_buffer_call(ctx, *operands, callback=callback, levels=levels, options=options)
+    return lower_buffer_call(ctx, *operands, callback=callback, levels=levels)
 
 
 def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., Any]:
@@ -132,21 +136,19 @@ def bind_buffer(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: BufferOptions,
+    options: Options,
+    leading: int = WITHOUT_CONTEXT,
 ) -> Any:
     """Bind one call of a buffer callback; return a pytree of the declared structure."""
     __tracebackhide__ = True
-    function, leading = host.current, 2 if options.with_context else 1
+    function = host.current
     if isinstance(result, str):  # an expression over its parameters
         function = without_leading(function, leading)
     out = declared(result, function, args, kwargs)
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_borrowable(host.name, [*operands, *out[0]])
-    check_aliases(options.aliases, operands, out[0])
-    return bind_host_call(
-        buffer_callback_p, "buffer", host, out, args, kwargs,
-        leading=leading, compiler=options.compile, options=options,
-    )  # fmt: skip
+    check_aliases(options.input_output_aliases, operands, out[0])
+    return bind_host_call(buffer_callback_p, host, out, args, kwargs, options, leading=leading)
 
 
 def buffer_callback(
@@ -204,22 +206,16 @@ def buffer_callback(
     Array([1., 4.], dtype=float32)
     """
     __tracebackhide__ = True
-    check_vmap_method(vmap_method)
     host = HostFunction(callback)
-    options = BufferOptions(
-        vmap_method=vmap_method,
-        has_side_effect=has_side_effect,
-        check=check,
-        aliases=tuple(
-            sorted((int(x), int(out)) for x, out in (input_output_aliases or {}).items())
-        ),
-        with_context=True,
-        replayed=command_buffer_compatible,
-    )
+    aliases = sorted((int(x), int(out)) for x, out in (input_output_aliases or {}).items())
+    options = checked(
+        "buffer", vmap_method=vmap_method, has_side_effect=has_side_effect, check=check,
+        input_output_aliases=tuple(aliases), command_buffer_compatible=command_buffer_compatible,
+    )  # fmt: skip
 
     @functools.wraps(callback)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        return bind_buffer(host, result_shape_dtypes, args, kwargs, options)
+        return bind_buffer(host, result_shape_dtypes, args, kwargs, options, WITH_CONTEXT)
 
     return call

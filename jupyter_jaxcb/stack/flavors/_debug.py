@@ -13,10 +13,10 @@ from ..core import HostCallback, HostFunction
 from ..dispatch import Build
 from ..lowering import lower_host_call, lower_once
 from ..masked import build_crossing
+from ..options import Options, checked
 from ..queued import build_queued_crossing
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
-from ._options import DebugOptions
 from ._vmap import batch_host_call
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
@@ -24,19 +24,23 @@ debug_callback_p.multiple_results = True
 
 
 def _abstract_eval(
-    *avals: Any, ordered: bool, **params: Any
+    *avals: Any, callback: HostCallback, **params: Any
 ) -> tuple[list, set[jax_compat.Effect]]:
     # JAX's own effect objects: they are registered for loops, remat, custom derivatives and
     # partial evaluation, and our ordered prints keep one order with JAX's.
-    return [], {jax_compat.jax_effect("debug", ordered)}
+    return [], {jax_compat.jax_effect("debug", callback.options.ordered)}
 
 
-def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
-    effect = jax_compat.jax_effect("debug", True) if ordered else None
+def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
     return eager(
-        debug_callback_p, *args, ordered=ordered, effect=effect, fail=raise_itself,
-        build=_build(params["callback"]), **params,
+        debug_callback_p, *args, callback=callback, effect=_effect(callback), fail=raise_itself,
+        build=_build(callback), **params,
     )  # fmt: skip
+
+
+def _effect(callback: HostCallback) -> jax_compat.Effect | None:
+    """Return the effect whose token orders the calls."""
+    return jax_compat.jax_effect("debug", True) if callback.options.ordered else None
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
@@ -47,21 +51,20 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
     return [None for _ in args]
 
 
-def _batch(
-    args: Any, dims: Any, *, partitioned: bool, vmap_method: str | None, **params: Any
-) -> Any:
+def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True
-    params |= {"vmap_method": vmap_method, "partitioned": partitioned}
-    if partitioned and vmap_method is not None:  # the host gets shards: bind once for each element
+    method = callback.options.vmap_method
+    if callback.options.partitioned and method is not None:
+        # The host gets shards: bind once for each element.
         (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
         for element in range(size):
             own = [
                 x if d is None else jax.lax.index_in_dim(x, element, d, keepdims=False)
                 for x, d in zip(args, dims, strict=True)
             ]
-            debug_callback_p.bind(*own, **params)
+            debug_callback_p.bind(*own, callback=callback, **params)
         return [], []
-    return batch_host_call(debug_callback_p, args, dims, method=vmap_method, **params)
+    return batch_host_call(debug_callback_p, args, dims, method=method, callback=callback, **params)
 
 
 def _partial_eval_custom(
@@ -84,18 +87,10 @@ def _partial_eval_custom(
     return eqn, eqn, [], [], []
 
 
-def _lower(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: Any,
-    ordered: bool,
-    partitioned: bool,
-    **params: Any,
-) -> Any:
+def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
     automatic = jax_compat.automatic_axes(ctx)
     if automatic:  # gather the operands along these axes, and call from one device
-        params |= dict(callback=callback, levels=levels, ordered=ordered, partitioned=partitioned)
+        params |= dict(callback=callback, levels=levels)
         bind = functools.partial(debug_callback_p.bind, **params)
         return lower_once(ctx, automatic, bind, operands)
     return lower_host_call(
@@ -104,14 +99,14 @@ def _lower(
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=jax_compat.jax_effect("debug", True) if ordered else None,
-        partitioned=partitioned,
+        ordered=_effect(callback),
+        partitioned=callback.options.partitioned,
         build=_build(callback),
     )
 
 
 def _build(callback: HostCallback) -> Build:
-    return build_queued_crossing if callback.queued else build_crossing
+    return build_queued_crossing if callback.options.queued else build_crossing
 
 
 debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
@@ -129,7 +124,7 @@ def bind_debug(
     host: HostFunction,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: DebugOptions,
+    options: Options,
     *,
     mask: Any = None,
 ) -> None:
@@ -137,19 +132,7 @@ def bind_debug(
     __tracebackhide__ = True
     if options.ordered:
         jax_compat.hold_finished_elements(debug_callback_p)
-    bind_silent_call(
-        debug_callback_p,
-        "debug",
-        host,
-        args,
-        kwargs,
-        kind=options.arrays,
-        queued=options.on_full if options.queued else None,
-        mask=mask,
-        ordered=options.ordered,
-        vmap_method=options.vmap_method,
-        partitioned=options.partitioned,
-    )
+    bind_silent_call(debug_callback_p, host, args, kwargs, options, mask=mask)
 
 
 def debug_callback(
@@ -200,10 +183,10 @@ def debug_callback(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(
-        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
+    options = checked(
+        "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
         queued=queued, on_full=on_full,
-    ).validated()  # fmt: skip
+    )  # fmt: skip
     if callback is None:
         if args or kwargs:
             raise TypeError(
@@ -219,7 +202,7 @@ def _debug_callback(
     callback: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: DebugOptions,
+    options: Options,
 ) -> None:
     __tracebackhide__ = True
     if not callable(callback):

@@ -11,8 +11,8 @@ import numpy as np
 from jax.tree_util import tree_map
 
 from ..core import HostFunction
+from ..options import checked
 from ._debug import bind_debug
-from ._options import DebugOptions
 
 
 class _Checker(string.Formatter):
@@ -125,10 +125,10 @@ def debug_print(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(
-        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, queued=queued,
+    options = checked(
+        "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, queued=queued,
         on_full=on_full,
-    ).validated()  # fmt: skip
+    )  # fmt: skip
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:
         if not skip_format_check:

@@ -50,7 +50,7 @@ def eager(
         **params: the other static parameters of the primitive.
     """
     __tracebackhide__ = True
-    if params.get("sharding") is not None or not _can_call_directly(args, result_avals):
+    if callback.options.sharding is not None or not _can_call_directly(args, result_avals):
         return jax_compat.apply_primitive(
             primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
         )
@@ -65,7 +65,7 @@ def eager(
     names = None if recorder is None else ArrayNames.of(callback)
     fact = eager_fact(
         callback.bind, avals, results, levels,
-        names=names, queued=callback.queued is not None, masked=callback.masked,
+        names=names, queued=callback.options.queued, masked=callback.masked,
     )  # fmt: skip
     if fact.is_empty:
         if recorder is not None:  # there is no host call to record
@@ -101,7 +101,7 @@ def eager_build(callback: HostCallback, build: Build, *, repeats: bool) -> Build
 
     `repeats`: whether it may be called again to find out why a call failed.
     """
-    if callback.compile is None:
+    if not callback.options.compile:
         return build
 
     def build_compiled(callback: HostCallback, fact: Any, operands: Any, results: Any) -> Crossing:

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 from .. import jax_compat
 from ..core import HostCallback, HostFunction, debug_equivalent, option
 from ..dispatch import Build
-from ..executors import build_crossing, spread_of
+from ..executors import build_crossing
 from ..lowering import lower_compiled_call, lower_host_call
+from ..options import Options, checked
 from ..queued import build_queued_crossing, check_nothing_returned
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, eager_build, raise_runtime_error
-from ._options import IoOptions
 from ._vmap import batch_host_call
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
@@ -38,26 +38,30 @@ jax_compat.keep_under_partial_evaluation(KeptIOEffect)
 
 
 def _abstract_eval(
-    *avals: Any, result_avals: tuple[Any, ...], ordered: bool, **params: Any
+    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
 ) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    return result_avals, {jax_compat.jax_effect("io", ordered), _kept}
+    return result_avals, {jax_compat.jax_effect("io", callback.options.ordered), _kept}
 
 
-def _impl(*args: Any, ordered: bool, **params: Any) -> list[Any]:
-    effect = jax_compat.jax_effect("io", True) if ordered else None
+def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
     return eager(
         io_callback_p,
         *args,
-        ordered=ordered,
-        effect=effect,
+        callback=callback,
+        effect=_effect(callback),
         fail=raise_runtime_error,
-        build=eager_build(params["callback"], _build(params["callback"]), repeats=False),
+        build=eager_build(callback, _build(callback), repeats=False),
         **params,
     )
 
 
+def _effect(callback: HostCallback) -> jax_compat.Effect | None:
+    """Return the effect whose token orders the calls."""
+    return jax_compat.jax_effect("io", True) if callback.options.ordered else None
+
+
 def _build(callback: HostCallback) -> Build:
-    return build_queued_crossing if callback.queued else build_crossing
+    return build_queued_crossing if callback.options.queued else build_crossing
 
 
 def _jvp(
@@ -86,39 +90,22 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
     )
 
 
-def _batch(
-    args: Any,
-    dims: Any,
-    *,
-    ordered: bool,
-    vmap_method: str | None,
-    callback: HostCallback,
-    **params: Any,
-) -> Any:
+def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True
-    if ordered:
+    if callback.options.ordered:
         ordering = option(callback.host, "ordered")
         raise ValueError(
             f"Cannot `vmap` ordered IO callback. {callback} has {ordering}, but the elements of a "
             f"batch have no order. Drop {ordering}, or loop with jax.lax.map."
         )
     return batch_host_call(
-        io_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, callback=callback,
-        ordered=False, **params,
-    )  # fmt: skip
+        io_callback_p, args, dims, method=callback.options.vmap_method, callback=callback, **params
+    )
 
 
-def _lower(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: Any,
-    ordered: bool,
-    sharding: Any,
-    **params: Any,
-) -> Any:
-    effect = jax_compat.jax_effect("io", True) if ordered else None
-    if callback.compile is not None:
+def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
+    effect = _effect(callback)
+    if callback.options.compile:
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, has_side_effect=True, ordered=effect
         )
@@ -129,7 +116,7 @@ def _lower(
         levels=levels,
         has_side_effect=True,
         ordered=effect,
-        sharding=sharding,
+        sharding=callback.options.sharding,
         build=_build(callback),
     )
 
@@ -148,7 +135,7 @@ def bind_io(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: IoOptions,
+    options: Options,
     *,
     any_structure: bool = False,
     mask: Any = None,
@@ -158,26 +145,10 @@ def bind_io(
     With a mask, a boolean scalar, the results are zero where it is false.
     """
     __tracebackhide__ = True
-    queued = options.on_full if options.queued else None
     out = declared(result, host.current, args, kwargs)
     check_nothing_returned(host.name, options.queued, bool(out[0]))
     return bind_host_call(
-        io_callback_p,
-        "io",
-        host,
-        out,
-        args,
-        kwargs,
-        kind=options.arrays,
-        cast=options.cast,
-        any_structure=any_structure,
-        spread=options.spread,
-        compiler=options.compile,
-        mask=mask,
-        queued=queued,
-        ordered=options.ordered,
-        vmap_method=options.vmap_method,
-        sharding=options.sharding,
+        io_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
     )
 
 
@@ -243,10 +214,11 @@ def io_callback(
     (None, None, [2.0])
     """
     __tracebackhide__ = True
-    options = IoOptions(
-        vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays,
-        spread=spread_of(executor, chunksize, timeout, retries), queued=queued, on_full=on_full,
-    ).validated()  # fmt: skip
+    options = checked(
+        "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays,
+        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, queued=queued,
+        on_full=on_full,
+    )  # fmt: skip
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
-from ..executors import build_crossing, spread_of
+from ..executors import build_crossing
 from ..lowering import lower_compiled_call, lower_host_call
+from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, eager_build, raise_runtime_error, without_call
-from ._options import PureOptions
 from ._refusals import refuse_derivatives
 from ._vmap import batch_host_call, method_of_vectorized
 
@@ -38,17 +38,14 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
     )
 
 
-def _batch(args: Any, dims: Any, *, vmap_method: str | None, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True
-    return batch_host_call(
-        pure_callback_p, args, dims, method=vmap_method, vmap_method=vmap_method, **params
-    )
+    method = callback.options.vmap_method
+    return batch_host_call(pure_callback_p, args, dims, method=method, callback=callback, **params)
 
 
-def _lower(
-    ctx: Any, *operands: Any, callback: HostCallback, levels: Any, sharding: Any, **params: Any
-) -> Any:
-    if callback.compile is not None:
+def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
+    if callback.options.compile:
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, has_side_effect=False
         )
@@ -58,7 +55,7 @@ def _lower(
         callback=callback,
         levels=levels,
         has_side_effect=False,
-        sharding=sharding,
+        sharding=callback.options.sharding,
         build=build_crossing,
     )
 
@@ -77,7 +74,7 @@ def bind_pure(
     result: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    options: PureOptions,
+    options: Options,
     *,
     any_structure: bool = False,
     mask: Any = None,
@@ -87,21 +84,9 @@ def bind_pure(
     With a mask, a boolean scalar, the results are zero where it is false.
     """
     __tracebackhide__ = True
+    out = declared(result, host.current, args, kwargs)
     return bind_host_call(
-        pure_callback_p,
-        "pure",
-        host,
-        declared(result, host.current, args, kwargs),
-        args,
-        kwargs,
-        kind=options.arrays,
-        cast=options.cast,
-        any_structure=any_structure,
-        spread=options.spread,
-        compiler=options.compile,
-        mask=mask,
-        vmap_method=options.vmap_method,
-        sharding=options.sharding,
+        pure_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
     )
 
 
@@ -161,10 +146,10 @@ def pure_callback(
     Array([0., 9.], dtype=float32)
     """
     __tracebackhide__ = True
-    options = PureOptions(
-        vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
-        arrays=arrays, spread=spread_of(executor, chunksize, timeout, retries),
-    ).validated()  # fmt: skip
+    options = checked(
+        "pure", vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
+        arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
+    )  # fmt: skip
     return bind_pure(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )

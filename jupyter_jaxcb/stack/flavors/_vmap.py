@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...recording import LOOPED_METHODS, VmapLevel
-from .. import jax_compat
+from .. import jax_compat, options
 from ..core import did_you_mean
 
 
@@ -43,13 +43,8 @@ VMAP_METHODS = {
 }
 
 
-def check_vmap_method(
-    vmap_method: str | None, *, ordered: bool = False, partitioned: bool = False
-) -> None:
-    """Raise ValueError for an unknown vmap method, or one that other options exclude.
-
-    None is allowed and makes vmap an error.
-    """
+@options.check("vmap_method", [*VMAP_METHODS])
+def _check_vmap_method(vmap_method: Any) -> Any:  # None makes vmap an error
     __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
@@ -58,20 +53,28 @@ def check_vmap_method(
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
             "for every function."
         )
-    if vmap_method is None or vmap_method in LOOPED_METHODS:
-        return
-    if ordered:
-        raise ValueError(
-            f"vmap_method={vmap_method!r} cannot be combined with ordered=True: ordered calls "
-            "never get a whole batch. Drop ordered=True for one call for the batch, or "
-            "vmap_method= to keep the order."
-        )
-    if partitioned:
-        raise ValueError(
-            f"vmap_method={vmap_method!r} cannot be combined with partitioned=True: the shard of a "
-            "device may be a part of the batch. Drop partitioned=True for one call for the batch, "
-            "or vmap_method= for one call for each batch element on each device."
-        )
+    return vmap_method
+
+
+def _gets_whole_batches(given: options.Options) -> bool:
+    return given.vmap_method is not None and given.vmap_method not in LOOPED_METHODS
+
+
+options.refuse(
+    "vmap_method",
+    "ordered",
+    "ordered calls never get a whole batch",
+    "Drop ordered=True for one call for the batch, or vmap_method= to keep the order.",
+    applies=_gets_whole_batches,
+)
+options.refuse(
+    "vmap_method",
+    "partitioned",
+    "the shard of a device may be a part of the batch",
+    "Drop partitioned=True for one call for the batch, or vmap_method= for one call for each batch "
+    "element on each device.",
+    applies=_gets_whole_batches,
+)
 
 
 def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> str | None:

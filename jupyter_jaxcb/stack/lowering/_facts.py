@@ -97,16 +97,16 @@ def note_call(
 ) -> LoweredSite:
     """Record that `callback` is lowered, and warn if its host function uses JAX."""
     bind, host = callback.bind, callback.host
-    if callback.compile is not None:
+    if callback.options.compile:
         note = Note(NoteKind.COMPILED)
-    elif callback.queued is not None:
+    elif callback.options.queued:
         note = Note(NoteKind.QUEUED)
     else:
         note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
     return note_lowered(
         ctx, bind, levels,
         times=times, gathered=gathered, note=note, version=host.version,
-        names=ArrayNames.of(callback), queued=callback.queued is not None,
+        names=ArrayNames.of(callback), queued=callback.options.queued,
         masked=callback.masked,
     )  # fmt: skip
 

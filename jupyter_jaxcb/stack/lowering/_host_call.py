@@ -12,7 +12,6 @@ from ...recording import LoweredSite, VmapLevel
 from .. import jax_compat
 from ..core import HostCallback, option
 from ..dispatch import (
-    BufferOptions,
     Build,
     Crossing,
     build_buffer_crossing,
@@ -117,14 +116,13 @@ def lower_buffer_call(
     *operands: Any,
     callback: HostCallback,
     levels: tuple[VmapLevel, ...],
-    options: BufferOptions,
 ) -> Sequence[Any]:
     """Emit the custom call through which the host function writes into XLA's memory.
 
     In a program over several devices each device makes the call, with the whole arrays, as in JAX.
     """
     _refuse(ctx, callback, None)
-    platform = ctx.module_context.platforms[0]
+    platform, options = ctx.module_context.platforms[0], callback.options
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
     times = jax_compat.times_called(ctx, everywhere=True)
@@ -133,7 +131,7 @@ def lower_buffer_call(
         return zeros(ctx.avals_out)
 
     def build(fact: LoweredSite) -> Crossing:
-        return build_buffer_crossing(callback, fact, options, on_device=platform not in HOST_MEMORY)
+        return build_buffer_crossing(callback, fact, on_device=platform not in HOST_MEMORY)
 
     cross, called, given, shift = build(lowered), ctx, operands, 0
     number = jax_compat.shard_number(ctx) if shards > 1 else None
@@ -150,8 +148,8 @@ def lower_buffer_call(
         cross,
         given,
         has_side_effect=options.has_side_effect,
-        aliases={operand + shift: result for operand, result in options.aliases},
-        replayed=options.replayed,
+        aliases={operand + shift: result for operand, result in options.input_output_aliases},
+        replayed=options.command_buffer_compatible,
         sharding=jax_compat.callback_sharding(ctx, None, ctx.avals_out) if devices == 1 else None,
     )
 

@@ -10,6 +10,5 @@ from ._crossing import build_queued_crossing as build_queued_crossing
 from ._limit import drop_queued as drop_queued
 from ._limit import set_queue_limit as set_queue_limit
 from ._options import check_nothing_returned as check_nothing_returned
-from ._options import check_queued as check_queued
 from ._queue import queue as queue
 from ._unfinished import Unfinished as Unfinished

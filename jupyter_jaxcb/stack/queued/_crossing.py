@@ -46,7 +46,7 @@ def build_queued_crossing(
     make_calls = build_crossing(
         callback, lowered, operand_dtypes, result_dtypes, recorder_now=lambda: _delivery.recorder
     )
-    host, drops = callback.host, callback.queued == "drop"
+    host, drops = callback.host, callback.options.on_full == "drop"
 
     def deliver(crossed: Crossed, recorder: QueuedRecorder | None) -> None:
         *_, during, operands = crossed

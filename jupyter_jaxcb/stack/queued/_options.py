@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import options
 from ..core import did_you_mean
 
 ON_FULL = ("wait", "drop")  # what to do if the queue is full
+_OWN_THREAD = "queued calls are made by a thread of their own"
 
 
-def check_queued(options: Any, *others: str | None) -> None:
-    """Raise ValueError if ``queued=`` or ``on_full=`` has an invalid value or another option.
-
-    Args:
-        options: the options of a debug or io callback.
-        *others: names of given options that do not go with ``queued=True``.
-    """
+@options.check("on_full", ON_FULL)
+def _check_on_full(on_full: Any) -> Any:
     __tracebackhide__ = True
-    if options.on_full not in ON_FULL:
+    if on_full not in ON_FULL:
         raise ValueError(
-            f"unknown on_full {options.on_full!r}{did_you_mean(str(options.on_full), ON_FULL)} "
+            f"unknown on_full {on_full!r}{did_you_mean(str(on_full), ON_FULL)} "
             "Pass on_full='wait' or on_full='drop'."
         )
-    if options.on_full != "wait" and not options.queued:
-        raise ValueError(
-            f"on_full={options.on_full!r} is for queued callbacks. Pass queued=True, or drop "
-            "on_full=."
-        )
-    for other in filter(None, others):
-        if options.queued:
-            raise ValueError(
-                f"queued=True cannot be combined with {other}: queued calls are made by a thread "
-                f"of their own. Drop queued=True or {other}."
-            )
+    return on_full
+
+
+options.refuse("queued", "executor", _OWN_THREAD)
+options.refuse("queued", "compile", _OWN_THREAD)
 
 
 def check_nothing_returned(name: str, queued: bool, returns: bool) -> None:

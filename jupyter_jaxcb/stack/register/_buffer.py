@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..compiled import check_compile, register_compiled
+from ..compiled import register_compiled
 from ..core import register, without_leading
-from ..dispatch import BufferOptions
-from ..flavors import bind_buffer, check_vmap_method
+from ..flavors import bind_buffer
+from ..options import Options, checked
 from ..results import MISSING, declared_result, result_interface
 from ._callback import BufferCallback, check_function
 from ._two_forms import in_two_forms, with_function
@@ -60,20 +60,19 @@ def buffer(
     Array([1., 4.], dtype=float32)
     """
     __tracebackhide__ = True
-    check_vmap_method(vmap_method)
-    options = BufferOptions(
-        vmap_method=vmap_method, has_side_effect=has_side_effect, check=check, compile=compile
-    )
-    check_compile("buffer", options)
+    options = checked(
+        "buffer", vmap_method=vmap_method, has_side_effect=has_side_effect, check=check,
+        compile=compile,
+    )  # fmt: skip
     return with_function(function, _register_buffer, result, options)
 
 
-def _register_buffer(function: Any, result: Any, options: BufferOptions) -> BufferCallback:
+def _register_buffer(function: Any, result: Any, options: Options) -> BufferCallback:
     __tracebackhide__ = True
     check_function(function, "buffer")
     declared = declared_result(without_leading(function, 1), "buffer", result)
-    host = register(function, ("buffer", result_interface(declared), options))
+    host = register(function, (result_interface(declared), options))
     if options.compile:
         register_compiled(host)
     bind = functools.partial(bind_buffer, host, declared, options=options)
-    return BufferCallback("buffer", function, host, bind, options, declared=declared)
+    return BufferCallback(function, host, bind, options, declared=declared)

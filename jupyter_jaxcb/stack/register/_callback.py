@@ -14,10 +14,11 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..core import HostFunction, Options, without_leading
+from ..core import HostFunction, without_leading
 from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..masked import checked_mask, mask_of_rule, otherwise_of, select, with_stand_ins
+from ..options import Options
 from ..results import MISSING, result_avals
 from ._watched import watched
 
@@ -36,7 +37,6 @@ class Callback:
         declared: its declared result.
 
     Args:
-        flavor: the name of its flavor.
         function: the host function.
         host: the result of `register`.
         bind: ``bind(args, kwargs)`` binds one call, ``bind(args, kwargs, mask=mask)`` a masked one.
@@ -46,11 +46,10 @@ class Callback:
 
     def __init__(
         self,
-        flavor: str,
         function: Callable[..., Any],
         host: HostFunction,
         bind: Callable[..., Any],
-        options: Options | None = None,
+        options: Options,
         *,
         declared: Any = None,
     ) -> None:
@@ -61,11 +60,11 @@ class Callback:
         except BaseException:  # its __name__ or __doc__ may be a property that raises anything
             self.__name__ = host.name
         self.__wrapped__ = function
-        self.flavor = flavor
+        self.flavor = options.flavor
         self.host = host
         host.made_by, host.rule = "decorator", None
-        self.settings = options.settings() if options else {}
-        self.options = options.words() if options else ""
+        self.settings = options.settings()
+        self.options = options.words()
         self.declared = declared
         self.rule: str | None = None  # "jvp", "vjp" or "finite"
         self.not_differentiated: Sequence[int] = ()  # nondiff_argnums of its rule
@@ -73,7 +72,7 @@ class Callback:
         self._call = self._plain  # these two are replaced by a derivative rule
         self._call_where = self._plain_where
         look_at_new_body(host)
-        _warn_of_callback_inside(flavor, host.name, function)
+        _warn_of_callback_inside(options.flavor, host.name, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..compiled import c_function, register_compiled
 from ..core import HostFunction, name_of, register
-from ..executors import spread_of
-from ..flavors import DebugOptions, IoOptions, PureOptions, bind_debug, bind_io, bind_pure
+from ..flavors import bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
+from ..options import Options, checked
 from ..queued import check_nothing_returned
 from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
@@ -112,15 +112,15 @@ def pure(
     Array([0, 2, 4], dtype=int32)
     """
     __tracebackhide__ = True
-    options = PureOptions(
-        vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
-        derivative=derivative, spread=spread_of(executor, chunksize, timeout, retries),
-        compile=compile,
-    ).validated()  # fmt: skip
+    options = checked(
+        "pure", vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
+        derivative=derivative, executor=executor, chunksize=chunksize, timeout=timeout,
+        retries=retries, compile=compile,
+    )  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
 
-def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCallback:
+def _register_pure(function: Any, result: Any, options: Options) -> PureCallback:
     __tracebackhide__ = True
     found = c_function(function) if options.compile else None
     if found is not None:
@@ -128,20 +128,20 @@ def _register_pure(function: Any, result: Any, options: PureOptions) -> PureCall
     check_function(function, "pure")
     declared = declared_result(function, "pure", result)
     warn_of_impurity(function, name_of(function))
-    host = register(function, ("pure", result_interface(declared), options))
+    host = register(function, (result_interface(declared), options))
     if is_infer(declared):
         declared = Inferred(lambda: host.current)
     bind = functools.partial(bind_pure, host, declared, options=options)
     if options.compile:
         register_compiled(host)
-    callback = PureCallback("pure", function, host, bind, options, declared=declared)
+    callback = PureCallback(function, host, bind, options, declared=declared)
     if options.derivative == "finite":
-        of_elements = PureOptions(sharding=options.sharding, arrays=options.arrays)
+        of_elements = Options(flavor="pure", sharding=options.sharding, arrays=options.arrays)
         callback.differ(functools.partial(bind_pure, kwargs={}, options=of_elements))
     return callback
 
 
-def _register_c_function(function: Any, result: Any, options: PureOptions) -> PureCallback:
+def _register_c_function(function: Any, result: Any, options: Options) -> PureCallback:
     """Register a function of single numbers, to be called for each element of arrays."""
     __tracebackhide__ = True
     if result is not MISSING or options.vmap_method != "sequential":
@@ -155,7 +155,7 @@ def _register_c_function(function: Any, result: Any, options: PureOptions) -> Pu
     of_numbers = functools.partial(bind_pure, host, declared, options=options)
     count = len(function.__signature__.parameters)
     bind = elementwise(of_numbers, function.__name__, count)
-    return PureCallback("pure", function, host, bind, options, declared=declared)
+    return PureCallback(function, host, bind, options, declared=declared)
 
 
 @in_two_forms
@@ -226,24 +226,25 @@ def io(
     (2,)
     """
     __tracebackhide__ = True
-    options = IoOptions(
-        vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
-        spread=spread_of(executor, chunksize, timeout, retries), compile=compile, queued=queued,
+    options = checked(
+        "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
+        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
+        queued=queued,
         on_full=on_full,
-    ).validated()  # fmt: skip
+    )  # fmt: skip
     return with_function(function, _register_io, result, options)
 
 
-def _register_io(function: Any, result: Any, options: IoOptions) -> Callback:
+def _register_io(function: Any, result: Any, options: Options) -> Callback:
     __tracebackhide__ = True
     check_function(function, "io")
     declared = declared_result(function, "io", result)
     check_nothing_returned(name_of(function), options.queued, declared is not None)
-    host = register(function, ("io", result_interface(declared), options))
+    host = register(function, (result_interface(declared), options))
     if options.compile:
         register_compiled(host, exported=False)
     bind = functools.partial(bind_io, host, declared, options=options)
-    return Callback("io", function, host, bind, options, declared=declared)
+    return Callback(function, host, bind, options, declared=declared)
 
 
 @in_two_forms
@@ -307,16 +308,16 @@ def debug(
     (None, None)
     """
     __tracebackhide__ = True
-    options = DebugOptions(
-        vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
+    options = checked(
+        "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
         queued=queued, on_full=on_full,
-    ).validated()  # fmt: skip
+    )  # fmt: skip
     return with_function(function, _register_debug, options)
 
 
-def _register_debug(function: Any, options: DebugOptions) -> Callback:
+def _register_debug(function: Any, options: Options) -> Callback:
     __tracebackhide__ = True
     check_function(function, "debug")
-    host = register(function, ("debug", options))
+    host = register(function, options)
     bind = functools.partial(bind_debug, host, options=options)
-    return Callback("debug", function, host, bind, options)
+    return Callback(function, host, bind, options)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core import Options, check_leaves, register
+from ..core import check_leaves, register
 from ..flavors.taps import bind_tap
+from ..options import Options
 from ._callback import Callback, check_function
-
-
-@dataclasses.dataclass(frozen=True)
-class TapOptions(Options):
-    """The options of a tap: whether it gets the transformations that were applied to the value."""
-
-    transforms: bool = False
 
 
 def tap(function: Callable[..., Any]) -> Callback:
@@ -54,8 +47,8 @@ def tap(function: Callable[..., Any]) -> Callback:
     """
     __tracebackhide__ = True
     check_function(function, "tap")
-    options = TapOptions(_takes_transforms(function))
-    host = register(function, ("tap", options))
+    options = Options(flavor="tap", transforms=_takes_transforms(function))
+    host = register(function, options)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         __tracebackhide__ = True
@@ -68,9 +61,9 @@ def tap(function: Callable[..., Any]) -> Callback:
                 "as one tuple or dict."
             )
         check_leaves(args[0], host.name)
-        return bind_tap(host, args[0], with_transforms=options.transforms, axes_in_front=True)
+        return bind_tap(host, args[0], options, axes_in_front=True)
 
-    return Callback("tap", function, host, bind, options)
+    return Callback(function, host, bind, options)
 
 
 def _takes_transforms(function: Callable[..., Any]) -> bool:

@@ -39,7 +39,7 @@ def test_compiled_program_calls_the_new_function_when_the_cell_runs_again(progra
     ("line", "words"),
     [
         ("pure --result x --compile numbr", "unknown compiler 'numbr'. Pass --compile numba"),
-        ("pure --result x --compile numba --arrays jax", "--arrays jax, which needs Python"),
+        ("pure --result x --compile numba --arrays jax", "--arrays jax cannot be combined with"),
         ("debug --compile numba", "it is for pure, io and buffer"),
     ],
 )

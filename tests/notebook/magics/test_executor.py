@@ -24,7 +24,7 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
             "--executor processes --arrays jax",
             "--arrays jax cannot be combined with --executor processes",
         ),
-        ("--timeout 3", "--timeout 3.0 needs an executor"),
+        ("--timeout 3", "--timeout 3.0 needs --executor"),
         (
             "--executor threads --retries soon",
             "--retries soon is not a valid number of times to call a batch element again",

@@ -32,13 +32,13 @@ def test_unknown_compiler_is_refused(flavor, compiler):
 )
 def test_options_that_need_python_are_refused(flavor, option):
     (name,) = option
-    with pytest.raises(ValueError, match=f"cannot use both compile='numba' and {name}=") as caught:
+    refused = rf"^{name}=.* cannot be combined with compile='numba': .* Drop {name}=.* or compile="
+    with pytest.raises(ValueError, match=refused):
         FLAVORS[flavor](same, result="x", compile="numba", **option)
-    assert "Drop one of the two." in str(caught.value)
 
 
 def test_check_of_a_buffer_callback_needs_python():
-    with pytest.raises(ValueError, match="cannot use both compile='numba' and check=True"):
+    with pytest.raises(ValueError, match="check=True cannot be combined with compile='numba'"):
         jaxcb.buffer(same, result="x", compile="numba", check=True)
 
 
@@ -68,7 +68,7 @@ for flavor in (jaxcb.pure, jaxcb.io, jaxcb.buffer):
         flavor(lambda x: x, result="x", compile="numba")
     except ImportError as error:
         assert "pip install 'jupyter_jaxcb[numba]'" in str(error), error
-        assert str(error).startswith(flavor.__name__), error
+        assert str(error).startswith("compile='numba' needs numba: "), error
     else:
         raise AssertionError(flavor)
 

@@ -278,7 +278,7 @@ def test_debug_print_is_queued_with_the_options_of_its_call(capsys):
     ("make", "message"),
     [
         (lambda: jaxcb.debug(len, queued=True, on_full="dorp"), "did you mean 'drop'"),
-        (lambda: jaxcb.debug(len, on_full="drop"), "is for queued callbacks. Pass queued=True"),
+        (lambda: jaxcb.debug(len, on_full="drop"), "on_full='drop' needs queued=True"),
         (lambda: jaxcb.io(len, result="x", queued=True), "Declare result=None"),
         (
             lambda: jaxcb.io(len, result=None, queued=True, executor="threads"),

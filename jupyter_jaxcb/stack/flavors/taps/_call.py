@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from ... import jax_compat
 from ...core import HostCallback, HostFunction
 from ...lowering import lower_host_call
+from ...options import Options
 from .. import bind_host_call, eager
 from ._barrier import counted
 from ._effect import (
@@ -119,11 +120,11 @@ def bind_tap_call(
     jax_compat.hold_finished_elements(tap_call_p)
     return bind_host_call(
         tap_call_p,
-        "tap",
         host,
         declared,
         (arg,),
         {"device": DEVICE} if with_device else {},
+        Options(flavor="tap"),
         exact=True,
         device_index=device_index,
     )

@@ -15,6 +15,7 @@ from ... import jax_compat
 from ...core import HostFunction, to_array
 from ...dispatch import Build
 from ...lowering import lower_host_call
+from ...options import Options
 from .. import bind_passing_call, eager, with_axes_in_front
 from ._barrier import counted
 from ._effect import (
@@ -141,8 +142,8 @@ jax_compat.mlir.register_lowering(tap_p, _lower, cacheable=False)  # as in _pure
 def bind_tap(
     host: HostFunction,
     arg: Any,
+    options: Options,
     *,
-    with_transforms: bool = True,
     with_device: bool = False,
     device_index: int = 0,
     axes_in_front: bool = False,
@@ -152,7 +153,7 @@ def bind_tap(
     Args:
         host: the host function.
         arg: a pytree of arrays, passed as NumPy arrays.
-        with_transforms: whether the host function gets `transforms` as its second argument.
+        options: the options of the callback.
         with_device: whether the host function gets the keyword ``device``.
         device_index: see `host_callback.id_tap`.
         axes_in_front: whether batch axes come first, outermost first; else they stay where the
@@ -165,10 +166,10 @@ def bind_tap(
     jax_compat.hold_finished_elements(tap_p)
     outs = bind_passing_call(
         tap_p,
-        "tap",
         host,
-        (arg, TRANSFORMS) if with_transforms else (arg,),
+        (arg, TRANSFORMS) if options.transforms else (arg,),
         {"device": DEVICE} if with_device else {},
+        options,
         transforms=(),
         device_index=device_index,
         axes_in_front=axes_in_front,

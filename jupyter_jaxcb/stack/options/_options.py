@@ -1,0 +1,171 @@
+"""The table of options: each is a field of `Options`, with a row that says the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+FLAVORS = ("pure", "io", "debug", "buffer", "tap")
+
+
+class Row(NamedTuple):
+    """What there is to know about an option besides its name and type.
+
+    Attributes:
+        default: its default.
+        flavors: the flavors whose decorators take it as a keyword.
+        help: what it does, in one line, for the help of the magic; empty if the magic lacks it.
+        kind: how the magic reads it: as ``"text"``, as a ``"flag"`` without a value, as an
+            ``"integer"``, as a ``"number"``, or as the name of a ``"variable"`` that may hold it.
+        needs: another option without which it has no meaning.
+        why: what it needs that one for.
+    """
+
+    default: Any
+    flavors: tuple[str, ...]
+    help: str = ""
+    kind: str = "text"
+    needs: str = ""
+    why: str = ""
+
+
+def _row(default: Any, flavors: str, *about: Any, compare: bool = True, **more: Any) -> Any:
+    row = Row(default, tuple(flavors.split()), *about, **more)
+    return dataclasses.field(default=default, compare=compare, metadata={"row": row})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Options:
+    """The options of one callback, under the names that users type; compared by value.
+
+    An option that the flavor does not take has its default.
+
+    Attributes:
+        flavor: the name of the flavor.
+    """
+
+    flavor: str
+    vmap_method: str | None = _row(
+        "sequential", "pure io debug buffer",
+        "how to batch it under vmap: sequential (the default, always correct), "
+        "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
+    )  # fmt: skip
+    ordered: bool = _row(False, "io debug", "keep program order", "flag")
+    partitioned: bool = _row(False, "debug")
+    sharding: Any = _row(None, "pure io")  # noqa: RUF009
+    arrays: str = _row(
+        "numpy", "pure io debug", "arrays passed to the functions: numpy (the default) or jax"
+    )
+    derivative: str | None = _row(  # compiled programs do not depend on it
+        None, "pure", "finite, to differentiate by central differences", compare=False
+    )
+    has_side_effect: bool = _row(False, "buffer", "call it as often as the program says", "flag")
+    queued: bool = _row(
+        False, "io debug", "do not wait for the calls: a background thread makes them in order",
+        "flag",
+    )  # fmt: skip
+    on_full: str = _row(
+        "wait", "io debug", "with --queued, if the queue is full: wait (the default) or drop",
+        needs="queued", why="without it, no call waits in a queue",
+    )  # fmt: skip
+    check: bool = _row(False, "buffer", "raise if it leaves output unwritten", "flag")
+    cast: bool = _row(False, "pure io", "allow lossy conversion of results", "flag")
+    executor: Any = _row(  # noqa: RUF009 (compared by identity)
+        None, "pure io",
+        "run the calls of a vmap in parallel: threads, processes, dask, ipyparallel or mpi, with "
+        "a number of workers as in threads:8 or an address as in dask:tcp://host:8786; or a "
+        "variable that holds an executor, client or view",
+        "variable", compare=False,
+    )  # fmt: skip
+    chunksize: int | None = _row(
+        None, "pure io", "number of batch elements sent to the executor together", "integer",
+        needs="executor", why="without one, each batch element is called on XLA's own thread",
+    )  # fmt: skip
+    timeout: float | None = _row(
+        None, "pure io", "seconds that one call may take in the executor", "number",
+        needs="executor",
+        why="without one, the call runs on XLA's own thread and cannot be abandoned",
+    )  # fmt: skip
+    retries: int = _row(
+        0, "pure io", "how often to retry a call that failed in the executor", "integer",
+        needs="executor", why="without one, a failed call fails the program at once",
+    )  # fmt: skip
+    compile: str | None = _row(None, "pure io buffer", "numba, to compile the functions")
+    # Of `buffer_callback` alone:
+    input_output_aliases: tuple[tuple[int, int], ...] = _row((), "")
+    command_buffer_compatible: bool = _row(False, "")
+    # Not typed: whether the function of a tap has a second parameter.
+    transforms: bool = _row(False, "tap")
+
+    def given(self, name: str) -> bool:
+        """Return whether an option has another value than its default."""
+        value, row = getattr(self, name), _ROWS[name]
+        if isinstance(row.default, bool):
+            return bool(value)
+        return value is not row.default and not (
+            type(value) is type(row.default) and value == row.default
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options of the flavor by name, without those that lack what they need."""
+        return {
+            name: getattr(self, name)
+            for name, row in _ROWS.items()
+            if self.flavor in row.flavors and (not row.needs or self.given(row.needs))
+        }
+
+    def words(self) -> str:
+        """Return the options that differ from the default: ``vmap_method=sequential, ordered``."""
+        return ", ".join(
+            name if value is True else f"{name}={value_word(name, value, plain=True)}"
+            for name, value in self.settings().items()
+            if self.given(name)
+        )
+
+    def spelled(self, name: str) -> str:
+        """Return an option as the user typed it: ``executor='threads'``."""
+        return f"{name}={value_word(name, getattr(self, name))}"
+
+    @functools.cached_property
+    def _key(self) -> tuple[Any, ...]:
+        executor = self.executor if isinstance(self.executor, str) else id(self.executor)
+        values = [getattr(self, f.name) for f in dataclasses.fields(self) if f.compare]
+        return executor, *values
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Options) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"{self.flavor}({self.words()})"
+
+
+_ROWS: dict[str, Row] = {
+    field.name: field.metadata["row"] for field in dataclasses.fields(Options)[1:]
+}
+
+
+def rows(flavor: str = "") -> Iterator[tuple[str, Row]]:
+    """Yield the name and the row of each option, or of those that one flavor takes."""
+    return ((name, row) for name, row in _ROWS.items() if not flavor or flavor in row.flavors)
+
+
+def value_word(name: str, value: Any, *, plain: bool = False) -> str:
+    """Return a value for messages: ``'threads'``, or ``<Client>`` for an object of class Client.
+
+    Args:
+        name: the name of the option.
+        value: its value.
+        plain: whether text has no quotes.
+    """
+    if isinstance(value, str):
+        return value if plain else repr(value)
+    return f"<{type(value).__name__}>" if name == "executor" else repr(value)

@@ -1,0 +1,103 @@
+"""Check the options of a callback: each value, what it needs, and the pairs that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ._options import Options, rows
+
+_Check = TypeVar("_Check", bound=Callable[[Any], Any])
+_checks: dict[str, Callable[[Any], Any]] = {}
+_choices: dict[str, Sequence[str]] = {}
+
+
+class Refusal(NamedTuple):
+    """Two options that cannot be combined.
+
+    Attributes:
+        one: an option.
+        other: another one.
+        reason: why not, as the end of a sentence.
+        advice: what to do instead; empty: to drop one of them.
+        applies: whether their values cannot be combined; None: unless one has its default.
+    """
+
+    one: str
+    other: str
+    reason: str
+    advice: str
+    applies: Callable[[Options], bool] | None
+
+
+refusals: list[Refusal] = []
+
+
+def check(option: str, choices: Sequence[str] = ()) -> Callable[[_Check], _Check]:
+    """Register what checks the values of an option, as a decorator.
+
+    It gets a value that is not the default, returns it as it is used, and raises ValueError,
+    TypeError or ImportError if there is something wrong with it.
+
+    Args:
+        option: the name of the option.
+        choices: words that it may be, which the Tab key offers.
+    """
+    _choices[option] = choices
+
+    def register(function: _Check) -> _Check:
+        _checks[option] = function
+        return function
+
+    return register
+
+
+def choices_of(option: str) -> Sequence[str]:
+    """Return the words that an option may be; none if it is not one of a few."""
+    return _choices.get(option, ())
+
+
+def refuse(
+    one: str,
+    other: str,
+    reason: str,
+    advice: str = "",
+    *,
+    applies: Callable[[Options], bool] | None = None,
+) -> None:
+    """Register two options that cannot be combined, see `Refusal`."""
+    refusals.append(Refusal(one, other, reason, advice, applies))
+
+
+def checked(flavor: str, **given: Any) -> Options:
+    """Return the options of a callback.
+
+    Raises:
+        ValueError: for an invalid value, an option without one that it needs, or a refused pair.
+        TypeError: for a value that is not of the right kind.
+        ImportError: for a value that needs a package that is not installed.
+    """
+    __tracebackhide__ = True
+    options = Options(flavor=flavor, **given)
+    names = [name for name in given if options.given(name)]
+    if not names:
+        return options
+    needs = dict(rows())
+    for name in names:
+        row = needs[name]
+        if row.needs and not options.given(row.needs):
+            need = f"{row.needs}=" + "True" * (needs[row.needs].kind == "flag")
+            raise ValueError(
+                f"{options.spelled(name)} needs {need}: {row.why}. Pass {need} too, or drop "
+                f"{name}=."
+            )
+        if name in _checks:
+            given[name] = _checks[name](given[name])
+    for one, other, reason, advice, applies in refusals:
+        if one in names and other in names and (applies is None or applies(options)):
+            one, other = options.spelled(one), options.spelled(other)
+            raise ValueError(
+                f"{one} cannot be combined with {other}: {reason}. "
+                f"{advice or f'Drop {one} or {other}.'}"
+            )
+    return Options(flavor=flavor, **given)

@@ -1,0 +1,156 @@
+"""The table of options: what the decorators, the magic and the messages take from it."""
+
+import inspect
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.stack.options import FLAVORS, Options, checked, refusals, rows
+
+DECORATORS = {name: getattr(jaxcb, name) for name in FLAVORS}
+NOT_IN_ROWS = {"function", "result"}
+# A value of each option; `None`: it changes nothing that a test of one device could see.
+VALUES = {
+    "vmap_method": "expand_dims", "ordered": True, "partitioned": True,
+    "sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0]), "arrays": "jax",
+    "derivative": "finite", "has_side_effect": True, "queued": True, "on_full": "drop",
+    "check": True, "cast": True, "executor": "threads:2", "chunksize": 2, "timeout": 60.0,
+    "retries": 1, "compile": "numba",
+}  # fmt: skip
+PAIRS = [
+    (flavor, *pair)
+    for flavor in FLAVORS
+    for pair in itertools.combinations([name for name, _ in rows(flavor) if name in VALUES], 2)
+]
+
+
+@pytest.mark.parametrize("flavor", [name for name in FLAVORS if name != "tap"])
+def test_keywords_of_a_decorator_are_the_rows_of_its_flavor_with_their_defaults(flavor):
+    parameters = inspect.signature(DECORATORS[flavor]).parameters
+    given = {name: p.default for name, p in parameters.items() if name not in NOT_IN_ROWS}
+    assert given == {name: row.default for name, row in rows(flavor)}
+
+
+@pytest.mark.parametrize(
+    "drop_in", [jaxcb.pure_callback, jaxcb.io_callback, jaxcb.debug_callback, jaxcb.debug_print]
+)
+def test_options_of_a_drop_in_have_the_names_of_rows(drop_in):
+    names = {name for name, _ in rows()}
+    of_jax = {"callback", "result_shape_dtypes", "fmt", "args", "kwargs"}
+    others = {"vectorized", "skip_format_check"}  # that JAX has, or had
+    assert {*inspect.signature(drop_in).parameters} - of_jax - others <= names
+
+
+def test_values_of_all_options_are_tried():
+    assert {name for name, row in rows() if row.flavors} - {"transforms"} == {*VALUES}
+
+
+def host_of(flavor, returns, seen):
+    """A function that doubles or returns nothing, and notes how many numbers it got."""
+    if flavor == "buffer":
+
+        def write(out, x):
+            seen.append(np.size(x))
+            out[...] = 2 * x
+
+        return write
+
+    def host(x):
+        seen.append(np.size(x))
+        return 2 * x if returns else None
+
+    return host
+
+
+@pytest.mark.parametrize(("flavor", "one", "other"), PAIRS)
+def test_each_pair_of_options_computes_what_a_loop_does_or_is_refused_by_the_table(
+    flavor, one, other
+):
+    options = {one: VALUES[one], other: VALUES[other]}
+    needs = {row.needs for name, row in rows() if name in options and row.needs} - {*options}
+    options |= {name: VALUES[name] for name in needs}
+    seen = []
+    returns = flavor in ("pure", "buffer") or (flavor == "io" and not options.get("queued"))
+    host = host_of(flavor, returns, seen)
+    result = {"result": "x" if returns else None} if flavor != "debug" else {}
+    if options.get("compile"):
+        host = compilable_of(flavor, returns)
+    try:
+        callback = DECORATORS[flavor](host, **result, **options)
+    except ValueError as error:
+        assert str(error) in [sentence(row, options) for row in refusals]
+        return
+    x = np.arange(4, dtype=np.float32)
+    loops = options.get("ordered") or options.get("partitioned")
+    program = (lambda x: jax.lax.map(callback, x)) if loops else jax.vmap(callback)
+    found = jax.jit(program)(x)
+    jax.effects_barrier()
+    if returns:
+        np.testing.assert_array_equal(found, 2 * x)
+    if not options.get("compile"):
+        batched = options.get("vmap_method") == "expand_dims"
+        assert sorted(seen) == ([4] if batched else [1, 1, 1, 1])
+
+
+def compilable_of(flavor, returns):
+    if flavor == "buffer":
+
+        def write(out, x):
+            out[...] = 2 * x
+
+        return write
+    return (lambda x: 2 * x) if returns else (lambda x: None)
+
+
+def sentence(refusal, options):
+    """What the table says of two options with these values."""
+    made = Options(flavor="pure", **options)
+    one, other = made.spelled(refusal.one), made.spelled(refusal.other)
+    advice = refusal.advice or f"Drop {one} or {other}."
+    return f"{one} cannot be combined with {other}: {refusal.reason}. {advice}"
+
+
+def test_refused_pair_names_both_and_what_to_do():
+    with pytest.raises(ValueError) as caught:
+        checked("io", ordered=True, executor="threads:2")
+    assert str(caught.value) == (
+        "ordered=True cannot be combined with executor='threads:2': ordered calls run one after "
+        "the other, in program order, but an executor runs them in parallel. Drop ordered=True or "
+        "executor='threads:2'."
+    )
+
+
+def test_option_without_the_one_that_it_needs_names_it():
+    with pytest.raises(ValueError) as caught:
+        checked("debug", on_full="drop")
+    assert str(caught.value) == (
+        "on_full='drop' needs queued=True: without it, no call waits in a queue. Pass queued=True "
+        "too, or drop on_full=."
+    )
+
+
+def test_options_are_equal_by_value_but_executors_by_identity():
+    class Pool:
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    one, other = Pool(), Pool()
+    assert Options(flavor="pure", executor=one) == Options(flavor="pure", executor=one)
+    assert Options(flavor="pure", executor=one) != Options(flavor="pure", executor=other)
+    assert hash(Options(flavor="io", cast=True)) == hash(Options(flavor="io", cast=True))
+    assert Options(flavor="io") != Options(flavor="debug")
+
+
+def test_derivative_is_not_part_of_a_program():
+    assert Options(flavor="pure", derivative="finite") == Options(flavor="pure")
+
+
+def test_settings_leave_out_what_lacks_the_option_it_needs():
+    assert "timeout" not in Options(flavor="pure").settings()
+    assert Options(flavor="pure", executor="threads").settings()["retries"] == 0
+    assert Options(flavor="io", queued=True, ordered=True).words() == "ordered, queued"
