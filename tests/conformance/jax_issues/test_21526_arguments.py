@@ -128,30 +128,6 @@ def test_ours_passes_hashable_arguments_unchanged_and_jax_refuses_them(values, f
 
 
 @eager_or_jit
-@pure_or_io
-def test_error_about_an_unhashable_argument_names_its_path(flavor, compiled):
-    seen = []
-
-    def host(*args, **kwargs):
-        seen.append(args)
-        return X
-
-    call = call_of(OURS, flavor)
-    programs = {
-        "[1]": lambda x: call(host, PAIR, x, {1, 2}),
-        "[1]['units'][1]": lambda x: call(host, PAIR, x, {"units": [1.0, {1, 2}]}),
-        "['unit']['of']": lambda x: call(host, PAIR, x, "meter", unit={"of": {1, 2}}),
-    }
-    for path, program in programs.items():
-        with pytest.raises(TypeError) as caught:
-            compiled(program)(X)
-        message = str(caught.value)
-        assert "cannot pass {1, 2} to host" in message
-        assert f"(argument {path})" in message
-    assert seen == []
-
-
-@eager_or_jit
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one key", "three keys"])
 @pytest.mark.parametrize("implementation", ["threefry2x32", "rbg"])
 def test_typed_key_arrives_as_key_data_and_with_jax_arrays_as_a_key(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
 from tests.conformance._arrays import SCALAR, THREE, like_first, shapes, values
 
 # A first callback
@@ -46,26 +45,6 @@ def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
     for number in range(4):
         np.testing.assert_allclose(run(f, np.float32(number)), np.sin(number), rtol=1e-6)
     assert values(seen) == [(0.0,), (1.0,), (2.0,), (3.0,)]
-
-
-@pytest.mark.parametrize(
-    ("method", "calls"),
-    {
-        "sequential": 10 * [((3, 3), ())],
-        "sequential_unrolled": 10 * [((3, 3), ())],
-        "expand_dims": [((10, 3, 3), (1,))],
-        "broadcast_all": [((10, 3, 3), (10,))],
-        "legacy_vectorized": [((10, 3, 3), ())],
-    }.items(),
-    ids=VMAP_METHODS,
-)
-def test_vmap_method_decides_the_shapes_under_vmap_over_one_argument(pure, spy, run, method, calls):
-    host, seen = spy(wave)
-    f = pure(host, like_first, vmap_method=method)
-    returned_value = run(jax.jit(jax.vmap(f, in_axes=(0, None))), XS, Y)
-    assert returned_value.shape == (10, 3, 3)
-    np.testing.assert_allclose(returned_value, np.sin(XS) * Y + 1, rtol=1e-6)
-    assert shapes(seen) == calls
 
 
 def test_decorated_function_is_called_element_by_element_by_default(spy, run):

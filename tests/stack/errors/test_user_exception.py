@@ -56,12 +56,6 @@ def test_error_has_the_class_that_existing_code_catches(flavor, transform):
     assert isinstance(failing(lambda: transform(CALLS[flavor])(3.0)), jax.errors.JaxRuntimeError)
 
 
-def test_eager_debug_callback_raises_the_users_exception_unchanged():
-    error = failing(lambda: CALLS["debug"](3.0))
-    assert isinstance(error, NoLuck)
-    assert error.__cause__ is None and error.__context__ is None
-
-
 def test_eager_error_has_the_original_as_its_cause():
     error = failing(lambda: CALLS["pure"](3.0))
     assert isinstance(error.__cause__, NoLuck)

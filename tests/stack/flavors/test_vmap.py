@@ -233,16 +233,6 @@ def test_recording_and_explain_have_one_call_and_the_method(calls, register):
         assert [aval.shape for aval in shapes.operands] == [(7, 5, 3), (7, 1)]
 
 
-@eager_or_jit
-def test_empty_batch_is_reported_as_the_reason_for_no_call(compiled):
-    log = jaxcb.debug(print, vmap_method="expand_dims")
-    with jaxcb.record() as r:
-        done(compiled(jax.vmap(log)), Y[:0])
-    (site,) = summarize(r.recording)
-    assert str(site.status) == "unused"
-    assert "axis of size 0" in site.reason
-
-
 def test_note_on_an_error_names_the_method():
     def fail(x):
         raise KeyError(3)
