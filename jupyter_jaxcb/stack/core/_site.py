@@ -187,7 +187,10 @@ class _Role(NamedTuple):
     tracing: jax_compat.Tracing | None
 
 
+# The roles of most code: of JAX or this package, and of users and libraries.
 _SAYS_NOTHING = _Role(True, False, False, False, False, False, None)
+_BINDS = _SAYS_NOTHING._replace(is_machinery=False)
+_MOST = {role: role for role in (_SAYS_NOTHING, _BINDS)}
 _roles: dict[int, _Role] = {}  # by id of the code
 _with_roles: dict[int, CodeType] = {}  # holds the code: its id is not reused
 
@@ -207,7 +210,7 @@ def _role(code: CodeType) -> _Role:
         _roles.clear()
         _with_roles.clear()
     _with_roles[id(code)] = code
-    role = _roles[id(code)] = _SAYS_NOTHING if found == _SAYS_NOTHING else found
+    role = _roles[id(code)] = _MOST.get(found, found)
     return role
 
 
@@ -223,14 +226,15 @@ def find_frames() -> Found:
     frame: FrameType | None = sys._getframe(1)
     inner = False  # the surrounding vmaps do not batch this bind
     reach, limit, host_call = None, None, False
-    known, nothing = _roles.get, _SAYS_NOTHING
+    known, nothing, binds = _roles.get, _SAYS_NOTHING, _BINDS
     while frame is not None:
         code = frame.f_code
         role = known(id(code)) or _role(code)
-        if role is nothing:
-            frame = frame.f_back
-            continue
-        if role.is_machinery:
+        if role is binds:
+            frames.append((code, frame.f_lasti))
+        elif role is nothing:
+            pass
+        elif role.is_machinery:
             if role.is_crossing:
                 host_call = inner = True
             if host_call or role.calls_a_rule:
@@ -262,5 +266,7 @@ def find_frames() -> Found:
     return Found(own, tuple(inside), tuple(dispatches), tuple(loops), frozenset(kinds))
 
 
-def _least(*counts: int | None) -> int:
-    return min(count for count in counts if count is not None)
+def _least(reach: int | None, limit: int | None, count: int) -> int:
+    """Return the number of frames that belong to the program."""
+    reach = count if reach is None else reach
+    return reach if limit is None else min(reach, limit)
