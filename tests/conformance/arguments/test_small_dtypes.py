@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, X, assert_same_bits
+from tests.conformance._arrays import SCALAR, X, assert_same_bits
 from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance._parameters import eager_or_jit
 
@@ -179,28 +178,6 @@ def test_prng_key_arrives_as_its_key_data(maker, run):
     for got in seen:
         assert_same_bits(got, jax.random.key_data(key))
     assert len(seen) == 2
-
-
-@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
-@eager_or_jit
-def test_prng_key_arrives_as_a_key_with_jax_arrays(run, compiled):
-    seen = []
-
-    def draw(key, x):
-        seen.append((jax.random.key_impl(key), key.shape))
-        return x + jax.random.normal(key, x.shape)
-
-    for seed, shape in ((7, ()), (8, (2,))):
-        key = jax.random.key(seed)
-        keys = jax.random.split(key, shape) if shape else key
-        first = keys[0] if shape else key
-        f = compiled(
-            lambda k, x: jaxcb.pure_callback(
-                lambda k, x: draw(k[0] if k.shape else k, x), THREE, k, x, arrays="jax"
-            )
-        )
-        np.testing.assert_allclose(run(f, keys, X), X + jax.random.normal(first, X.shape), 1e-6)
-    assert seen == 2 * [(jax.random.key_impl(key), ())]
 
 
 @returning_kinds
