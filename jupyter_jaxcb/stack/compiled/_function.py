@@ -52,6 +52,7 @@ class CompiledFunction:
         self._name = name_of(function)
         self._dispatcher: Any = _dispatcher_of(function)
         self._kernels: dict[Interface, Kernel] = {}
+        self.direct: dict[Any, Any] = {}  # what eager calls need, see `_direct`
 
     def __reduce__(self) -> Any:
         """Be None where the function is pickled to: machine code stays in its process."""
