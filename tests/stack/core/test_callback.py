@@ -94,7 +94,11 @@ def test_drop_in_functions_take_all_parameters_of_jax(ours, theirs):
             and name not in (*OURS, "vectorized")  # JAX 0.9 removed `vectorized`
         }
 
-    assert parameters(ours) == parameters(theirs)
+    own = parameters(ours)
+    if theirs is not jax.pure_callback:
+        assert "vmap_method" in own.keys() - parameters(theirs).keys()
+        del own["vmap_method"]
+    assert own == parameters(theirs)
 
 
 def test_partial_has_the_name_of_its_function():
