@@ -67,7 +67,7 @@ def eager(
         callback.bind, avals, results, levels,
         names=names, queued=callback.options.queued, masked=callback.masked,
     )  # fmt: skip
-    if fact.is_empty:
+    if levels and fact.is_empty:
         if recorder is not None:  # there is no host call to record
             recorder.lowered(fact)
         empty = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
