@@ -49,13 +49,8 @@ FOLDERS = {
         "compiled": "options core results dispatch",
         "queued": "options jax_compat core errors dispatch masked",
         "lowering": "options jax_compat core errors elision lint dispatch compiled",
-        "flavors": (
-            "options jax_compat core results errors elision dispatch masked executors compiled "
-            "queued lowering"
-        ),
-        "flavors/taps": (
-            "options jax_compat core results errors elision dispatch executors lowering flavors"
-        ),
+        "flavors": "options jax_compat core results errors elision dispatch queued lowering",
+        "flavors/taps": "options jax_compat core results errors elision dispatch lowering flavors",
         "register": (
             "options core results derivatives lint dispatch masked executors compiled queued "
             "flavors flavors/taps"

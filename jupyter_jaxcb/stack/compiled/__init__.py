@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import options
+from ..dispatch import enters
 
 if TYPE_CHECKING:
-    from ..core import HostFunction
+    from ...recording import LoweredSite
+    from ..core import HostCallback, HostFunction
     from ._block import Block
     from ._c_functions import CFunction
 
@@ -89,17 +91,11 @@ def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     return named_call(*args, **options)
 
 
-def writing_entry(*args: Any, **options: Any) -> Callable[[Any], Any]:
-    """Return what calls a buffer callback eagerly, see `_direct.writing_entry`."""
+@enters(lambda callback: callback.options.compile is not None)
+def entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
+    """Return what calls machine code from Python, see `_direct`."""
     __tracebackhide__ = True
-    from ._direct import writing_entry
+    from ._direct import returning_entry, writing_entry
 
-    return writing_entry(*args, **options)
-
-
-def returning_entry(*args: Any, **options: Any) -> Callable[[Any], Any]:
-    """Return what calls a callback eagerly, see `_direct.returning_entry`."""
-    __tracebackhide__ = True
-    from ._direct import returning_entry
-
-    return returning_entry(*args, **options)
+    enter = writing_entry if callback.options.flavor == "buffer" else returning_entry
+    return enter(callback, lowered, repeats=callback.options.may_repeat)

@@ -1,8 +1,8 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back to XLA.
 
-This is the hot path. Read `_crossing` first. `_elements` orders the calls of looped vmaps,
-`_failure` turns exceptions into errors XLA can carry, `_interrupts` handles Ctrl-C, and
-`_buffer_crossing` lets a host function write into XLA's memory.
+This is the hot path. Read `_crossing` first. `_plan` says which capabilities make the calls,
+`_elements` orders the calls of looped vmaps, `_failure` turns exceptions into errors XLA can carry,
+`_interrupts` handles Ctrl-C, and `_buffer_crossing` lets a host function write into XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands
@@ -13,10 +13,8 @@ from ._buffer_crossing import WITHOUT_CONTEXT as WITHOUT_CONTEXT
 from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
 from ._buffer_crossing import build_eager_crossing as build_eager_crossing
 from ._canary import run_checked as run_checked
-from ._crossing import Build as Build
 from ._crossing import Crossing as Crossing
 from ._crossing import Parts as Parts
-from ._crossing import build_crossing as build_crossing
 from ._crossing import checker_of as checker_of
 from ._crossing import crossings_by_shard as crossings_by_shard
 from ._crossing import looped_calls as looped_calls
@@ -47,3 +45,9 @@ from ._observed_call import CallCount as CallCount
 from ._observed_call import RecordedCall as RecordedCall
 from ._observed_call import note_call_of as note_call_of
 from ._observed_call import noted as noted
+from ._plan import Build as Build
+from ._plan import CallPlan as CallPlan
+from ._plan import Stage as Stage
+from ._plan import crossing as crossing
+from ._plan import decides as decides
+from ._plan import enters as enters

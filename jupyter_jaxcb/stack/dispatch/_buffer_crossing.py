@@ -20,6 +20,7 @@ from ._canary import run_checked
 from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
 from ._elements import ElementSchedule
 from ._finite import finite_checker
+from ._plan import CallPlan
 
 # Parameters before the arguments: the outputs, and in front of them XLA's context, as in JAX.
 WITHOUT_CONTEXT, WITH_CONTEXT = 1, 2
@@ -62,20 +63,11 @@ def build_buffer_crossing(
     return reporting_interrupts(borrowing, lowered, callback.host)
 
 
-def build_eager_crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    operand_dtypes: Sequence[np.dtype],
-    result_dtypes: Sequence[np.dtype],
-    entry: Callable[[LoweredSite], Adapt] | None = None,
-) -> Crossing:
-    """As `_crossing.build_crossing`, but outside a program: nothing is borrowed.
-
-    `entry` returns, for the call site, what calls the function with operands and outputs.
-    """
+def build_eager_crossing(plan: CallPlan) -> Crossing:
+    """Build a crossing outside a program, where nothing is borrowed."""
     __tracebackhide__ = True
-    enter = None if entry is None else entry(lowered)
-    cross = _crossing(callback, lowered, on_device=False, entry=enter)
+    callback, lowered, result_dtypes = plan.callback, plan.lowered, plan.result_dtypes
+    cross = _crossing(callback, lowered, on_device=False, entry=plan.entry())
     shapes = [aval.shape for aval in lowered.results]
     aliases = callback.options.input_output_aliases
 

@@ -29,8 +29,6 @@ from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_
 from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
-# The signature of `build_crossing`, which a flavor may replace.
-Build = Callable[[HostCallback, LoweredSite, Sequence[Any], Sequence[Any]], Crossing]
 
 
 class Stacking(Protocol):

@@ -6,7 +6,6 @@
 
 from . import _options as _options
 from ._crossing import CROSS as CROSS
-from ._crossing import build_crossing as build_crossing
 from ._engine import ExecutorError as ExecutorError
 from ._engine import WorkerLostError as WorkerLostError
 from ._flight import SubmittedChunk as SubmittedChunk

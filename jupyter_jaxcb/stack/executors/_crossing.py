@@ -12,14 +12,16 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder, active
-from .. import masked
 from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, describe
 from ..dispatch import (
+    CallPlan,
     CollectedResults,
     Crossing,
     Elements,
     ElementSchedule,
     Parts,
+    Stage,
+    decides,
     parts_of_crossing,
     record_values,
     refuse_call,
@@ -38,28 +40,22 @@ from ._log import Log
 from ._run import SpreadRun
 
 
-def build_crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    operand_dtypes: Sequence[Any],
-    result_dtypes: Sequence[Any],
-) -> Crossing:
-    """As `masked.build_crossing`, but runs the host calls in the callback's executor, if any.
+@decides(Stage.WHERE, lambda callback: callback.options.executor is not None)
+def build_spread_crossing(plan: CallPlan) -> Crossing:
+    """Build a crossing that runs the host calls in the callback's executor.
 
     Raises:
         ExecutorError: if the executor cannot be reached.
         TypeError: if the function or one of its arguments cannot be pickled.
     """
     __tracebackhide__ = True
-    options = callback.options
-    if options.executor is None:
-        return masked.build_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    callback, lowered, options = plan.callback, plan.lowered, plan.callback.options
     engine = engine_of(options.executor)
     if engine.travels:
         pickled(callback.host, options)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
-    parts = parts_of_crossing(callback, lowered, operand_dtypes, result_dtypes)
+    parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
     build = functools.partial(_Crossing, callback, lowered, engine)
     if callback.masked:
         return masked_crossing(

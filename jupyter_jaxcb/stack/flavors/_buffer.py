@@ -11,7 +11,6 @@ from jax.tree_util import tree_leaves
 
 from ...recording import VmapLevel
 from .. import jax_compat
-from ..compiled import writing_entry
 from ..core import (
     HostCallback,
     HostFunction,
@@ -56,14 +55,10 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], callback: HostCallback, **p
     params = {"result_avals": result_avals, "callback": callback, **params}
     if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
         return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
-    entry = None
-    if options.compile:
-        repeats = not options.has_side_effect
-        entry = functools.partial(writing_entry, callback, repeats=repeats)
-    build = functools.partial(build_eager_crossing, entry=entry)
     return eager(
-        buffer_callback_p, *args, fail=raise_runtime_error, build=build, fresh=True, **params
-    )
+        buffer_callback_p, *args, fail=raise_runtime_error, build=build_eager_crossing, fresh=True,
+        **params,
+    )  # fmt: skip
 
 
 def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:

@@ -10,11 +10,8 @@ import jax
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
-from ..dispatch import Build
 from ..lowering import lower_host_call, lower_once
-from ..masked import build_crossing
 from ..options import Options, checked
-from ..queued import build_queued_crossing
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
 from ._vmap import batch_host_call
@@ -34,7 +31,7 @@ def _abstract_eval(
 def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
     return eager(
         debug_callback_p, *args, callback=callback, effect=_effect(callback), fail=raise_itself,
-        build=_build(callback), **params,
+        **params,
     )  # fmt: skip
 
 
@@ -101,12 +98,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         has_side_effect=True,
         ordered=_effect(callback),
         partitioned=callback.options.partitioned,
-        build=_build(callback),
     )
-
-
-def _build(callback: HostCallback) -> Build:
-    return build_queued_crossing if callback.options.queued else build_crossing
 
 
 debug_callback_p.def_effectful_abstract_eval(_abstract_eval)

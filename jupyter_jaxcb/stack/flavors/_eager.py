@@ -11,9 +11,8 @@ import numpy as np
 
 from ...recording import VmapLevel, active
 from .. import elision, jax_compat
-from ..compiled import returning_entry
 from ..core import EAGER, ArrayNames, HostCallback, aligned, is_a, to_aval
-from ..dispatch import Build, Crossing, build_crossing
+from ..dispatch import Build, CallPlan, crossing
 from ..errors import HostCallError, host_error
 from ..lowering import eager_fact
 
@@ -28,7 +27,7 @@ def eager(
     levels: tuple[VmapLevel, ...],
     effect: jax_compat.Effect | None = None,
     fail: Callable[[HostCallError], NoReturn],
-    build: Build = build_crossing,
+    build: Build = crossing,
     fresh: bool = False,
     **params: Any,
 ) -> list[Any]:
@@ -72,12 +71,8 @@ def eager(
             recorder.lowered(fact)
         empty = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
         return [jax.device_put(array, _device_of(args)) for array in empty]
-    cross = build(
-        callback,
-        fact,
-        [operand.dtype for operand in operands],
-        [aval.dtype for aval in result_avals],
-    )
+    dtypes = [operand.dtype for operand in operands], [aval.dtype for aval in result_avals]
+    cross = build(CallPlan(callback, fact, *dtypes))
     arrays, failed = (), None
     try:
         arrays = cross(*operands)
@@ -94,22 +89,6 @@ def eager(
 
 
 EAGER.add(eager.__code__)
-
-
-def eager_build(callback: HostCallback, build: Build, *, repeats: bool) -> Build:
-    """Return `build`, or for a compiled callback, what calls its machine code from Python.
-
-    `repeats`: whether it may be called again to find out why a call failed.
-    """
-    if not callback.options.compile:
-        return build
-
-    def build_compiled(callback: HostCallback, fact: Any, operands: Any, results: Any) -> Crossing:
-        __tracebackhide__ = True
-        entry = returning_entry(callback, fact, repeats=repeats)
-        return build_crossing(callback, fact, operands, results, entry)
-
-    return build_compiled
 
 
 def without_call(

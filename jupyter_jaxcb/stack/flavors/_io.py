@@ -7,14 +7,12 @@ from typing import Any, NoReturn
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction, debug_equivalent, option
-from ..dispatch import Build
-from ..executors import build_crossing
 from ..lowering import lower_compiled_call, lower_host_call
 from ..options import Options, checked
-from ..queued import build_queued_crossing, check_nothing_returned
+from ..queued import check_nothing_returned
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, eager_build, raise_runtime_error
+from ._eager import eager, raise_runtime_error
 from ._vmap import batch_host_call
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
@@ -50,7 +48,6 @@ def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
         callback=callback,
         effect=_effect(callback),
         fail=raise_runtime_error,
-        build=eager_build(callback, _build(callback), repeats=False),
         **params,
     )
 
@@ -58,10 +55,6 @@ def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
 def _effect(callback: HostCallback) -> jax_compat.Effect | None:
     """Return the effect whose token orders the calls."""
     return jax_compat.jax_effect("io", True) if callback.options.ordered else None
-
-
-def _build(callback: HostCallback) -> Build:
-    return build_queued_crossing if callback.options.queued else build_crossing
 
 
 def _jvp(
@@ -117,7 +110,6 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         has_side_effect=True,
         ordered=effect,
         sharding=callback.options.sharding,
-        build=_build(callback),
     )
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from .. import jax_compat
 from ..core import HostCallback, HostFunction
-from ..executors import build_crossing
 from ..lowering import lower_compiled_call, lower_host_call
 from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, eager_build, raise_runtime_error, without_call
+from ._eager import eager, raise_runtime_error, without_call
 from ._refusals import refuse_derivatives
 from ._vmap import batch_host_call, method_of_vectorized
 
@@ -33,7 +32,6 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
         *args,
         result_avals=result_avals,
         fail=raise_runtime_error,
-        build=eager_build(params["callback"], build_crossing, repeats=True),
         **params,
     )
 
@@ -56,7 +54,6 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         levels=levels,
         has_side_effect=False,
         sharding=callback.options.sharding,
-        build=build_crossing,
     )
 
 

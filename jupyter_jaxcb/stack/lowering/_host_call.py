@@ -13,9 +13,10 @@ from .. import jax_compat
 from ..core import HostCallback, option
 from ..dispatch import (
     Build,
+    CallPlan,
     Crossing,
     build_buffer_crossing,
-    build_crossing,
+    crossing,
     crossings_by_shard,
     reporting_interrupts,
 )
@@ -35,7 +36,7 @@ def lower_host_call(
     ordered: jax_compat.Effect | None = None,
     partitioned: bool = False,
     sharding: Any = None,
-    build: Build = build_crossing,
+    build: Build = crossing,
 ) -> Sequence[Any]:
     """Emit the custom call through which XLA calls the host function.
 
@@ -70,10 +71,11 @@ def lower_host_call(
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return zeros(ctx.avals_out)
-    dtypes = [[aval.dtype for aval in avals] for avals in (ctx.avals_in, ctx.avals_out)]
+    operand_dtypes = [aval.dtype for aval in ctx.avals_in]
+    result_dtypes = [aval.dtype for aval in ctx.avals_out]
 
     def of_fact(fact: LoweredSite) -> Crossing:
-        return build(callback, fact, *dtypes)
+        return build(CallPlan(callback, fact, operand_dtypes, result_dtypes))
 
     cross = of_fact(lowered)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None

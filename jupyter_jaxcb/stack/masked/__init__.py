@@ -7,7 +7,6 @@ calls, for the batch elements that `_elements` (looped vmaps) or `_gather` (othe
 """
 
 from ._crossing import MakeCalls as MakeCalls
-from ._crossing import build_crossing as build_crossing
 from ._crossing import gathered_checker as gathered_checker
 from ._crossing import masked_crossing as masked_crossing
 from ._elements import NeededElements as NeededElements

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from ...recording import LoweredSite, Recorder, active
-from .. import dispatch
 from ..core import HostCallback, HostFunction
 from ..dispatch import (
+    CallPlan,
     CollectedResults,
     Crossing,
     Elements,
     ElementSchedule,
+    Stage,
     checker_of,
+    decides,
     finite_checker,
     looped_calls,
     parts_of_crossing,
@@ -42,21 +44,12 @@ _Call = Callable[[MakeCalls, Sequence[np.ndarray], Recorder | None], tuple[np.nd
 _Select = Callable[[np.ndarray], tuple[int, _Call]]
 
 
-def build_crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    operand_dtypes: Sequence[Any],
-    result_dtypes: Sequence[Any],
-    entry: Callable[[Callable], Callable] | None = None,
-    recorder_now: Callable[[], Recorder | None] = active,
-) -> Crossing:
-    """As `dispatch.build_crossing`, but the call may be masked."""
-    if not callback.masked:
-        return dispatch.build_crossing(
-            callback, lowered, operand_dtypes, result_dtypes, entry, recorder_now
-        )
+@decides(Stage.WHICH, lambda callback: callback.masked)
+def build_masked_crossing(plan: CallPlan) -> Crossing:
+    """Build a crossing whose last operand, the mask, says for which elements to call."""
+    callback, lowered, recorder_now = plan.callback, plan.lowered, plan.recorder_now
     adapt, check, shapes, dtypes = parts_of_crossing(
-        callback, lowered, operand_dtypes, result_dtypes, entry
+        callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
     if not lowered.levels:
         finite = finite_checker(shapes, dtypes)

@@ -99,6 +99,11 @@ class Options:
     # Not typed: whether the function of a tap has a second parameter.
     transforms: bool = _row(False, "tap")
 
+    @property
+    def may_repeat(self) -> bool:
+        """Whether another call with the same arguments changes nothing."""
+        return self.flavor == "pure" or (self.flavor == "buffer" and not self.has_side_effect)
+
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
         value, row = getattr(self, name), _ROWS[name]

@@ -4,9 +4,9 @@ Read `_crossing` first, then `_queue`. `_barrier` makes JAX's barrier and the en
 queued calls; `_unfinished` does that for a cell.
 """
 
+from . import _crossing as _crossing
 from ._barrier import QueueFullWarning as QueueFullWarning
 from ._barrier import queued_words as queued_words
-from ._crossing import build_queued_crossing as build_queued_crossing
 from ._limit import drop_queued as drop_queued
 from ._limit import set_queue_limit as set_queue_limit
 from ._options import check_nothing_returned as check_nothing_returned

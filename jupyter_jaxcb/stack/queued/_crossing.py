@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from collections.abc import Sequence
@@ -9,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Aval, LoweredSite, QueuedRecorder, Recorder, active
-from ..core import HostCallback, HostFunction, expect_host_calls
+from ...recording import Aval, QueuedRecorder, Recorder, active
+from ..core import HostFunction, expect_host_calls
 from ..dispatch import (
+    CallPlan,
     Crossing,
+    Stage,
+    crossing,
+    decides,
     is_interrupted,
     refuse_call,
     report_failure,
@@ -20,7 +25,7 @@ from ..dispatch import (
     starts_unchecked,
 )
 from ..errors import HostCallError, failing_while, running_now
-from ..masked import build_crossing, count_needed
+from ..masked import count_needed
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
 
@@ -34,18 +39,13 @@ class _Delivery(threading.local):
 _delivery = _Delivery()
 
 
-def build_queued_crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    operand_dtypes: Sequence[Any],
-    result_dtypes: Sequence[Any],
-) -> Crossing:
-    """As `masked.build_crossing`, but the host calls are queued."""
+@decides(Stage.WHEN, lambda callback: callback.options.queued)
+def build_queued_crossing(plan: CallPlan) -> Crossing:
+    """Build a crossing that queues the host calls."""
     wait_in_barriers()
     expect_host_calls()
-    make_calls = build_crossing(
-        callback, lowered, operand_dtypes, result_dtypes, recorder_now=lambda: _delivery.recorder
-    )
+    callback, lowered = plan.callback, plan.lowered
+    make_calls = crossing(dataclasses.replace(plan, recorder_now=lambda: _delivery.recorder))
     host, drops = callback.host, callback.options.on_full == "drop"
 
     def deliver(crossed: Crossed, recorder: QueuedRecorder | None) -> None:
@@ -59,7 +59,7 @@ def build_queued_crossing(
         finally:
             _delivery.recorder = None
 
-    nbytes = sum(map(_bytes, lowered.operands, operand_dtypes))
+    nbytes = sum(map(_bytes, lowered.operands, plan.operand_dtypes))
     elements = 1 if lowered.elements is None else lowered.elements
     source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0, elements)
     cross = _adding(source, host, drops=drops)

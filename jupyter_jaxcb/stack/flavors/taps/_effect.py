@@ -11,8 +11,8 @@ import numpy as np
 
 from ....recording import LoweredSite
 from ... import jax_compat
-from ...core import HostCallback, Static
-from ...dispatch import Build, Crossing, build_crossing
+from ...core import Static
+from ...dispatch import Build, CallPlan, Crossing, crossing
 from ...errors import HostCallError
 from .. import raise_itself, raise_runtime_error
 from ._barrier import keeping_errors
@@ -61,7 +61,7 @@ def building(
     device_index: int,
     transforms: tuple[Any, ...] = (),
 ) -> Build:
-    """Return a `build_crossing` that fills in placeholders.
+    """Return a `crossing` that fills in placeholders.
 
     Args:
         around: wraps the crossing.
@@ -69,13 +69,13 @@ def building(
         transforms: the transforms to pass.
     """
 
-    def build(callback: HostCallback, lowered: LoweredSite, *dtypes: Any) -> Crossing:
+    def build(plan: CallPlan) -> Crossing:
         values = {
-            place: _device(lowered, device_index) if value is DEVICE else transforms
-            for place, value in callback.static.values.items()
+            place: _device(plan.lowered, device_index) if value is DEVICE else transforms
+            for place, value in plan.callback.static.values.items()
         }
-        callback = dataclasses.replace(callback, static=Static(values))
-        return around(build_crossing(callback, lowered, *dtypes))
+        callback = dataclasses.replace(plan.callback, static=Static(values))
+        return around(crossing(dataclasses.replace(plan, callback=callback)))
 
     return build
 

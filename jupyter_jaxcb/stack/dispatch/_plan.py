@@ -1,0 +1,96 @@
+"""The plan of a crossing, and the capabilities that decide how its host calls are made.
+
+A capability registers itself when its folder is imported: as a stage of the crossing, which may
+take over and leave the rest to the stages after it, or as another way to enter the host function.
+The flavors, which make plans, know none of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ...recording import LoweredSite, Recorder, active
+from ..core import HostCallback
+from ._arguments import Adapt
+from ._crossing import Crossing, build_crossing
+
+
+class Stage(enum.IntEnum):
+    """The questions that a plan answers, in the order in which capabilities are asked."""
+
+    WHEN = 0  # are the calls made
+    WHERE = 1  # do they run
+    WHICH = 2  # elements are called for
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CallPlan:
+    """Everything that decides how the host calls of one crossing are made.
+
+    Attributes:
+        callback: the host function, its trees and its options.
+        lowered: the lowered site under which host calls are recorded.
+        operand_dtypes: the operand dtypes, as in JAX's avals.
+        result_dtypes: the result dtypes, as NumPy dtypes.
+        recorder_now: returns the recorder of one crossing.
+        stage: the first stage that is not decided.
+    """
+
+    callback: HostCallback
+    lowered: LoweredSite
+    operand_dtypes: Sequence[Any]
+    result_dtypes: Sequence[Any]
+    recorder_now: Callable[[], Recorder | None] = active
+    stage: int = Stage.WHEN
+
+    def entry(self) -> Adapt | None:
+        """Return what enters the host function in another way; None: Python calls it."""
+        for applies, enter in _entries:
+            if applies(self.callback):
+                return enter(self.callback, self.lowered)
+        return None
+
+
+# Makes what XLA calls.
+Build = Callable[[CallPlan], Crossing]
+_Applies = Callable[[HostCallback], bool]
+_Build = TypeVar("_Build", bound=Build)
+_Enter = TypeVar("_Enter", bound=Callable[[HostCallback, LoweredSite], Adapt])
+_stages: list[tuple[Stage, _Applies, Build]] = []
+_entries: list[tuple[_Applies, Callable[[HostCallback, LoweredSite], Adapt]]] = []
+
+
+def decides(stage: Stage, applies: _Applies) -> Callable[[_Build], _Build]:
+    """Register what builds the crossings of the callbacks that `applies` is true for."""
+
+    def register(build: _Build) -> _Build:
+        _stages.append((stage, applies, build))
+        _stages.sort(key=lambda registered: registered[0])
+        return build
+
+    return register
+
+
+def enters(applies: _Applies) -> Callable[[_Enter], _Enter]:
+    """Register another way to enter the host functions of some callbacks, see `CallPlan.entry`."""
+
+    def register(enter: _Enter) -> _Enter:
+        _entries.append((applies, enter))
+        return enter
+
+    return register
+
+
+def crossing(plan: CallPlan) -> Crossing:
+    """Build the function that XLA calls: NumPy arrays in, a tuple of NumPy arrays out."""
+    __tracebackhide__ = True
+    for stage, applies, build in _stages:
+        if stage >= plan.stage and applies(plan.callback):
+            return build(dataclasses.replace(plan, stage=stage + 1))
+    return build_crossing(
+        plan.callback, plan.lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry(),
+        plan.recorder_now,
+    )  # fmt: skip
