@@ -10,6 +10,7 @@ import numpy as np
 
 from .._facts import LoweredSite
 from ._recorder import Recorder
+from ._workers import WorkerRows
 
 
 class _CountedBefore:
@@ -31,7 +32,17 @@ class QueuedRecorder:
         left: the number of its calls that are not recorded.
     """
 
-    __slots__ = ("_lock", "around", "clock", "crossed_ns", "left", "stale", "values", "whole")
+    __slots__ = (
+        "_lock",
+        "_settled",
+        "around",
+        "clock",
+        "crossed_ns",
+        "left",
+        "stale",
+        "values",
+        "whole",
+    )
     masks = _CountedBefore()
 
     def __init__(
@@ -41,6 +52,7 @@ class QueuedRecorder:
         self.clock, self.values = recorder.clock, recorder.values
         self.around, self.stale = recorder.around, recorder.stale
         self.crossed_ns, self.left, self._lock = crossed_ns, calls, lock
+        self._settled = False
 
     def called(
         self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
@@ -70,10 +82,27 @@ class QueuedRecorder:
             self.left -= len(stamps) - 1
         return crossing
 
+    def crossing(self) -> int:
+        """See `Recorder.crossing`."""
+        return self.whole.crossing()
+
+    def called_by_workers(
+        self, lowered: LoweredSite, version: int, crossing: int, part: WorkerRows, first: bool
+    ) -> None:
+        """See `Recorder.called_by_workers`; not for what comes back after it was settled."""
+        with self._lock:
+            if not self._settled:
+                self.whole.called_by_workers(lowered, version, crossing, part, first)
+                self.left -= len(part.stamps) - 1
+
+    def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
+        """See `Recorder.refused`."""
+        self.whole.refused(lowered, crossing, element, error)
+
     def settle(self, lowered: LoweredSite, *, ended: bool) -> None:
         """Count what is `left` of a crossing that is over: its calls will not be made."""
         with self._lock:
-            left, self.left = self.left, 0
+            left, self.left, self._settled = self.left, 0, True
             if left > 0:
                 count = self.whole.queue.ended if ended else self.whole.queue.skipped
                 count(lowered, left)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
-from ...recording import LoweredSite, Recorder, active
+from ...recording import LoweredSite, Recorder
 from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, describe
 from ..dispatch import (
     CallPlan,
@@ -56,11 +56,12 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
     parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
-    build = functools.partial(_Crossing, callback, lowered, engine)
+    build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
     if callback.masked:
         return masked_crossing(
-            callback.host, lowered, parts.dtypes, _masked_calls(callback, lowered, parts, build)
-        )
+            callback.host, lowered, parts.dtypes, _masked_calls(callback, lowered, parts, build),
+            plan.recorder_now,
+        )  # fmt: skip
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
     cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
     return reporting_interrupts(cross, lowered, callback.host)
@@ -95,6 +96,7 @@ class _Crossing:
         callback: the host function and its trees.
         lowered: the site.
         engine: the executor.
+        recorder_now: returns the recorder of one crossing.
         parts: the parts of the crossing.
         schedule: the batch element of each call; None for a single call.
         outer: the shapes of all results.
@@ -105,11 +107,13 @@ class _Crossing:
         callback: HostCallback,
         lowered: LoweredSite,
         engine: Engine,
+        recorder_now: Callable[[], Recorder | None],
         parts: Parts,
         schedule: Elements | None,
         outer: Sequence[tuple[int, ...]],
     ) -> None:
         adapt, check, shapes, kinds = parts
+        self._recorder_now = recorder_now
         self._host, self._options, self._lowered = callback.host, callback.options, lowered
         self._adapt, self._engine, self._schedule = adapt, engine, schedule
         one = np.array([-1], np.int32)
@@ -132,7 +136,7 @@ class _Crossing:
         """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
         host, lowered, schedule = self._host, self._lowered, self._schedule
         refuse_call(lowered, host)
-        recorder = active()
+        recorder = self._recorder_now()
         before = host.calls
         host.calls = before + self.order.size
         collected, run = self._new_collected(), None

@@ -98,7 +98,7 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> An
 
 def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
     effect = _effect(callback)
-    if callback.options.compile:
+    if callback.options.compile and not callback.options.queued:  # the queue calls from Python
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, has_side_effect=True, ordered=effect
         )

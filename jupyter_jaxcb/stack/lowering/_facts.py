@@ -97,10 +97,10 @@ def note_call(
 ) -> LoweredSite:
     """Record that `callback` is lowered, and warn if its host function uses JAX."""
     bind, host = callback.bind, callback.host
-    if callback.options.compile:
-        note = Note(NoteKind.COMPILED)
-    elif callback.options.queued:
+    if callback.options.queued:
         note = Note(NoteKind.QUEUED)
+    elif callback.options.compile:
+        note = Note(NoteKind.COMPILED)
     else:
         note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
     return note_lowered(

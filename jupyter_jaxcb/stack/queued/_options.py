@@ -8,7 +8,6 @@ from .. import options
 from ..core import did_you_mean
 
 ON_FULL = ("wait", "drop")  # what to do if the queue is full
-_OWN_THREAD = "queued calls are made by a thread of their own"
 
 
 @options.check("on_full", ON_FULL)
@@ -20,10 +19,6 @@ def _check_on_full(on_full: Any) -> Any:
             "Pass on_full='wait' or on_full='drop'."
         )
     return on_full
-
-
-options.refuse("queued", "executor", _OWN_THREAD)
-options.refuse("queued", "compile", _OWN_THREAD)
 
 
 def check_nothing_returned(name: str, queued: bool, returns: bool) -> None:

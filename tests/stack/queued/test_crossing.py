@@ -281,14 +281,6 @@ def test_debug_print_is_queued_with_the_options_of_its_call(capsys):
         (lambda: jaxcb.debug(len, on_full="drop"), "on_full='drop' needs queued=True"),
         (lambda: jaxcb.io(len, result="x", queued=True), "Declare result=None"),
         (
-            lambda: jaxcb.io(len, result=None, queued=True, executor="threads"),
-            "cannot be combined with executor=",
-        ),
-        (
-            lambda: jaxcb.io(len, result=None, queued=True, compile="numba"),
-            "cannot be combined with compile=",
-        ),
-        (
             lambda: jaxcb.io_callback(len, jax.ShapeDtypeStruct((), "f4"), 1.0, queued=True),
             "cannot queue the calls of len",
         ),
