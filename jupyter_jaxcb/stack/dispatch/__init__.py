@@ -33,6 +33,7 @@ from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS
 from ._in_flight import InFlight as InFlight
+from ._in_flight import finish_before_executors_end as finish_before_executors_end
 from ._interrupts import NOT_CALLED as NOT_CALLED
 from ._interrupts import interrupt as interrupt
 from ._interrupts import interrupt_at_exit as interrupt_at_exit

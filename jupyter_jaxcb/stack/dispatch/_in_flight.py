@@ -19,6 +19,9 @@ _LAST = 8  # with so few arrays left, the last program may be done without JAX h
 _LAG_SECONDS = 0.2  # time for JAX to notice that, on a busy machine
 _TOKEN_SECONDS = 0.2  # time for a thread that waits for a token to wake up
 
+# Called before Python shuts down executors at its end: what makes the calls that are left.
+finish_before_executors_end: list[Callable[[], None]] = []
+
 
 class InFlight:
     """The unfinished programs this thread has dispatched; holds their arrays until they are done.

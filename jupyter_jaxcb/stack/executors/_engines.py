@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..dispatch import InFlight, interrupt_at_exit
+from ..dispatch import InFlight, finish_before_executors_end, interrupt_at_exit
 from ._engine import Engine, ExecutorError, cores
 from ._mpi import mpi_engine, named_mpi
 from ._options import library_of
@@ -197,7 +197,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _finish_first() -> None:
-    """Finish the programs in flight before the existing executors shut down at exit.
+    """Finish the programs in flight, and what they left, before the executors shut down at exit.
 
     Executors shut down early in Python's exit, but JAX waits for its programs only at the end.
     The function registered last is called first.
@@ -210,3 +210,5 @@ def _finish() -> None:
     if os.getpid() == _process:
         interrupt_at_exit()
         InFlight().wait(math.inf)
+        for finish in finish_before_executors_end:
+            finish()

@@ -15,7 +15,7 @@ import jax
 
 from .. import jax_compat
 from ..core import add_note, is_a
-from ..dispatch import interrupt, interrupt_at_exit
+from ..dispatch import finish_before_executors_end, interrupt, interrupt_at_exit
 from ..errors import show
 from ._queue import Failures, queue
 from ._unfinished import Unfinished
@@ -35,6 +35,7 @@ def wait_in_barriers() -> None:
     jax_compat.after_barriers(queue.wait, settle)
     os.register_at_fork(after_in_child=queue.begin)
     atexit.register(_settle_at_exit)
+    finish_before_executors_end.append(_settle_at_exit)
 
 
 def settle() -> None:
@@ -87,9 +88,9 @@ def _settle_at_exit() -> None:
         nonlocal said
         if not said and time.monotonic() - begun > _SAY_AFTER_SECONDS:
             said = True
-            print(
-                f"making {queued_words(queue.waiting_calls())}; Ctrl-C drops them", file=sys.stderr
-            )
+            calls = queue.waiting_calls()
+            what = f"making {queued_words(calls)}" if calls else "making the last queued calls"
+            print(f"{what}; Ctrl-C drops them", file=sys.stderr)
 
     try:
         Unfinished().wait(math.inf, say)

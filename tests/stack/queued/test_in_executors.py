@@ -73,6 +73,25 @@ def test_mask_executor_and_queue_together_call_for_the_needed_elements(transform
     assert (sum(m.elements for m in masks), sum(m.needed for m in masks)) == (8, 2)
 
 
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_script_makes_its_queued_calls_before_its_executor_ends(in_process, tmp_path, executor):
+    done = in_process(
+        f"""
+        import jax, numpy as np, time, jupyter_jaxcb as jaxcb
+        def upload(x):
+            time.sleep(0.01)
+            with open({str(tmp_path / "calls")!r}, "a") as file:
+                file.write(f"{{x:g}}\\n")
+        send = jaxcb.io(upload, result=None, queued=True, executor={executor!r})
+        program = jax.jit(jax.vmap(send))
+        for step in range(3):
+            program(np.arange(4.0) + 4 * step)
+        """
+    )
+    assert sorted(map(float, (tmp_path / "calls").read_text().split())) == [*range(12)]
+    assert "failed" not in done.stderr
+
+
 def test_error_of_a_worker_is_raised_by_the_barrier_and_the_next_crossing_is_delivered():
     seen = []
 
