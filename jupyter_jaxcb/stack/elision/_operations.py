@@ -40,7 +40,7 @@ def operations(module: bytes, wanted: set[str]) -> dict[str, Operation]:
     program = Module(module)
     frames = _Frames(program.fields.message(_FRAMES))
     found = program.instructions(lambda data, span: first_text(data, span) in wanted)
-    return {one.name: _operation(one, frames) for one in found}
+    return {one.name: _operation(one, frames) for one in found if one.name in wanted}
 
 
 def _operation(one: Instruction, frames: _Frames) -> Operation:

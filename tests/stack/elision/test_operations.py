@@ -86,6 +86,15 @@ def test_number_of_the_program_is_that_of_its_runs(module):
     assert len({0, *numbers}) == 3
 
 
+def test_operation_with_two_names_is_not_returned_under_the_one_that_is_not_wanted():
+    def field(number, value):
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    instruction = field(1, b"add.1") + field(1, b"other")
+    damaged = field(3, field(2, instruction))
+    assert operations(damaged, {"add.1"}) == {}
+
+
 @settings(max_examples=300)
 @given(data=st.data())
 def test_damaged_program_is_a_value_error_or_has_other_names(module, names, data):
