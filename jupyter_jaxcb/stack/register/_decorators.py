@@ -229,8 +229,7 @@ def io(
     options = checked(
         "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
         executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
-        queued=queued,
-        on_full=on_full,
+        queued=queued, on_full=on_full,
     )  # fmt: skip
     return with_function(function, _register_io, result, options)
 
