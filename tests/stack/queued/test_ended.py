@@ -61,6 +61,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_call_that_is_dropped_anywhere_is_recorded_once(name, monkeypatch):
+    queue.begin()  # without the thread of earlier tests, which might take the crossing
     monkeypatch.setattr(queue, "_wake", lambda: None)  # the test delivers, line by line
     transform, x = PROGRAMS[name]
     program = jax.jit(transform(jaxcb.debug(log, queued=True)))
