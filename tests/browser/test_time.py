@@ -29,7 +29,7 @@ def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh
     advice = view.locator(".jaxcb-profile-advice")
     expect(advice).to_contain_text("simulate (line 3) took")
     expect(advice).to_contain_text("50 calls of ")
-    expect(advice).to_contain_text("vmap_method='expand_dims' makes 1 instead.")
+    expect(advice).to_contain_text("vmap_method='expand_dims' makes 1 instead;")
     table = view.get_by_role("table", name="Wall time by kind")
     expect(table.get_by_role("row", name=re.compile("^simulate line 3 .* 50$"))).to_be_visible()
     view.get_by_role("button", name="Show threads and devices").click()
