@@ -11,6 +11,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import queue
 from jupyter_jaxcb.stack.dispatch import _ending
 from jupyter_jaxcb.stack.errors import EndedError
+from jupyter_jaxcb.stack.queued._queue import Source
 
 
 class Drop:
@@ -61,7 +62,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_call_that_is_dropped_anywhere_is_recorded_once(name, monkeypatch):
-    queue.begin()  # without the thread of earlier tests, which might take the crossing
+    end_thread()  # that of earlier tests might take the crossing
     monkeypatch.setattr(queue, "_wake", lambda: None)  # the test delivers, line by line
     transform, x = PROGRAMS[name]
     program = jax.jit(transform(jaxcb.debug(log, queued=True)))
@@ -79,6 +80,19 @@ def test_call_that_is_dropped_anywhere_is_recorded_once(name, monkeypatch):
         if drop.left > 0:
             break
     assert raised >= 3
+
+
+def end_thread():
+    """End the queue's thread, if it runs; the next crossing or barrier starts another."""
+    jax.effects_barrier()
+    thread = queue._thread
+    if thread is not None:
+        with queue._changed:
+            queue._thread = None
+            queue._items.append((Source(lambda *_: None, None, 0, 0), None, 0, "", ()))
+            queue._changed.notify_all()
+        thread.join()
+        queue._idle = True
 
 
 def recorded(program, x, drop):
