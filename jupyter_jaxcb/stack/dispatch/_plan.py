@@ -19,11 +19,11 @@ from ._crossing import Crossing, build_crossing
 
 
 class Stage(enum.IntEnum):
-    """The questions that a plan answers, in the order in which capabilities are asked."""
+    """What a plan decides, in this order."""
 
-    WHEN = 0  # are the calls made
-    WHERE = 1  # do they run
-    WHICH = 2  # elements are called for
+    WHEN = 0  # the calls are made
+    WHERE = 1  # they run
+    WHICH = 2  # batch elements they are made for
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
