@@ -58,6 +58,19 @@ def wait_for_all_output():
     ipyparallel.AsyncResult.wait_for_output = lambda result, timeout=-1: wait(result)
 
 
+def wait_until_they_answer(client):
+    """Ask each engine until its result and its output arrive.
+
+    An engine registers before its other connections stand, and messages sent until then are lost.
+    """
+    for engine in client:
+        answered = False
+        while not answered:
+            asked = engine.execute("print('here')", silent=False, block=False)
+            asked.wait(2)
+            answered = asked.ready() and asked.wait_for_output(2)
+
+
 class Cells:
     """Runs cells on the engines with ``%%px``, as in a terminal, and keeps their outputs."""
 
@@ -108,8 +121,9 @@ def interrupted(cluster, engines):
 def main():
     listener, port = listening()
     listener.close()
-    wait_for_all_output()
     with ipyparallel.Cluster(n=2, log_level=40) as client:
+        wait_until_they_answer(client)
+        wait_for_all_output()
         px = Cells()  # creates the shell, in which the client registers %%px
         client.activate()
         engines = client[:]
