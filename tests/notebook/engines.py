@@ -4,6 +4,7 @@ test_engines.py runs this file in a separate process, because a cluster starts a
 """
 
 import json
+import os
 import signal
 import socket
 import sys
@@ -58,19 +59,6 @@ def wait_for_all_output():
     ipyparallel.AsyncResult.wait_for_output = lambda result, timeout=-1: wait(result)
 
 
-def wait_until_they_answer(client):
-    """Ask each engine until its result and its output arrive.
-
-    An engine registers before its other connections stand, and messages sent until then are lost.
-    """
-    for engine in client:
-        answered = False
-        while not answered:
-            asked = engine.execute("print('here')", silent=False, block=False)
-            asked.wait(2)
-            answered = asked.ready() and asked.wait_for_output(2)
-
-
 class Cells:
     """Runs cells on the engines with ``%%px``, as in a terminal, and keeps their outputs."""
 
@@ -118,12 +106,25 @@ def interrupted(cluster, engines):
                 connection.close()
 
 
+def cluster():
+    """Return two engines on ports that no program gets that asks for a free one.
+
+    By default, the controller closes free ports and its processes open them again. Any program can
+    take one meanwhile, and then the cluster waits forever.
+    """
+    first = 12_000 + 32 * (os.getpid() % 600)
+    ports = f"--IPController.ports={first}-{first + 31}"
+    return ipyparallel.Cluster(n=2, log_level=40, controller_args=[ports])
+
+
 def main():
-    listener, port = listening()
-    listener.close()
-    with ipyparallel.Cluster(n=2, log_level=40) as client:
-        wait_until_they_answer(client)
-        wait_for_all_output()
+    # Bound until the end, so that nobody else gets the port. gRPC shares it.
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    reserved.bind(("127.0.0.1", 0))
+    port = reserved.getsockname()[1]
+    wait_for_all_output()
+    with cluster() as client:
         px = Cells()  # creates the shell, in which the client registers %%px
         client.activate()
         engines = client[:]
