@@ -107,10 +107,10 @@ def interrupted(cluster, engines):
 
 
 def cluster():
-    """Return two engines on ports that no program gets that asks for a free one.
+    """Return a cluster of two engines, with ports below those that the system gives out as free.
 
-    By default, the controller closes free ports and its processes open them again. Any program can
-    take one meanwhile, and then the cluster waits forever.
+    By default, the controller finds free ports and closes them, and its processes open them again.
+    Another program can take one in between; the cluster then waits forever.
     """
     first = 12_000 + 32 * (os.getpid() % 600)
     ports = f"--IPController.ports={first}-{first + 31}"
@@ -118,7 +118,7 @@ def cluster():
 
 
 def main():
-    # Bound until the end, so that nobody else gets the port. gRPC shares it.
+    # Bound until the end, so that no other program gets this port; gRPC can share it.
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     reserved.bind(("127.0.0.1", 0))
