@@ -13,7 +13,7 @@ from typing import Any
 from ...recording import Compilation, Recording, SampleValues
 from ..profile import to_text
 from ..summary import Shapes, SiteSummary, out_of_order, summarize
-from ..text import by_queue, by_worker, headline, sites_to_html, sites_to_text
+from ..text import by_other_threads, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 from ._profile import profile_facts
 
@@ -180,7 +180,7 @@ def _measured(
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),
-        "by_worker": [*by_worker(recording), *by_queue(recording)],
+        "by_worker": by_other_threads(recording),
         "compilations": [_compilation(one, columns) for one in recording.compilations],
         "threads": list(recording.threads),
         "errors": list(recording.errors),

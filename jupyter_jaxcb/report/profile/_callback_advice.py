@@ -15,7 +15,7 @@ from ...recording import (
     Part,
     PartKind,
 )
-from ..summary import is_masked
+from ..summary import could_have_mask
 from ..text import shorten, time_words
 from ._figures import MUCH, SOME, Figures, is_mostly_cost, took
 
@@ -70,7 +70,7 @@ def _in_vain(figures: Figures, part: Part) -> str:
     site = recording.lowered[part.lowered].site
     lowered = [fact for fact in recording.lowered if fact.site == site]
     outcomes = [outcome for outcome in recording.outcomes if outcome.site == site]
-    if is_masked(site, lowered, outcomes) is not False:
+    if not could_have_mask(site, lowered, outcomes):
         return ""
     kinds = {note.kind for outcome in outcomes for note in outcome.notes}
     whose = " and ".join(words for kind, words in _NOT_NEEDED.items() if kind in kinds)

@@ -1,11 +1,12 @@
 """The facts that every report shows, as values.
 
 Read `_summary` first: it builds one `SiteSummary` for each table row from `_counts` and `_rows`.
-`_reasons` has the texts of all reasons, advice and notes.
+`_reasons` has the texts of all reasons, advice and notes, `_capabilities` what a capability adds.
 """
 
 from ._counts import Stopped as Stopped
-from ._notes import is_masked as is_masked
+from ._mask import Mask as Mask
+from ._mask import could_have_mask as could_have_mask
 from ._numbers import call_words as call_words
 from ._numbers import counted as counted
 from ._out_of_order import out_of_order as out_of_order
@@ -17,7 +18,6 @@ from ._retraces import Retraces as Retraces
 from ._retraces import retraces as retraces
 from ._rows import Rows as Rows
 from ._rows import path as path
-from ._summary import Mask as Mask
 from ._summary import Shapes as Shapes
 from ._summary import SiteSummary as SiteSummary
 from ._summary import summarize as summarize

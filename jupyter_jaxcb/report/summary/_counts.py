@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...recording import Outcome, Program, Recording, SampleValues, Site
+from ._capabilities import reached_but_not_made
 
 _HALF = np.uint64(32)  # bits of each number where two are packed into one
 
@@ -49,7 +50,7 @@ class Counts:
         np.add.at(self._host_ns, calls["lowered"], calls["end_ns"] - calls["start_ns"])
         for one in recording.not_kept:
             self._host_ns[one.lowered] += one.host_ns
-        not_made = _reached_but_not_made(recording)
+        not_made = reached_but_not_made(recording)
         self._not_made = not_made + Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
         self._failed = _failed_crossings(calls)
@@ -91,12 +92,6 @@ class Counts:
     def calls_of(self, site: Site) -> int:
         """Count the host calls of a site."""
         return sum(int(self.calls[number]) for number in self.numbers.get(site, ()))
-
-    def masks(self, numbers: Iterable[int]) -> tuple[int, int]:
-        """Count the batch elements of some entries whose mask was true, and all of them."""
-        own, wanted = self.recording.masks, set(numbers)
-        found = [mask for mask in own if mask.lowered in wanted]
-        return sum(mask.needed for mask in found), sum(mask.elements for mask in found)
 
     def eager_calls(self, site: Site) -> int:
         """Count the host calls that eager code made."""
@@ -192,16 +187,6 @@ def _failed_crossings(calls: np.ndarray) -> dict[tuple[int, int], tuple[int, int
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for lowered, crossing, element in failed[["lowered", "crossing", "element"]].tolist():
         found.setdefault((lowered, crossing), (element, made[lowered, crossing]))
-    return found
-
-
-def _reached_but_not_made(recording: Recording) -> Counter[int]:
-    """Count, by site, the calls that programs reached but that the queue or a mask left out."""
-    found: Counter[int] = Counter()
-    for use in recording.queue:
-        found[use.lowered] += use.full + use.ended + use.left + use.skipped
-    for mask in recording.masks:
-        found[mask.lowered] += mask.elements - mask.needed
     return found
 
 

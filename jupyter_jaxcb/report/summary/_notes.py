@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...recording import (
-    OBSERVED,
     Compilation,
-    LoweredSite,
     Note,
     NoteKind,
     NotFinite,
     Outcome,
     Program,
-    QueueUse,
     Recording,
     Running,
     Site,
 )
+from ._capabilities import CAPABILITIES
 from ._numbers import call_words
 from ._reasons import note_words
 from ._retraces import retraces
@@ -50,12 +48,14 @@ def site_notes(
     notes = [note for outcome in outcomes for note in outcome.notes]
     lowered = [recording.lowered[number] for number in numbers]
     notes += [Note(NoteKind.UNBATCHED, (fact.serves,)) for fact in lowered if fact.serves > 1]
-    masked = is_masked(site, lowered, outcomes)
-    found = [note_words(note, masked=masked) for note in notes]
+    words: dict[NoteKind, str] = {}
+    for capability in CAPABILITIES:
+        words |= capability.words(site, lowered, outcomes)
+    found = [note_words(note, words.get(note.kind, "")) for note in notes]
     found += about_programs
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
-    found += [_queued(use) for use in recording.queue if use.lowered in numbers]
-    found += _masked(recording, numbers)
+    for capability in CAPABILITIES:
+        found += capability.notes(recording, numbers)
     found += [_BEFORE] * site.is_of_earlier_program
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
@@ -85,18 +85,6 @@ def program_notes(
     return found
 
 
-def is_masked(
-    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
-) -> bool | None:
-    """Return whether the calls of a site have a mask; None if they can have none."""
-    if any(fact.masked for fact in lowered):
-        return True
-    kinds = {note.kind for outcome in outcomes for note in outcome.notes}
-    flavor = site.flavor.removeprefix(OBSERVED)
-    can_be = flavor in ("pure", "io", "debug") and NoteKind.COMPILED not in kinds
-    return False if can_be else None
-
-
 def _not_cached(recording: Recording) -> str:
     version = recording.environment.get("jax", "")
     return (
@@ -109,32 +97,6 @@ def _still_running(call: Running) -> str:
     element = f", batch element {call.element}," if call.element >= 0 else ""
     at = f", in {call.stack[0].function}, line {call.stack[0].line}" if call.stack else ""
     return f"call {call.number:,}{element} was still running when the recording ended{at}"
-
-
-def _queued(use: QueueUse) -> str:
-    """Count the queued calls that were not made."""
-    whys = (
-        (use.full, "dropped, because the queue was full"),
-        (use.ended, "dropped from the queue by an interrupt or by drop_queued"),
-        (use.left, "still queued or running when the recording ended"),
-        (use.skipped, "not made, because an earlier batch element failed"),
-    )
-    return "; ".join(f"{call_words(count)} {why}" for count, why in whys if count)
-
-
-def _masked(recording: Recording, numbers: Sequence[int]) -> list[str]:
-    """Say how often the mask of masked calls was true."""
-    counts = {"batch element": (0, 0), "call": (0, 0)}
-    for mask in recording.masks:
-        if mask.lowered in numbers:
-            of = "batch element" if recording.lowered[mask.lowered].levels else "call"
-            needed, elements = counts[of]
-            counts[of] = (needed + mask.needed, elements + mask.elements)
-    return [
-        f"its mask was true for {needed:,} of {elements:,} {of}{'' if elements == 1 else 's'}"
-        for of, (needed, elements) in counts.items()
-        if elements
-    ]
 
 
 def _not_finite(fact: NotFinite) -> str:

@@ -190,27 +190,6 @@ NOTES: Mapping[NoteKind, str] = {
     ),
     NoteKind.QUEUED: "queued: the program does not wait for its calls",
 }
-# Of calls that run in vain: how to make only the others.
-_IN_PLACE = {
-    NoteKind.ALL_BRANCHES_RUN: (
-        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
-        "only for the elements that need it"
-    ),
-    NoteKind.FINISHED_ELEMENTS_RUN: (
-        "; the method .where(predicate, ...) of a registered callback, with the condition of the "
-        "loop, calls it only for the others"
-    ),
-}
-# The notes on masked calls.
-_MASKED = {
-    NoteKind.ALL_BRANCHES_RUN: (
-        "the predicate is batched, so batch elements that do not take its branch are called, too, "
-        "where the mask is true"
-    ),
-    NoteKind.FINISHED_ELEMENTS_RUN: (
-        "batch elements that have finished the loop are called again only where the mask is true"
-    ),
-}
 
 
 def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]:
@@ -238,15 +217,9 @@ def why(causes: Sequence[Cause]) -> str:
     return "; ".join(filter(None, (reason_words(causes), advice_words(causes))))
 
 
-def note_words(note: Note, *, masked: bool | None = None) -> str:
-    """Return the text of a note on a call.
-
-    Args:
-        note: the note.
-        masked: whether the call has a mask; None if it can have none, so none is advised.
-    """
-    words = _MASKED.get(note.kind) if masked else None
-    words = words or NOTES[note.kind] + (_IN_PLACE.get(note.kind, "") if masked is False else "")
+def note_words(note: Note, words: str = "") -> str:
+    """Return the text of a note on a call, of its own `words` or of those in `NOTES`."""
+    words = words or NOTES[note.kind]
     return words.format(batch=" × ".join(map(str, note.batch)), use=note.use)
 
 

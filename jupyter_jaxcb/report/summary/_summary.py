@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ...recording import (
     Aval,
@@ -19,19 +18,13 @@ from ...recording import (
     VmapLevel,
     calls_each_time,
 )
+from . import _mask
 from ._counts import Counts, Stopped
+from ._mask import Mask
 from ._notes import program_notes, site_notes
 from ._processes import Verdict, over_processes
 from ._reasons import Cause, Runs, advice_words, causes_of, reason_words, why
 from ._rows import Rows, path
-
-
-class Mask(NamedTuple):
-    """The mask of one variant of a call site."""
-
-    batched: tuple[bool, ...]  # per vmap, innermost first: did it map over the mask?
-    needed: int  # batch elements for which it was true; a crossing without vmap counts as one
-    elements: int  # all batch elements; 0 if nothing ran
 
 
 @dataclasses.dataclass(frozen=True)
@@ -299,7 +292,7 @@ def _shapes(
 ) -> tuple[Shapes, ...]:
     variants: dict[tuple, list[tuple[LoweredSite, int]]] = {}
     for fact, number in zip(lowered, numbers, strict=True):
-        variants.setdefault((*fact.host_avals(), *_levels(fact)), []).append((fact, number))
+        variants.setdefault((*fact.host_avals(), *_mask.split(fact)), []).append((fact, number))
     found = []
     for (*variant, batched), own in variants.items():
         whose = tuple(number for _, number in own)
@@ -315,20 +308,12 @@ def _shapes(
                 lowered=whose,
                 operand_names=_common(fact.operand_names for fact, _ in own),
                 result_names=_common(fact.result_names for fact, _ in own),
-                mask=None if batched is None else Mask(batched, *counts.masks(whose)),
+                mask=Mask.of(batched, counts.recording, whose),
                 stopped=counts.stopped(whose, each) if batched is None else None,
                 host_ns=counts.host_ns(whose),
             )
         )
     return tuple(found)
-
-
-def _levels(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | None]:
-    """Return the vmap levels for the arguments, and which of them map over the mask, if any."""
-    if not fact.masked:
-        return fact.levels, None
-    arguments = tuple(level._replace(batched=level.batched[:-1]) for level in fact.levels)
-    return arguments, tuple(level.batched[-1] for level in fact.levels)
 
 
 def _common(names: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -18,5 +18,4 @@ from ._words import shapes_of as shapes_of
 from ._words import shorten as shorten
 from ._words import status_words as status_words
 from ._words import time_words as time_words
-from ._workers import by_queue as by_queue
-from ._workers import by_worker as by_worker
+from ._workers import by_other_threads as by_other_threads

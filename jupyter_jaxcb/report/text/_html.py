@@ -24,7 +24,7 @@ from ._words import (
     time_words,
     variant_words,
 )
-from ._workers import by_queue, by_worker
+from ._workers import by_other_threads
 
 _COLUMNS = ("where", "source", "status", "calls", "host shapes")
 
@@ -59,7 +59,7 @@ def sites_to_html(
     header = "".join(f"{TABLE_HEAD}{column}</th>" for column in columns)
     rows = "".join(_rows(summary, values, times) for summary in sites[:MAX_SITES])
     notes = (left_out(sites), full_words(recording))
-    notes += (*by_worker(recording), *by_queue(recording)) if times else ()
+    notes += tuple(by_other_threads(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
     drawn = diagrams(sites[:MAX_SITES])
     # Opened where the summary line does not tell the whole story: a viewer of saved notebooks may

@@ -18,7 +18,7 @@ from ._words import (
     time_words,
     variant_words,
 )
-from ._workers import by_queue, by_worker
+from ._workers import by_other_threads
 
 
 def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
@@ -58,7 +58,7 @@ def sites_to_text(
     if full_words(recording):
         lines.append(f"  {full_words(recording)}")
     if times:
-        about = (*by_worker(recording), *by_queue(recording), *out_of_order(recording, sites))
+        about = (*by_other_threads(recording), *out_of_order(recording, sites))
         lines += [f"  {line}" for line in about]
     return "\n".join(lines)
 

@@ -1,14 +1,20 @@
-"""Summarize the calls of an executor's workers and of the queue, and how long they waited."""
+"""Summarize the calls that were not made on XLA's threads, and how long they waited."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...recording import QUEUE_THREAD, Recording
+from ...recording import Recording
 from ..summary import call_words, counted
+from ._queue import by_queue
 from ._words import time_words
 
 LISTED = 8  # workers listed by name
+
+
+def by_other_threads(recording: Recording) -> list[str]:
+    """Return a line on an executor's workers and one on the queue, if they were used."""
+    return [*by_worker(recording), *by_queue(recording)]
 
 
 def by_worker(recording: Recording) -> list[str]:
@@ -23,33 +29,11 @@ def by_worker(recording: Recording) -> list[str]:
         f"{recording.threads[thread]}: {counts[thread]:,}" for thread in threads if counts[thread]
     ]
     more = [f"{len(named) - LISTED} more"] * (len(named) > LISTED)
-    queued = int(own["queued_ns"].sum())
+    waited = int(own["queued_ns"].sum())
     ran = int((own["end_ns"] - own["start_ns"]).sum())
-    share = round(100 * queued / max(queued + ran, 1))
+    share = round(100 * waited / max(waited + ran, 1))
     workers = counted(len(named), "worker")
     return [
         f"{call_words(len(own))} by {workers}: {', '.join([*named[:LISTED], *more])}; "
-        f"queued {time_words(queued)}, ran {time_words(ran)} ({share} % queued)"
+        f"queued {time_words(waited)}, ran {time_words(ran)} ({share} % queued)"
     ]
-
-
-def by_queue(recording: Recording) -> list[str]:
-    """Return one line, or none if no calls were queued."""
-    calls = recording.calls
-    threads = [n for n, name in enumerate(recording.threads) if name.endswith(QUEUE_THREAD)]
-    own = calls[np.isin(calls["thread"], threads)]
-    waits = sum(use.waits for use in recording.queue)
-    if not len(own) and not waits:
-        return []
-    queued = own["queued_ns"][own["queued_ns"] > 0]  # of the first call of each crossing
-    ran = int((own["end_ns"] - own["start_ns"]).sum())
-    words = f"{counted(len(own), 'queued call')}: ran {time_words(ran)}"
-    if len(queued):
-        words += (
-            f" after {time_words(int(np.median(queued)))} in the queue (median; at most "
-            f"{time_words(int(queued.max()))})"
-        )
-    if waits:
-        waited = time_words(sum(use.waited_ns for use in recording.queue))
-        words += f"; the queue was full {counted(waits, 'time')}: the program waited {waited}"
-    return [words]

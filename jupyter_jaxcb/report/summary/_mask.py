@@ -1,0 +1,101 @@
+"""What summaries say about masked calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ...recording import OBSERVED, LoweredSite, NoteKind, Outcome, Recording, Site, VmapLevel
+from ._reasons import NOTES
+
+# Of calls that run in vain: how to make only the others.
+_IN_PLACE = {
+    NoteKind.ALL_BRANCHES_RUN: (
+        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
+        "only for the elements that need it"
+    ),
+    NoteKind.FINISHED_ELEMENTS_RUN: (
+        "; the method .where(predicate, ...) of a registered callback, with the condition of the "
+        "loop, calls it only for the others"
+    ),
+}
+_ADVISED = {kind: NOTES[kind] + words for kind, words in _IN_PLACE.items()}
+_WHERE_TRUE = {
+    NoteKind.ALL_BRANCHES_RUN: (
+        "the predicate is batched, so batch elements that do not take its branch are called, too, "
+        "where the mask is true"
+    ),
+    NoteKind.FINISHED_ELEMENTS_RUN: (
+        "batch elements that have finished the loop are called again only where the mask is true"
+    ),
+}
+
+
+class Mask(NamedTuple):
+    """The mask of one variant of a call site."""
+
+    batched: tuple[bool, ...]  # per vmap, innermost first: did it map over the mask?
+    needed: int  # batch elements for which it was true; a crossing without vmap counts as one
+    elements: int  # all batch elements; 0 if nothing ran
+
+    @classmethod
+    def of(
+        cls, batched: tuple[bool, ...] | None, recording: Recording, numbers: Iterable[int]
+    ) -> Mask | None:
+        """Return the mask of some entries of `Recording.lowered`; None if `batched` is None."""
+        if batched is None:
+            return None
+        wanted = set(numbers)
+        found = [use for use in recording.masks if use.lowered in wanted]
+        return cls(batched, sum(use.needed for use in found), sum(use.elements for use in found))
+
+
+def split(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | None]:
+    """Return the vmap levels for the arguments, and which of them map over the mask, if any."""
+    if not fact.masked:
+        return fact.levels, None
+    arguments = tuple(level._replace(batched=level.batched[:-1]) for level in fact.levels)
+    return arguments, tuple(level.batched[-1] for level in fact.levels)
+
+
+def could_have_mask(
+    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
+) -> bool | None:
+    """Return whether a mask could leave out calls of a site; None if they have a mask."""
+    if any(fact.masked for fact in lowered):
+        return None
+    kinds = {note.kind for outcome in outcomes for note in outcome.notes}
+    flavor = site.flavor.removeprefix(OBSERVED)
+    return flavor in ("pure", "io", "debug") and NoteKind.COMPILED not in kinds
+
+
+def words(
+    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
+) -> Mapping[NoteKind, str]:
+    """Return the notes on calls in vain: a mask leaves some out, or would do so."""
+    could = could_have_mask(site, lowered, outcomes)
+    return _WHERE_TRUE if could is None else _ADVISED if could else {}
+
+
+def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:
+    """Say how often the mask of masked calls was true."""
+    counts = {"batch element": (0, 0), "call": (0, 0)}
+    for mask in recording.masks:
+        if mask.lowered in numbers:
+            of = "batch element" if recording.lowered[mask.lowered].levels else "call"
+            needed, elements = counts[of]
+            counts[of] = (needed + mask.needed, elements + mask.elements)
+    return [
+        f"its mask was true for {needed:,} of {elements:,} {of}{'' if elements == 1 else 's'}"
+        for of, (needed, elements) in counts.items()
+        if elements
+    ]
+
+
+def not_made(recording: Recording) -> Counter[int]:
+    """Count, by index into `Recording.lowered`, the calls that a mask left out."""
+    found: Counter[int] = Counter()
+    for mask in recording.masks:
+        found[mask.lowered] += mask.elements - mask.needed
+    return found
