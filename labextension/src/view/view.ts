@@ -1,6 +1,6 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
-import { h } from './dom.js';
+import { h } from './dom/elements.js';
 import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse/parse.js';
 import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
@@ -13,9 +13,9 @@ import type { Target } from './sites/row.js';
 import { CALLS, NO_CALLS_LOOK, SITES, TIME, type Look } from './remembered.js';
 import { ProfilePanel } from './profile/panel.js';
 import { summaryLine } from './sites/summary.js';
-import { CallsPanel } from './view-calls.js';
-import { viewFooter } from './view-footer.js';
-import { Tabs } from './view-tabs.js';
+import { CallsPanel } from './calls/panel.js';
+import { viewFooter } from './footer.js';
+import { Tabs } from './dom/tabs.js';
 
 export type { RawCalls } from './data/raw.js';
 

@@ -2,7 +2,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Widget as LuminoWidget } from '@lumino/widgets';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Around } from '../../src/view/view.js';
-import { h } from '../../src/view/dom.js';
+import { h } from '../../src/view/dom/elements.js';
 import { NO_LOOK, type Look } from '../../src/view/remembered.js';
 import { MIME_TYPE } from '../../src/view/data/schema.js';
 

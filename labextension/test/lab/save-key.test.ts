@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 import { listenForSave } from '../../src/lab/save-key.js';
-import { h } from '../../src/view/dom.js';
+import { h } from '../../src/view/dom/elements.js';
 
 const save = vi.fn();
 

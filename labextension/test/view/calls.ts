@@ -2,7 +2,7 @@
 
 import { ROW_BYTES, type Variant } from '../../src/view/data/schema.js';
 import { type Labels, Store } from '../../src/view/data/store.js';
-import type { Figures } from '../../src/view/distribution/figures.js';
+import type { Figures } from '../../src/view/calls/distribution/figures.js';
 
 export interface Call {
   readonly start: number;

@@ -12,7 +12,7 @@ describe('the colors of sites', () => {
   });
 
   it('do not depend on the order of the sites', () => {
-    const few = SITES.slice(0, 8);
+    const few = SITES.filter((_, place) => place % 3 === 0); // some with equal hashes
     expect(coloursOf([...few].reverse())).toEqual(coloursOf(few).reverse());
   });
 });

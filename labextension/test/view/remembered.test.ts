@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { h } from '../../src/view/dom.js';
+import { h } from '../../src/view/dom/elements.js';
 import { NO_LOOK, remember, remembered, type Look } from '../../src/view/remembered.js';
 
 const LOOK: Look = { ...NO_LOOK, expanded: true, tab: 'Calls' };

@@ -12,7 +12,7 @@ const disposed = vi.fn();
 const unpacked = vi.fn();
 
 // Fakes of the parts; the timeline records the store it is given.
-vi.mock('../../src/view/timeline/timeline.js', () => ({
+vi.mock('../../src/view/calls/timeline/timeline.js', () => ({
   Timeline: class {
     node = document.createElement('canvas');
     dispose = disposed;
@@ -21,7 +21,7 @@ vi.mock('../../src/view/timeline/timeline.js', () => ({
     }
   }
 }));
-vi.mock('../../src/view/table/table.js', () => ({
+vi.mock('../../src/view/calls/table/table.js', () => ({
   CallTable: class {
     node = document.createElement('table');
     dispose = disposed;
@@ -31,7 +31,7 @@ vi.mock('../../src/view/table/table.js', () => ({
     }
   }
 }));
-vi.mock('../../src/view/distribution/distribution.js', () => ({
+vi.mock('../../src/view/calls/distribution/distribution.js', () => ({
   Distribution: class {
     node = document.createElement('div');
     dispose = disposed;

@@ -1,7 +1,7 @@
 /** The element at the end of a line of code; it does not affect the layout of the line. */
 
 import { WidgetType } from '@codemirror/view';
-import { h } from '../../view/dom.js';
+import { h } from '../../view/dom/elements.js';
 import { elementWords } from '../../view/sites/batching-axes.js';
 import { smallDiagram } from '../../view/sites/batching.js';
 import type { Note, Place } from './notes.js';

@@ -2,7 +2,7 @@
  * The side panel: every callback of the current notebook's kernel, or what its saved traces say.
  */
 
-import { h } from '../../view/dom.js';
+import { h } from '../../view/dom/elements.js';
 import { counted } from '../../view/data/words.js';
 import { NO_CELLS, type Cells } from './cells.js';
 import { filtered, groupsOf, ORDERS, sorted, type Group, type Order } from './groups.js';

@@ -1,6 +1,6 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
-import { h } from '../../view/dom.js';
+import { h } from '../../view/dom/elements.js';
 import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
 import type { Callback, CallSite } from '../kernel/snapshot.js';
 import {

@@ -1,6 +1,6 @@
 /** Pins a run and shows how the next runs of its cell differ. */
 
-import { h, type Child } from '../dom.js';
+import { h, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
 import { counted, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';

@@ -1,6 +1,6 @@
 /** The row of actions that take a recording elsewhere. They need no kernel. */
 
-import { h } from '../dom.js';
+import { h } from '../dom/elements.js';
 import type { RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { callWords, someOf } from '../data/words.js';

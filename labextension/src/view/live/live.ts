@@ -1,7 +1,7 @@
 /** The live view of a running cell: progress, running calls, timeline. */
 
 import { coloursOf } from '../colours.js';
-import { h } from '../dom.js';
+import { h } from '../dom/elements.js';
 import { Bar } from './bar.js';
 import { Rows, setText } from './rows.js';
 import { parseProgress } from '../data/parse/parse.js';
@@ -15,7 +15,7 @@ import {
 import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Progress } from '../data/schema.js';
 import { Store, type Labels } from '../data/store.js';
-import { Timeline } from '../timeline/timeline.js';
+import { Timeline } from '../calls/timeline/timeline.js';
 import { CALLS, NO_LOOK, remember, remembered, SITES } from '../remembered.js';
 import { callWords } from '../data/words.js';
 

@@ -1,7 +1,7 @@
 /** Lists that keep their rows between updates, so that only texts change ten times a second. */
 
 import { siteColour } from '../colours.js';
-import { h } from '../dom.js';
+import { h } from '../dom/elements.js';
 
 /** The content of a row. */
 export interface Row {

@@ -2,8 +2,8 @@
 
 import { kindColour } from '../colours.js';
 import type { Profile } from '../data/schema.js';
-import { h } from '../dom.js';
-import { hideTooltip, placeTooltip } from '../tooltip.js';
+import { h } from '../dom/elements.js';
+import { hideTooltip, placeTooltip } from '../dom/tooltip.js';
 import type { Mark } from './mark.js';
 import { kindWords, wallShare } from './words.js';
 

@@ -3,11 +3,11 @@
 import { sinceFirstCall } from '../data/call.js';
 import type { Profile } from '../data/schema.js';
 import { counted, timeWords } from '../data/words.js';
-import { h } from '../dom.js';
-import { AXIS, BAND, Geometry, type TimeRange } from '../timeline/picture/geometry.js';
-import { watchLook } from '../timeline/picture/look.js';
-import { penOf } from '../timeline/picture/pen.js';
-import { factList, hideTooltip, placeTooltip } from '../tooltip.js';
+import { h } from '../dom/elements.js';
+import { AXIS, BAND, Geometry, type TimeRange } from '../calls/timeline/picture/geometry.js';
+import { watchLook } from '../calls/timeline/picture/look.js';
+import { penOf } from '../calls/timeline/picture/pen.js';
+import { factList, hideTooltip, placeTooltip } from '../dom/tooltip.js';
 import { Lane } from './lane.js';
 import type { Mark } from './mark.js';
 import { paintLanes } from './picture.js';

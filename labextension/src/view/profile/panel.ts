@@ -1,8 +1,8 @@
 /** The panel of the tab Time: where the wall time of a profiled block went. */
 
 import type { Profile } from '../data/schema.js';
-import { h } from '../dom.js';
-import { hideTooltip, tooltip } from '../tooltip.js';
+import { h } from '../dom/elements.js';
+import { hideTooltip, tooltip } from '../dom/tooltip.js';
 import { WallBar } from './bar.js';
 import { Lanes } from './lanes.js';
 import { profileTable } from './table.js';

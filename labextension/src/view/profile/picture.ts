@@ -2,11 +2,11 @@
 
 import { kindColour } from '../colours.js';
 import type { Profile } from '../data/schema.js';
-import { cut, paintAxis, paintGround, paintNames } from '../timeline/picture/axis.js';
-import { LEAST_LABELLED, shadeOf } from '../timeline/picture/bars.js';
-import { barHeight, barTop, type Geometry } from '../timeline/picture/geometry.js';
-import { inkOn, themeOf, type Theme } from '../timeline/picture/theme.js';
-import { type Spans, walk } from '../timeline/tracks/spans.js';
+import { cut, paintAxis, paintGround, paintNames } from '../calls/timeline/picture/axis.js';
+import { LEAST_LABELLED, shadeOf } from '../calls/timeline/picture/bars.js';
+import { barHeight, barTop, type Geometry } from '../calls/timeline/picture/geometry.js';
+import { inkOn, themeOf, type Theme } from '../calls/timeline/picture/theme.js';
+import { type Spans, walk } from '../calls/timeline/tracks/spans.js';
 import type { Lane } from './lane.js';
 import type { Mark } from './mark.js';
 import { partName } from './words.js';

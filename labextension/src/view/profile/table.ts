@@ -3,7 +3,7 @@
 import { kindColour } from '../colours.js';
 import type { Profile, ProfileKind, ProfilePart } from '../data/schema.js';
 import { timeWords } from '../data/words.js';
-import { h, type Child } from '../dom.js';
+import { h, type Child } from '../dom/elements.js';
 import type { Mark } from './mark.js';
 import { partName, wallShare } from './words.js';
 

@@ -2,7 +2,7 @@
 
 import { batchedOf, diagramWords, elementWords, isOfHost, receives } from './batching-axes.js';
 import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
-import { h, set, type Child } from '../dom.js';
+import { h, set, type Child } from '../dom/elements.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
 import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';

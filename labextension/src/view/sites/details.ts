@@ -2,7 +2,7 @@
 
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
-import { h, type Child } from '../dom.js';
+import { h, type Child } from '../dom/elements.js';
 import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
 import { callWords, counted, timeWords, variantShapes } from '../data/words.js';

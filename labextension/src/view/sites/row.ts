@@ -1,6 +1,6 @@
 /** The row of one site: place, source line, status, calls and time. */
 
-import { h, type Child } from '../dom.js';
+import { h, type Child } from '../dom/elements.js';
 import { siteColour } from '../colours.js';
 import { siteCalls, timesKnown } from './words.js';
 import type { Facts, Measured, Site } from '../data/schema.js';

@@ -1,6 +1,6 @@
 /** The sites of a recording in program order, each with a row and details. */
 
-import { h, set } from '../dom.js';
+import { h, set } from '../dom/elements.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';

@@ -1,6 +1,6 @@
 /** The one-line summary, and the time in host functions, which the facts do not have. */
 
-import { h } from '../dom.js';
+import { h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { timesKnown } from './words.js';
 import type { Facts, Measured, Part } from '../data/schema.js';

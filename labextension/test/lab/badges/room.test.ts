@@ -1,6 +1,6 @@
 import type { EditorView } from '@codemirror/view';
 import { expect, test } from 'vitest';
-import { h } from '../../../src/view/dom.js';
+import { h } from '../../../src/view/dom/elements.js';
 import { fitBadges } from '../../../src/lab/badges/room.js';
 
 /** The badge of a line that ends at `left`, of code `width` wide in an editor 500 wide. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { LiveView } from '../../../src/view/live/live.js';
 import type { Store } from '../../../src/view/data/store.js';
-import { h } from '../../../src/view/dom.js';
+import { h } from '../../../src/view/dom/elements.js';
 import { NO_LOOK, remember, remembered } from '../../../src/view/remembered.js';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import { withoutSuppression } from '../keys.js';
@@ -18,7 +18,7 @@ import {
 const stores: Store[] = [];
 const disposed = vi.fn();
 
-vi.mock('../../../src/view/timeline/timeline.js', () => ({
+vi.mock('../../../src/view/calls/timeline/timeline.js', () => ({
   Timeline: class {
     node = document.createElement('canvas');
     dispose = disposed;

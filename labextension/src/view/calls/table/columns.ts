@@ -1,0 +1,153 @@
+/** The columns of the table: their texts and sort keys. */
+
+import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../../data/call.js';
+import type { Store } from '../../data/store.js';
+import { ranks } from './sort.js';
+import { timeWords, variantShapes } from '../../data/words.js';
+
+export interface Column {
+  readonly name: string; // of its class: jaxcb-table-<name>
+  readonly title: string;
+  readonly pixels: number; // minimum width
+  readonly share: number; // of the remaining width
+  /** Whether rows differ in this column, else it is hidden. Called when there are new rows. */
+  readonly differs: () => boolean;
+  readonly text: (row: number) => string;
+  /** Returns the function from rows to sort keys; called once for each sorting. */
+  readonly key: () => (row: number) => number;
+}
+
+/** All columns of the table, whether or not rows differ in them. */
+export function columnsOf(store: Store): Column[] {
+  const { calls } = store;
+  const whole = () => (calls.length ? calls.start(calls.length - 1) : 0);
+  const always = () => true;
+  const sample = (row: number) => store.labels.samples.get(row) ?? '';
+  return [
+    {
+      name: 'number',
+      title: '#',
+      pixels: 74,
+      share: 0,
+      differs: always,
+      text: row => (row + 1).toLocaleString('en-US'),
+      key: () => row => row
+    },
+    {
+      name: 'site',
+      title: 'Site',
+      pixels: 140,
+      share: 1.6,
+      differs: () => store.labels.sites.length > 1,
+      text: row => siteOf(store, row),
+      key: () => siteKey(store)
+    },
+    {
+      name: 'element',
+      title: 'Element',
+      pixels: 78,
+      share: 0,
+      differs: someRow(store, row => calls.element(row) >= 0),
+      text: row => elementOf(store, row),
+      key: () => row => calls.element(row)
+    },
+    {
+      name: 'start',
+      title: 'Start',
+      pixels: 104,
+      share: 0,
+      differs: always,
+      text: row => startWords(calls.start(row), whole()),
+      key: () => row => calls.start(row)
+    },
+    {
+      name: 'duration',
+      title: 'Duration',
+      pixels: 94,
+      share: 0,
+      differs: always,
+      text: row => timeWords(calls.duration(row)),
+      key: () => row => calls.duration(row)
+    },
+    {
+      name: 'thread',
+      title: 'Thread',
+      pixels: 110,
+      share: 1,
+      differs: () => store.labels.threads.length > 1,
+      text: row => threadName(store, calls.thread(row)),
+      key: () => threadKey(store)
+    },
+    {
+      name: 'shapes',
+      title: 'Shapes',
+      pixels: 190,
+      share: 1.6,
+      differs: () => new Set(store.labels.variants.map(variantShapes)).size > 1,
+      text: row => shapesOf(store, row),
+      key: () => variantKey(store)
+    },
+    {
+      name: 'error',
+      title: 'Error',
+      pixels: 120,
+      share: 1.6,
+      differs: () => store.labels.errors.length > 0,
+      text: row => errorOf(store, row),
+      key: () => errorKey(store)
+    },
+    {
+      name: 'sample',
+      title: 'Values',
+      pixels: 150,
+      share: 1.6,
+      differs: () => store.labels.samples.size > 0,
+      text: sample,
+      key: () => sampleKey(store)
+    }
+  ];
+}
+
+/** Whether some row passes; each row is checked once, when it is added. */
+function someRow(store: Store, passes: (row: number) => boolean): () => boolean {
+  let found = false;
+  let next = 0;
+  return () => {
+    while (!found && next < store.calls.length) {
+      found = passes(next++);
+    }
+    return found;
+  };
+}
+
+function siteKey(store: Store): (row: number) => number {
+  const rank = ranks(store.labels.sites);
+  return row => rank[store.site(row) ?? -1] ?? Infinity;
+}
+
+function threadKey(store: Store): (row: number) => number {
+  const rank = ranks(store.labels.threads);
+  return row => rank[store.calls.thread(row)] ?? Infinity;
+}
+
+function variantKey(store: Store): (row: number) => number {
+  const rank = ranks(store.labels.variants.map(variantShapes));
+  return row => rank[store.calls.variant(row)] ?? Infinity;
+}
+
+/** Calls that returned come before those that failed. */
+function errorKey(store: Store): (row: number) => number {
+  const rank = ranks(store.labels.errors);
+  return row => {
+    const error = store.calls.error(row);
+    return error === 0 ? -1 : (rank[error - 1] ?? Infinity);
+  };
+}
+
+/** Calls without sample values come first. */
+function sampleKey({ labels }: Store): (row: number) => number {
+  const rows = [...labels.samples.keys()];
+  const rank = ranks([...labels.samples.values()]);
+  const ranked = new Map(rows.map((row, place) => [row, rank[place]!]));
+  return row => ranked.get(row) ?? -1;
+}

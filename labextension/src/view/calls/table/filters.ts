@@ -1,0 +1,125 @@
+/** The filters of calls, with the number of calls that pass; useless filters are hidden. */
+
+import { threadName } from '../../data/call.js';
+import { EVERYTHING, type Store } from '../../data/store.js';
+import { type Figures } from '../distribution/figures.js';
+import { rangeWords } from '../distribution/histogram.js';
+import { h } from '../../dom/elements.js';
+
+const MOST_OPTIONS = 2000;
+
+export class Filters {
+  readonly node: HTMLElement;
+  private readonly text = h('input', {
+    type: 'search',
+    placeholder: 'Search',
+    'aria-label': 'Search calls',
+    title: 'Function, line, thread, error, element or value',
+    spellcheck: 'false'
+  });
+  private readonly site = h('select', {});
+  private readonly thread = h('select', {});
+  private readonly errors = h('input', { type: 'checkbox' });
+  private readonly labels: Readonly<Record<'site' | 'thread' | 'errors', HTMLElement>>;
+  private readonly durations = h('button', { type: 'button', class: 'jaxcb-table-chip' });
+  private readonly clear = h('button', { type: 'button' }, 'Clear filters');
+  private readonly count = h('output', { class: 'jaxcb-table-count' });
+
+  /** Args: figures: they have the number of calls of each site and thread. */
+  constructor(
+    private readonly store: Store,
+    private readonly figures: Figures
+  ) {
+    this.listen();
+    this.labels = {
+      site: h('label', {}, 'Site ', this.site),
+      thread: h('label', {}, 'Thread ', this.thread),
+      errors: h('label', {}, this.errors, ' failed only')
+    };
+    const { site, thread, errors } = this.labels;
+    const attributes = { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Filter calls' };
+    this.node = h('div', attributes, this.text, site, thread, errors);
+    this.node.append(this.durations, this.clear, this.count);
+    this.relabel();
+  }
+
+  /** Handles a change of the labels. */
+  relabel(): void {
+    const { labels } = this.store;
+    const { sites, threads } = this.figures;
+    const names = labels.threads.map((_, thread) => threadName(this.store, thread));
+    const bySite = new Map(sites.map(({ site, calls }) => [site, calls]));
+    this.site.replaceChildren(...options('all sites', labels.sites, bySite));
+    this.thread.replaceChildren(...options('all threads', names, threads));
+    this.node.hidden = this.store.calls.length < 2;
+    this.labels.site.hidden = labels.sites.length < 2;
+    this.labels.thread.hidden = labels.threads.length < 2;
+    this.labels.errors.hidden = labels.errors.length === 0;
+    this.sync();
+  }
+
+  /** Handles a change of the filter. */
+  sync(): void {
+    const { site, thread, errors, durations, text } = this.store.filter;
+    this.site.value = String(site ?? '');
+    this.thread.value = String(thread ?? '');
+    this.errors.checked = errors;
+    if (this.text.value !== text) {
+      this.text.value = text;
+    }
+    const range = durations && rangeWords(durations);
+    this.hide(this.durations, !range);
+    this.durations.replaceChildren(range ?? '', h('span', { 'aria-hidden': 'true' }, '✕'));
+    this.durations.setAttribute('aria-label', `${range}: remove this filter`);
+    this.hide(this.clear, this.store.showsAll());
+  }
+
+  /** Sets the number of calls that are shown. */
+  setShown(shown: number): void {
+    const words = this.store.countWords(shown);
+    if (this.count.textContent !== words) {
+      this.count.textContent = words;
+    }
+  }
+
+  private listen(): void {
+    this.text.addEventListener('input', () => this.narrow({ text: this.text.value }));
+    this.site.addEventListener('change', () => this.narrow({ site: chosen(this.site) }));
+    this.thread.addEventListener('change', () => this.narrow({ thread: chosen(this.thread) }));
+    this.errors.addEventListener('change', () => this.narrow({ errors: this.errors.checked }));
+    this.durations.addEventListener('click', () => this.narrow({ durations: null }));
+    this.clear.addEventListener('click', () => this.store.narrow(EVERYTHING));
+  }
+
+  /** A button that disappears gives its focus to the search. */
+  private hide(button: HTMLElement, hidden: boolean): void {
+    if (hidden && button === document.activeElement) {
+      this.text.focus();
+    }
+    button.hidden = hidden;
+  }
+
+  private narrow(part: Partial<Store['filter']>): void {
+    this.store.narrow({ ...this.store.filter, ...part });
+  }
+}
+
+function chosen(select: HTMLSelectElement): number | null {
+  return select.value === '' ? null : Number(select.value);
+}
+
+/** `bessel, line 3 (1,200)`: the options with their numbers of calls. */
+function options(
+  all: string,
+  texts: readonly string[],
+  calls: ReadonlyMap<number | null, number>
+): HTMLOptionElement[] {
+  const few = texts.slice(0, MOST_OPTIONS);
+  return [
+    h('option', { value: '' }, all),
+    ...few.map((text, place) => {
+      const count = (calls.get(place) ?? 0).toLocaleString('en-US');
+      return h('option', { value: place }, `${text} (${count})`);
+    })
+  ];
+}

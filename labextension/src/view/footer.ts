@@ -1,0 +1,98 @@
+/** The footer of a recording: missing calls, call order, environment, compilations, actions. */
+
+import { h, type Child } from './dom/elements.js';
+import { exportActions } from './export/actions.js';
+import { disclosure } from './sites/details.js';
+import { timesKnown } from './sites/words.js';
+import phrases from './data/phrases.json';
+import type { Compilation, Measured } from './data/schema.js';
+import type { ReadFacts } from './data/parse/parse.js';
+import type { RawCalls } from './data/raw.js';
+import { callWords, counted, say, timeWords } from './data/words.js';
+
+const MOST_PROGRAMS = 50;
+
+/**
+ * Warnings, details, and actions.
+ *
+ * Args:
+ *   problem: why the times cannot be read; empty: they can.
+ *   raw: the calls, if not those of `measured`.
+ *   pin: the action that pins the run; null: none.
+ */
+export function viewFooter(
+  facts: ReadFacts,
+  measured: Measured,
+  problem: string,
+  raw: RawCalls | null,
+  pin: HTMLElement | null = null
+): HTMLElement {
+  const footer = h('div', { class: 'jaxcb-footer' });
+  for (const words of warnings(facts, measured, problem)) {
+    footer.append(h('p', { class: 'jaxcb-warning' }, `⚠ ${words}`));
+  }
+  for (const words of measured.by_worker) {
+    footer.append(h('p', {}, words));
+  }
+  const environment = environmentWords(measured);
+  const small = [absence(facts, measured, problem), environment].filter(Boolean);
+  if (small.length) {
+    footer.append(h('p', {}, small.join(' · ')));
+  }
+  if (measured.compilations.length) {
+    footer.append(compilations(measured.compilations));
+  }
+  if (facts.sites.length) {
+    footer.append(exportActions({ facts, measured, raw, environment }, pin));
+  }
+  return footer;
+}
+
+function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {
+  const words = [...measured.out_of_order];
+  if (facts.overflow) {
+    words.push(say(phrases.not_counted, { calls: callWords(facts.overflow) }));
+  }
+  if (facts.not_kept) {
+    const were = facts.not_kept === 1 ? 'was' : 'were';
+    words.push(say(phrases.no_row, { calls: callWords(facts.not_kept), were }));
+  }
+  if (facts.left_out) {
+    words.push(say(phrases.not_listed, { count: facts.left_out.toLocaleString('en-US') }));
+  }
+  return problem ? [...words, `cannot show times: ${problem}`] : words;
+}
+
+function absence(facts: ReadFacts, measured: Measured, problem: string): string {
+  const called = facts.sites.some(site => site.calls);
+  if (facts.ahead) {
+    return 'explained without running';
+  }
+  return called && !timesKnown(measured) && !problem ? 'times are not saved' : '';
+}
+
+/** `jax 0.10.2 · cpu`: the backend needs no label. */
+function environmentWords({ environment }: Measured): string {
+  return Object.entries(environment)
+    .sort(([a], [b]) => Number(a === 'backend') - Number(b === 'backend'))
+    .map(([name, value]) => (name === 'backend' ? value : `${name} ${value}`))
+    .join(' · ');
+}
+
+function compilations(all: readonly Compilation[]): HTMLElement {
+  const total = all.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
+  const count = counted(all.length, 'compilation');
+  const items = (): Child[] => [
+    h(
+      'ul',
+      {},
+      ...all.slice(0, MOST_PROGRAMS).map(one => h('li', {}, compilationWords(one))),
+      all.length > MOST_PROGRAMS && h('li', {}, `and ${all.length - MOST_PROGRAMS} more`)
+    )
+  ];
+  return disclosure(`${count} · ${timeWords(total)}`, false, items);
+}
+
+function compilationWords({ program, lower_ns, compile_ns }: Compilation): string {
+  return `${program}: lowered ${timeWords(lower_ns)}, compiled ${timeWords(compile_ns)}`;
+}
