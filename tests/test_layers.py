@@ -16,11 +16,15 @@ WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 # layer: (our layers, third parties) it may import
 MAY_IMPORT = {
     "recording": (set(), {"numpy", "pandas"}),
+    "jax_compat": (set(), {"jax", "numpy"}),
     "stack": (
-        {"recording"},
+        {"recording", "jax_compat"},
         {"jax", "numpy", "ml_dtypes", "numba", "llvmlite", "jupyter_jaxcb_worker"},
     ),
-    "diagnostics": ({"recording", "stack"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
+    "diagnostics": (
+        {"recording", "jax_compat", "stack"},
+        {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
+    ),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),
     "notebook": (
@@ -35,22 +39,21 @@ MAY_IMPORT = {
 # Folders import only the ``__init__`` of each other.
 FOLDERS = {
     "stack": {
-        "jax_compat": "",
         "options": "",
-        "core": "jax_compat options",
-        "errors": "jax_compat core",
-        "results": "jax_compat core",
-        "elision": "jax_compat core",
-        "lint": "jax_compat core",
-        "dispatch": "jax_compat core results errors",
-        "masked": "jax_compat core results dispatch",
+        "core": "options",
+        "errors": "core",
+        "results": "core",
+        "elision": "core",
+        "lint": "core",
+        "dispatch": "core results errors",
+        "masked": "core results dispatch",
         "derivatives": "options core results masked",
         "executors": "options core results errors dispatch masked",
         "compiled": "options core results dispatch",
-        "queued": "options jax_compat core errors dispatch masked",
-        "lowering": "options jax_compat core errors elision lint dispatch compiled",
-        "flavors": "options jax_compat core results errors elision dispatch queued lowering",
-        "flavors/taps": "options jax_compat core results errors elision dispatch lowering flavors",
+        "queued": "options core errors dispatch masked",
+        "lowering": "options core errors elision lint dispatch compiled",
+        "flavors": "options core results errors elision dispatch queued lowering",
+        "flavors/taps": "options core results errors elision dispatch lowering flavors",
         "register": (
             "options core results derivatives lint dispatch masked executors compiled queued "
             "flavors flavors/taps"
@@ -74,15 +77,13 @@ FOLDERS = {
         "magics": "session display",
     },
     "diagnostics": {
-        "record": "stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
-        "stack/executors stack/queued",
-        "observe": "record stack/jax_compat stack/core stack/lint stack/elision stack/dispatch "
-        "stack/lowering",
-        "profile": "record observe stack/jax_compat stack/core stack/elision",
-        "explain": "record stack/jax_compat stack/core",
-        "check": "record stack/jax_compat stack/core stack/results stack/lint stack/derivatives "
+        "record": "stack/core stack/lint stack/elision stack/dispatch stack/executors stack/queued",
+        "observe": "record stack/core stack/lint stack/elision stack/dispatch stack/lowering",
+        "profile": "record observe stack/core stack/elision",
+        "explain": "record stack/core",
+        "check": "record stack/core stack/results stack/lint stack/derivatives "
         "stack/dispatch stack/flavors stack/register",
-        "gather": "stack/jax_compat",
+        "gather": "",
     },
 }
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
@@ -175,7 +176,7 @@ def forbidden_imports(source, place):
                 forbidden.append(full)
         elif parts[0] not in others and parts[0] not in sys.stdlib_module_names:
             forbidden.append(full)
-        if full.startswith(PRIVATE_JAX) and place != "stack/jax_compat":
+        if full.startswith(PRIVATE_JAX) and place != "jax_compat":
             forbidden.append(full)
     return forbidden
 
@@ -202,8 +203,8 @@ def test_module_imports_only_what_its_layer_may(path):
         ("notebook", "import jupyter_jaxcb.report.text._html"),
         ("stack/core", "from jax.extend.core import Primitive"),
         ("stack/core", "import jax._src.core"),
-        ("stack/jax_compat", "from ...report import to_text"),
-        ("stack/jax_compat", "from ..core import Block"),
+        ("jax_compat", "from ...report import to_text"),
+        ("jax_compat", "from ..core import Block"),
         ("stack/core", "from ..results import ResultError"),
         ("stack/errors", "from ..results import ResultError"),
         ("stack/results", "from ..errors import describe"),
@@ -299,7 +300,7 @@ def test_private_jax_is_in_one_folder():
         for path in PACKAGE.rglob("*.py")
         if any(full.startswith(PRIVATE_JAX) for full in imports(path.read_text(), folder(path)))
     }
-    assert users == {"stack/jax_compat"}
+    assert users == {"jax_compat"}
 
 
 def test_worker_needs_only_numpy():

@@ -1,11 +1,12 @@
 """The callback stack: primitives, rules, lowering and host dispatch.
 
-Its packages, from the bottom up: `jax_compat`; `core`; `errors`, `results`, `elision`, `lint`;
+Its packages, from the bottom up: `core`; `errors`, `results`, `elision`, `lint`;
 `derivatives`, `dispatch`; `executors`, `compiled`, `queued`; `lowering`; `flavors`; `register`.
 While JAX traces and lowers, a call passes through `flavors` and `lowering`; while the program runs,
 through `dispatch`, or through machine code that `compiled` makes.
 """
 
+from ..jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .core import HostFunction as HostFunction
 from .core import Run as Run
 from .core import add_note as add_note
@@ -50,7 +51,6 @@ from .flavors.taps import barrier_at_exit as barrier_at_exit
 from .flavors.taps import bind_tap as bind_tap
 from .flavors.taps import bind_tap_call as bind_tap_call
 from .flavors.taps import flags as flags
-from .jax_compat import leave_loops_to_jax as leave_loops_to_jax
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .lint import advice_for_jax_inside as advice_for_jax_inside

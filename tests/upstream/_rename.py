@@ -10,7 +10,7 @@ from types import CodeType
 
 from .private import Name, is_code
 
-PACKAGE = "jupyter_jaxcb.stack.jax_compat"
+PACKAGE = "jupyter_jaxcb.jax_compat"
 
 
 class _Renaming(ast.NodeTransformer):

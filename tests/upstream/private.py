@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-COMPAT = Path(__file__).parents[2] / "jupyter_jaxcb" / "stack" / "jax_compat"
+COMPAT = Path(__file__).parents[2] / "jupyter_jaxcb" / "jax_compat"
 TABLE = Path(__file__).with_suffix(".txt")
 REQUIRED = "required"
 _BETWEEN = re.compile(r", (?![^(]*\))")  # two names of a line, not two parameters

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import jax_compat
 from ...recording import Check, Checks, Finding
-from ...stack import jax_compat
 from ...stack.core import enabled, is_cell, message_of
 from ...stack.lint import impurities, jax_inside
 from ...stack.register import Callback

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_flatten, tree_unflatten
 
-from ...stack import jax_compat
+from ... import jax_compat
 from ...stack.core import name_of
 from ...stack.register import Callback, watching_calls
 from ._subject import SECONDS, OutOfTime, clock, one_line

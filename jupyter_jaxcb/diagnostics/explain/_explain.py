@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from ... import jax_compat
 from ...recording import Recorder, Recording
-from ...stack import jax_compat
 from ...stack.core import ThreadRecorder, name_of
 from ..record import Listening, environment
 

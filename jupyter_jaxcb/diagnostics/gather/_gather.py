@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ... import jax_compat
 from ...recording import Process, Recording, merged, read_binary, write_binary
-from ...stack import jax_compat
 from ._rendezvous import Rendezvous, meeting
 
 _SECONDS = 60.0  # a process waits this long for another

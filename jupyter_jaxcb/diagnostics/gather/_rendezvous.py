@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...stack import jax_compat
+from ... import jax_compat
 
 _SLICE_SECONDS = 0.2  # of waiting at a time, because signals are not handled meanwhile
 _PIECE = 1 << 20  # bytes sent at once

@@ -1,6 +1,6 @@
 """``observe_jax()``: record JAX's own callbacks too.
 
-`_observe` receives events from the patches of `stack.jax_compat` and replaces each of JAX's
+`_observe` receives events from the patches of `jax_compat` and replaces each of JAX's
 callbacks by a recorded one; `_eager` finds the lines of eager calls.
 """
 

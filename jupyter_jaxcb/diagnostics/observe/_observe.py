@@ -13,6 +13,8 @@ from typing import Any
 
 import jax
 
+from ... import jax_compat
+from ...jax_compat import Changes
 from ...recording import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
@@ -23,7 +25,7 @@ from ...recording import (
     VmapLevel,
     active,
 )
-from ...stack import elision, jax_compat
+from ...stack import elision
 from ...stack.core import (
     ArrayNames,
     Bind,
@@ -45,7 +47,6 @@ from ...stack.core import (
     user_function_name,
 )
 from ...stack.dispatch import RecordedCall, note_call_of, noted
-from ...stack.jax_compat import Changes
 from ...stack.lint import warn_of_jax_inside_jaxs_own
 from ...stack.lowering import eager_fact, lowering, note_lowered
 from ..record import Record, RecordBlock

@@ -6,8 +6,9 @@ import threading
 import time
 from typing import NamedTuple
 
+from ... import jax_compat
 from ...recording import Compilation
-from ...stack import elision, jax_compat
+from ...stack import elision
 
 
 class Stage(NamedTuple):

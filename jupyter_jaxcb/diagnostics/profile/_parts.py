@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from ... import jax_compat
 from ...recording import Frame, PartKind, Recording, Site
-from ...stack import elision, jax_compat
+from ...stack import elision
 from ._compilations import Stage
 from ._division import Intervals
 from ._events import CALLBACK, Key

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ... import jax_compat
 from ...recording import Unknown
-from ...stack import jax_compat
 from ._events import CLOCK, MEASURED, Events, read_events
 from ._memory import used_bytes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from ... import jax_compat
 from ...recording import Frame, JaxUse
-from ...stack import jax_compat
 from ...stack.core import HostFunction, is_cell
 from ...stack.lint import body_of, jax_inside, warn_once
 from ._running import RunningCall, calls_on_stack

@@ -10,8 +10,8 @@ import warnings
 
 import jax
 
+from ... import jax_compat
 from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from ...stack import jax_compat
 from ...stack.core import Block, any_lowered
 from ...stack.dispatch import interrupt, on_thread_of_xla
 from ...stack.queued import queue

@@ -16,8 +16,9 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
+from ... import jax_compat
 from ...recording import Aval
-from .. import jax_compat, options
+from .. import options
 from ._advice import did_you_mean
 
 ARRAYS = ("numpy", "jax")

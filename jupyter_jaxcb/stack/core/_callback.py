@@ -10,8 +10,8 @@ from typing import Any
 
 from jax.tree_util import PyTreeDef
 
+from ... import jax_compat
 from ...recording import Site
-from .. import jax_compat
 from ..options import Options
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import jax
 
-from .. import jax_compat
+from ... import jax_compat
 
 # A user context is part of JAX's cache keys, so programs traced inside and outside stay apart.
 _disabled = jax.make_user_context(False)

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ... import jax_compat
 from ...recording import VmapLevel
-from .. import jax_compat
 from ._callback import Bind, HostFunction
 
 _switches = 0

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple, TypeVar
 
+from ... import jax_compat
 from ...recording import UNKNOWN_LINE, Frame, Site
-from .. import jax_compat
 from ._code_owner import CROSSINGS, is_cell, owner
 
 MAX_CALLERS = 8  # user frames kept per site; twice as many library frames

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import any_lowered, is_a
 from ..errors import host_error
 

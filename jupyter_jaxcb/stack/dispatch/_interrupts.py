@@ -19,8 +19,8 @@ from typing import Any
 
 import jax
 
+from ... import jax_compat
 from ...recording import LoweredSite
-from .. import jax_compat
 from ..core import HostFunction, any_lowered, frames_of_threads
 from ..errors import NotCalledError
 from ._ending import end_running, is_own, outermost

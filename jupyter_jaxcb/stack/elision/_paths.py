@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ... import jax_compat
 from ...recording import Site, VmapLevel, calls_each_time
-from .. import jax_compat
 from ..core import Bind, HostCallback, is_held, is_watching
 from ._constant_branches import enters, index_of
 

@@ -16,8 +16,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ... import jax_compat
+from ...jax_compat import Changes
 from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, active
-from .. import jax_compat
 from ..core import (
     Bind,
     Block,
@@ -28,7 +29,6 @@ from ..core import (
     listener,
     to_aval,
 )
-from ..jax_compat import Changes
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import instructions_by_index
@@ -132,7 +132,7 @@ class _Lowering(Block):
 
 @dataclasses.dataclass(frozen=True)
 class _Lowered:
-    """One program that JAX has lowered; facts only, see `jax_compat._programs`."""
+    """One program that JAX has lowered; facts only, see `jax_compat/_programs.py`."""
 
     program: Program
     traced: list[Path]

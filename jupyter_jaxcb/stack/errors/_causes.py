@@ -13,8 +13,8 @@ import time
 
 import jax
 
+from ... import jax_compat
 from ...recording import Site
-from .. import jax_compat
 from ..core import JAX_FOLDER, frames_of_threads, is_a
 from . import _excepthooks, _monitoring
 from ._classes import EndedError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import jax
 
-from .. import jax_compat
+from ... import jax_compat
 
 _undo: Callable[[], None] | None = None
 _lock = threading.Lock()

@@ -13,7 +13,8 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from .. import elision, jax_compat
+from ... import jax_compat
+from .. import elision
 from ..core import (
     NO_STATIC,
     Bind,

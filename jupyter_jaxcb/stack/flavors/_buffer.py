@@ -9,8 +9,8 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
+from ... import jax_compat
 from ...recording import VmapLevel
-from .. import jax_compat
 from ..core import (
     HostCallback,
     HostFunction,

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import HostCallback, HostFunction
 from ..lowering import lower_host_call, lower_once
 from ..options import Options, checked

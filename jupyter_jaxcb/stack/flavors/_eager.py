@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import jax_compat
 from ...recording import VmapLevel, active
-from .. import elision, jax_compat
+from .. import elision
 from ..core import EAGER, ArrayNames, HostCallback, aligned, is_a, to_aval
 from ..dispatch import Build, CallPlan, crossing
 from ..errors import HostCallError, host_error

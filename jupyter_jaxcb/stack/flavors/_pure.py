@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import HostCallback, HostFunction
 from ..lowering import lower_compiled_call, lower_host_call
 from ..options import Options, checked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import HostCallback, how_to_differentiate, how_to_transpose
 
 

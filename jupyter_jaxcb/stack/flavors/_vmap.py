@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ... import jax_compat
 from ...recording import LOOPED_METHODS, VmapLevel
-from .. import jax_compat, options
+from .. import options
 from ..core import did_you_mean
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
-from .. import jax_compat
 from ..core import HostFunction, is_cell
 from ._references import loads
 

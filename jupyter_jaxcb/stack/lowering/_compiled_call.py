@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
-from .. import jax_compat
 from ..compiled import named_call, new_block
 from ..core import HostCallback, to_aval
 from ._custom_call import set_token, zeros

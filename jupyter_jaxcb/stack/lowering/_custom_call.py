@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import jax_compat
+from ... import jax_compat
 from ._sub_byte import IS_SOUND, in_whole_bytes
 
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call

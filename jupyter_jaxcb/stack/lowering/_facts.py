@@ -7,8 +7,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ... import jax_compat
 from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel, calls_each_time
-from .. import elision, jax_compat
+from .. import elision
 from ..core import ArrayNames, Bind, HostCallback, listener, to_aval
 from ..elision import HostCallIndex
 from ..lint import warn_of_jax_inside

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
-from .. import jax_compat
 from ..core import HostCallback, option
 from ..dispatch import (
     Build,

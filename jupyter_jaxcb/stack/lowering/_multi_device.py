@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import jax_compat
 from ...recording import Site
-from .. import jax_compat
 from ..errors import HostCallError, failed_on_another_device
 from ._custom_call import emit_call
 

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import jax_compat
+from ... import jax_compat
 
 _SOUND_FROM = (0, 10, 2)
 IS_SOUND = tuple(map(int, re.findall(r"\d+", version("jaxlib"))[:3])) >= _SOUND_FROM

@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import is_array
 from ..results import MISSING
 

@@ -13,7 +13,7 @@ from collections import Counter
 
 import jax
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import add_note, is_a
 from ..dispatch import finish_before_executors_end, interrupt, interrupt_at_exit
 from ..errors import show

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
-from .. import jax_compat
+from ... import jax_compat
 from ..core import describe, given_name
 from ._annotations import Annotated
 from ._array import shown

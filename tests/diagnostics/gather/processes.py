@@ -16,9 +16,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import jax_compat
 from jupyter_jaxcb.diagnostics.gather import _gather, _rendezvous
 from jupyter_jaxcb.report import summarize, to_text
-from jupyter_jaxcb.stack import jax_compat
 
 seen = []
 

@@ -10,8 +10,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.record import _record
+from jupyter_jaxcb.jax_compat import _tokens
 from jupyter_jaxcb.stack import InFlight
-from jupyter_jaxcb.stack.jax_compat import _tokens
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 

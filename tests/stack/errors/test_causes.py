@@ -10,7 +10,8 @@ import pytest
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import jax_compat, stop_attaching_causes
+from jupyter_jaxcb import jax_compat
+from jupyter_jaxcb.stack import stop_attaching_causes
 
 CLASS = jax.errors.JaxRuntimeError
 

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.jax_compat._required import runtime_tokens
 from jupyter_jaxcb.stack import queue
-from jupyter_jaxcb.stack.jax_compat._required import runtime_tokens
 
 
 def failing(x):
@@ -327,7 +327,7 @@ def test_without_the_hook_into_jax_the_end_of_python_still_waits(in_process):
     done = in_process(
         script(
             """
-            from jupyter_jaxcb.stack import jax_compat
+            from jupyter_jaxcb import jax_compat
             jax_compat.after_barriers = lambda wait, settle: None
             def log(x):
                 time.sleep(0.2)

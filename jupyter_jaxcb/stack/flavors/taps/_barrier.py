@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ... import jax_compat
+from .... import jax_compat
 from ...core import add_note
 from ...dispatch import Crossing, interrupt_at_exit
 from ...errors import HostCallError, host_error

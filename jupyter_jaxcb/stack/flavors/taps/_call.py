@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ... import jax_compat
+from .... import jax_compat
 from ...core import HostCallback, HostFunction
 from ...lowering import lower_host_call
 from ...options import Options

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
+from .... import jax_compat
 from ....recording import LoweredSite
-from ... import jax_compat
 from ...core import Static
 from ...dispatch import Build, CallPlan, Crossing, crossing
 from ...errors import HostCallError

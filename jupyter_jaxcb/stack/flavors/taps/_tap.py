@@ -10,8 +10,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax.tree_util import tree_structure, tree_unflatten
 
+from .... import jax_compat
 from ....recording import WHOLE_BATCH, VmapLevel
-from ... import jax_compat
 from ...core import HostFunction, to_array
 from ...dispatch import Build
 from ...lowering import lower_host_call

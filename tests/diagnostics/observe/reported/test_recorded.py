@@ -11,9 +11,9 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import jax_compat
 from jupyter_jaxcb.recording import Reason
 from jupyter_jaxcb.report import advice_words, causes_of, summarize, to_text
-from jupyter_jaxcb.stack import jax_compat
 from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     NAMES,

@@ -81,7 +81,7 @@ def test_calls_work_without_an_api_that_has_a_fallback(in_process, name):
         hidden = types.SimpleNamespace(**rest)
         users = [
             (module, name) for place, module in sys.modules.items()
-            if place.startswith("jupyter_jaxcb.stack.jax_compat.")
+            if place.startswith("jupyter_jaxcb.jax_compat.")
             for name, value in vars(module).items() if value is real
         ]
         assert users

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.core import Tracer
 
-from ._frames import JaxFunction, in_module
-from ._optional import optional_module
+from ._private import JaxFunction, in_module, optional_module
 
 _ENTRIES = {
     function.name: function

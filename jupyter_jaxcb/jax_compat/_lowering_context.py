@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ._optional import optional_module
+from ._private import optional_module
 from ._required import LoweringContext
 
 _hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)

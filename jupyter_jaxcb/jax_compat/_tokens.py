@@ -1,13 +1,16 @@
-"""Find the dispatched programs that are not known to be done.
+"""Find the dispatched programs that are not known to be done, and join JAX's wait for them.
 
 Callbacks work without this module. If a later JAX lacks one of its pieces, blocks wait for fewer
-programs, and an interrupt refuses fewer calls.
+programs, an interrupt refuses fewer calls, and `jax.effects_barrier` does not wait for the calls of
+queued callbacks.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import functools
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax
@@ -68,3 +71,28 @@ def unfinished_tokens() -> list[Any]:
 def is_done(array: Any) -> bool:
     """Return whether an array is computed, has failed, or is deleted."""
     return array.is_deleted() or array.is_ready()
+
+
+def after_barriers(wait: Callable[[], None], settle: Callable[[], None]) -> None:
+    """Extend every `jax.effects_barrier`, and JAX's own one at exit.
+
+    Args:
+        wait: called if the barrier raises the error of a program.
+        settle: called otherwise; may raise.
+    """
+    kind: Any = type(runtime_tokens)
+    original = getattr(kind, "block_until_ready", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def block_until_ready(self: Any) -> None:
+        __tracebackhide__ = True
+        try:
+            original(self)
+        except Exception:
+            wait()
+            raise
+        settle()
+
+    kind.block_until_ready = block_until_ready

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import jax
 import jax.numpy as jnp
 
-from ._frames import JaxFunction
-from ._optional import optional_module
+from ._private import JaxFunction, optional_module
 from ._required import has_ordered_effects, mlir
 
 _JAX = os.path.join(os.path.dirname(jax.__file__), "")

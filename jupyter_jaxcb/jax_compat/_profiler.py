@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from ._optional import optional_module
+from ._private import optional_module
 
 _profiler = optional_module("jax._src.profiler")
 _backend = optional_module("jax.extend.backend")

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import jax
 
 from ._builtin_functions import program_keeps
-from ._changes import Changes
+from ._private import Changes
 
 _CALLBACK = "jax._src.callback"
 _DEBUGGING = "jax._src.debugging"

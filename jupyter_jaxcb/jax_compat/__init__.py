@@ -8,7 +8,6 @@ here too.
 `tests/upstream` tries that, and reads the source of other versions of JAX.
 """
 
-from ._barriers import after_barriers as after_barriers
 from ._builtin_callbacks import watch_calls as watch_calls
 from ._builtin_callbacks import watch_traces as watch_traces
 from ._builtin_functions import copy_of as copy_of
@@ -16,32 +15,22 @@ from ._builtin_functions import frames_of as frames_of
 from ._builtin_functions import user_arguments as user_arguments
 from ._builtin_functions import user_function as user_function
 from ._builtin_functions import without_partials as without_partials
-from ._changes import Changes as Changes
-from ._compilation import dispatched as dispatched
-from ._compilation import dispatching as dispatching
-from ._compilation import drop_executable as drop_executable
-from ._compilation import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
-from ._compilation import optimized as optimized
-from ._compilation import watch as watch
-from ._compilation import watches_programs as watches_programs
-from ._compilation import without_dead_equations as without_dead_equations
-from ._distributed import Store as Store
-from ._distributed import from_all as from_all
-from ._distributed import process_number as process_number
-from ._distributed import shared_store as shared_store
-from ._distributed import start_backends as start_backends
+from ._environment import Store as Store
 from ._environment import backend_name as backend_name
 from ._environment import fresh_caches as fresh_caches
+from ._environment import from_all as from_all
 from ._environment import held_weakly as held_weakly
 from ._environment import host_function_can_block as host_function_can_block
 from ._environment import key_implementation as key_implementation
 from ._environment import leave_out_of_tracebacks
+from ._environment import process_number as process_number
+from ._environment import shared_store as shared_store
+from ._environment import start_backends as start_backends
 from ._environment import without_mesh as without_mesh
 from ._errors import TOKEN_CHECK_THREAD as TOKEN_CHECK_THREAD
 from ._errors import forget_failed_tokens as forget_failed_tokens
 from ._errors import intercept_errors as intercept_errors
 from ._errors import stay_in_python as stay_in_python
-from ._execution import Compiled as Compiled
 from ._lowering_context import automatic_axes as automatic_axes
 from ._lowering_context import device_count as device_count
 from ._lowering_context import group_count as group_count
@@ -51,11 +40,21 @@ from ._lowering_context import shard_count as shard_count
 from ._lowering_context import shard_devices as shard_devices
 from ._lowering_context import shard_number as shard_number
 from ._lowering_context import times_called as times_called
+from ._private import Changes as Changes
 from ._profiler import ProfilerSession as ProfilerSession
 from ._profiler import backends_exist as backends_exist
 from ._profiler import modules_of_programs as modules_of_programs
 from ._profiler import unwatch_compilation_times as unwatch_compilation_times
 from ._profiler import watch_compilation_times as watch_compilation_times
+from ._programs import Compiled as Compiled
+from ._programs import dispatched as dispatched
+from ._programs import dispatching as dispatching
+from ._programs import drop_executable as drop_executable
+from ._programs import keeps_callbacks_out_of_cache as keeps_callbacks_out_of_cache
+from ._programs import optimized as optimized
+from ._programs import watch as watch
+from ._programs import watches_programs as watches_programs
+from ._programs import without_dead_equations as without_dead_equations
 from ._required import Effect as Effect
 from ._required import Primitive as Primitive
 from ._required import TokenSet as TokenSet
@@ -77,6 +76,7 @@ from ._required import requires_devices_during_lowering as requires_devices_duri
 from ._required import set_sharding as set_sharding
 from ._required import shaped_array as shaped_array
 from ._required import wait_for_ordered as wait_for_ordered
+from ._tokens import after_barriers as after_barriers
 from ._tokens import is_done as is_done
 from ._tokens import unfinished_arrays as unfinished_arrays
 from ._tokens import unfinished_runs as unfinished_runs

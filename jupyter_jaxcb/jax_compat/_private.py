@@ -1,11 +1,21 @@
-"""Recognize functions of JAX by their frames, in which JAX shows what it traces and lowers."""
+"""Find private modules and functions of JAX, and patch them in a way that can be undone."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+
+
+def optional_module(name: str) -> Any:
+    """Return a module of JAX; None if this JAX lacks it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 class JaxFunction(NamedTuple):
@@ -32,3 +42,26 @@ def in_module(code: CodeType, module: str) -> bool:
 @functools.cache
 def _file(module: str) -> str:
     return os.path.join(*module.split(".")) + ".py"
+
+
+class Changes:
+    """Changes that are reverted together, the last one first. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def make(self, change: Callable[[], object], undo: Callable[[], None]) -> None:
+        """Make a change.
+
+        Args:
+            change: makes it.
+            undo: reverts it; must be harmless if the change was not made or is already reverted.
+        """
+        self._undo.append(undo)
+        change()
+
+    def revert(self) -> None:
+        """Revert all changes; if an interrupt cut this short, a second call reverts the rest."""
+        while self._undo:
+            self._undo[-1]()
+            self._undo.pop()

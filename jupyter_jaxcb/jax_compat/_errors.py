@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import jax
 
-from ._execution import Executable
-from ._optional import optional_module
+from ._private import optional_module
+from ._programs import Executable
 from ._required import runtime_tokens
 
 _pjit = optional_module("jax._src.pjit")
