@@ -67,7 +67,7 @@ def could_have_mask(
         return None
     kinds = {note.kind for outcome in outcomes for note in outcome.notes}
     flavor = site.flavor.removeprefix(OBSERVED)
-    return flavor in ("pure", "io", "debug") and NoteKind.COMPILED not in kinds
+    return flavor in ("pure", "io", "debug", "buffer") and NoteKind.COMPILED not in kinds
 
 
 def words(

@@ -24,6 +24,7 @@ from ._crossing import single_call as single_call
 from ._elements import CollectedResults as CollectedResults
 from ._elements import Elements as Elements
 from ._elements import ElementSchedule as ElementSchedule
+from ._elements import Selection as Selection
 from ._ending import end_call_in as end_call_in
 from ._entry import starts_unchecked as starts_unchecked
 from ._failure import report_failure as report_failure
@@ -48,7 +49,9 @@ from ._observed_call import note_call_of as note_call_of
 from ._observed_call import noted as noted
 from ._plan import Build as Build
 from ._plan import CallPlan as CallPlan
+from ._plan import Select as Select
 from ._plan import Stage as Stage
 from ._plan import crossing as crossing
 from ._plan import decides as decides
 from ._plan import enters as enters
+from ._plan import selects as selects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,37 +11,34 @@ import numpy as np
 from jax.errors import JaxRuntimeError
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
-from ...recording import LoweredSite, active
+from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
-from ._arguments import Adapt, takes_flat_operands, to_arguments
+from ._arguments import takes_flat_operands, to_arguments
 from ._borrowed_memory import borrow, reclaim, rescue, still_held
 from ._canary import run_checked
 from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
-from ._elements import ElementSchedule
+from ._elements import Elements, ElementSchedule
 from ._finite import finite_checker
 from ._plan import CallPlan
 
 # Parameters before the arguments: the outputs, and in front of them XLA's context, as in JAX.
 WITHOUT_CONTEXT, WITH_CONTEXT = 1, 2
+_CALLS = 64  # kept for each call site: one for each number of gathered elements
+# One crossing, given XLA's context, the operands and the outputs.
+Cross = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 # Calls the host function, given its body, XLA's context, the operands and the outputs.
 Call = Callable[[Callable, Any, Sequence[Any], Sequence[Any]], Any]
 
 
-def build_buffer_crossing(
-    callback: HostCallback, lowered: LoweredSite, *, on_device: bool
-) -> Crossing:
-    """Build the function XLA calls with its context and the operand and result buffers.
-
-    Args:
-        callback: the host function and its trees.
-        lowered: the lowered site under which host calls are recorded.
-        on_device: the buffers are in GPU memory, and the host function gets them as they are.
-    """
+def build_buffer_crossing(plan: CallPlan) -> Crossing:
+    """Build the function XLA calls with its context and the operand and result buffers."""
+    __tracebackhide__ = True
+    callback, lowered = plan.callback, plan.lowered
     count = len(lowered.operands)
-    cross = _crossing(callback, lowered, on_device)
-    if on_device:
+    cross = _crossing(plan)
+    if plan.on_device:
         return reporting_interrupts(
             lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
             lowered,
@@ -57,7 +55,7 @@ def build_buffer_crossing(
         host = callback.host
         if still_held(arrays):
             code = getattr(host.current, "__code__", None)
-            reclaim(arrays, _names(callback), host.name, code)
+            reclaim(arrays, _names(callback, count), host.name, code)
         return ()
 
     return reporting_interrupts(borrowing, lowered, callback.host)
@@ -67,7 +65,7 @@ def build_eager_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing outside a program, where nothing is borrowed."""
     __tracebackhide__ = True
     callback, lowered, result_dtypes = plan.callback, plan.lowered, plan.result_dtypes
-    cross = _crossing(callback, lowered, on_device=False, entry=plan.entry())
+    cross = _crossing(plan)
     shapes = [aval.shape for aval in lowered.results]
     aliases = callback.options.input_output_aliases
 
@@ -105,20 +103,59 @@ class _NoContext:
 _NO_CONTEXT = _NoContext()
 
 
-def _crossing(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    on_device: bool,
-    entry: Adapt | None = None,
-) -> Callable[[Any, Sequence[Any], Sequence[Any]], Any]:
+def _crossing(plan: CallPlan) -> Cross:
     """Build a crossing over context, operands and outputs that records calls and errors."""
-    aliases = callback.options.input_output_aliases
-    call = _calling(callback, len(lowered.operands))
-    if entry is not None:
-        call = _entering(entry)
-    host = callback.host
-    _, results = lowered.host_avals()
-    if lowered.elements is None:
+    lowered, select = plan.lowered, plan.selection()
+    if select is None:
+        schedule = None if lowered.elements is None else ElementSchedule(lowered)
+        return _calls(plan, _call_of(plan, lowered), schedule, lowered, plan.recorder_now)
+    size = math.prod(level.size for level in lowered.levels)
+    call_of = functools.lru_cache(_CALLS)(functools.partial(_call_of, plan))
+
+    def selected(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
+        *arrays, mask = operands
+        recorder = plan.recorder_now()
+        chosen = select(mask, recorder)
+        for out in outs if chosen.size < size else ():
+            out[...] = 0  # XLA does not initialize it
+        if chosen.size:
+            elements = chosen if isinstance(chosen, Elements) else None
+            call, written = call_of(chosen.site), chosen.outputs(outs)
+            cross = _calls(plan, call, elements, chosen.site, lambda: recorder)
+            cross(context, chosen.gather(arrays), written)
+            chosen.keep(written, outs)
+
+    return selected
+
+
+def _call_of(plan: CallPlan, site: LoweredSite) -> Call:
+    """Return what calls the host function with the avals of `site`."""
+    entry = plan.entry(site)
+    if entry is None:
+        return _calling(plan.callback, len(site.host_avals()[0]))
+    return lambda function, context, operands, outs: entry(function)(operands, outs)
+
+
+def _calls(
+    plan: CallPlan,
+    call: Call,
+    elements: Elements | None,
+    site: LoweredSite,
+    recorder_now: Callable[[], Recorder | None],
+) -> Cross:
+    """Build a crossing that makes one call, or one for each of `elements`.
+
+    Args:
+        plan: the plan.
+        call: calls the host function.
+        elements: the batch elements of looped vmaps; None: there is one call.
+        site: has the avals of one call.
+        recorder_now: returns the recorder of one crossing.
+    """
+    aliases = plan.callback.options.input_output_aliases
+    host, lowered, on_device = plan.callback.host, plan.lowered, plan.on_device
+    _, results = site.host_avals()
+    if elements is None:
         shapes, dtypes = [a.shape for a in results], [np.dtype(a.dtype) for a in results]
         finite = None if on_device else finite_checker(shapes, dtypes)
 
@@ -129,32 +166,26 @@ def _crossing(
             # What the recorder takes sample values from: it cannot read GPU memory.
             shown = () if on_device else _as_given(operands, aliases)
             written = () if on_device else outs
-            single_call(host, lowered, adapt, lambda returned: written, finite)(*shown)
+            check = lambda returned: written  # noqa: E731
+            single_call(host, lowered, adapt, check, finite, recorder_now)(*shown)
 
         return single
     if aliases:
         call = _sharing(call, aliases)
-    schedule = ElementSchedule(lowered)
-    inner = [aval.shape for aval in results]
+    inner, count = [aval.shape for aval in results], lowered.elements
 
     def looped(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
-        count = len(schedule.order)
         rows = [out.reshape((count, *shape)) for out, shape in zip(outs, inner, strict=True)]
-        elements = _rows_by_call(rows, schedule)
+        outputs = _rows_by_call(rows, elements)
 
         def adapt(function: Callable) -> Callable:
-            return lambda *operands: call(function, context, operands, next(elements))
+            return lambda *operands: call(function, context, operands, next(outputs))
 
-        written = functools.partial(_Written, rows, schedule)
+        written = functools.partial(_Written, rows, elements)
         shown = _as_given(operands, aliases)
-        looped_calls(host, lowered, adapt, schedule, written)(*shown)
+        looped_calls(host, lowered, adapt, elements, written, recorder_now)(*shown)
 
     return looped
-
-
-def _entering(entry: Adapt) -> Call:
-    """Return a function that calls what `entry` returns instead of the host function."""
-    return lambda function, context, operands, outs: entry(function)(operands, outs)
 
 
 def _sharing(call: Call, aliases: Sequence[tuple[int, int]]) -> Call:
@@ -194,7 +225,7 @@ class _Written:
         done: the number of calls that have returned.
     """
 
-    def __init__(self, rows: Sequence[np.ndarray], schedule: ElementSchedule) -> None:
+    def __init__(self, rows: Sequence[np.ndarray], schedule: Elements) -> None:
         self.done = 0
         self._rows = rows
         self._schedule = schedule
@@ -210,7 +241,7 @@ class _Written:
         return [self._schedule.by_call(rows) for rows in self._rows]
 
 
-def _rows_by_call(rows: Sequence[np.ndarray], schedule: ElementSchedule) -> Iterator[tuple]:
+def _rows_by_call(rows: Sequence[np.ndarray], schedule: Elements) -> Iterator[tuple]:
     """Yield the outputs of every call, in call order, as views (of scalars too)."""
     order = schedule.order.tolist()
     if not rows:
@@ -265,8 +296,8 @@ def _passing_arguments(callback: HostCallback, count: int, with_context: bool) -
     return call
 
 
-def _names(callback: HostCallback) -> list[str]:
-    """Name the arrays of a call for messages: operands, then outputs."""
+def _names(callback: HostCallback, count: int) -> list[str]:
+    """Name the arrays of a crossing for messages: `count` operands, then outputs."""
     static = callback.static.values
     places = tree_unflatten(callback.in_tree, range(callback.in_tree.num_leaves))
     operands = [
@@ -275,6 +306,7 @@ def _names(callback: HostCallback) -> list[str]:
         for path, place in tree_flatten_with_path(tree)[0]
         if place not in static
     ]
+    operands += ["mask"] * (count - len(operands))
     return [*operands, *(f"out{path}" for path in _paths(callback.out_tree))]
 
 

@@ -15,7 +15,34 @@ from ...recording import LoweredSite
 from ..results import ResultChecker
 
 
-class Elements(abc.ABC):
+class Selection:
+    """The batch elements for which one crossing makes host calls, together or one by one.
+
+    Attributes:
+        size: how many batch elements.
+        site: a site with the avals of one call.
+    """
+
+    size: int
+    site: LoweredSite
+
+    def gather(self, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the operands of the calls, given those of all batch elements."""
+        return operands
+
+    def scatter(self, results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Put the results of the calls where they belong; the others are zero."""
+        return tuple(results)
+
+    def outputs(self, outs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the memory that the calls write to, given that of all results."""
+        return outs
+
+    def keep(self, written: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+        """Put what the calls wrote to `outputs` where it belongs, if it is not there."""
+
+
+class Elements(Selection, abc.ABC):
     """Batch elements in the order of their calls, and where the operands of each are.
 
     Attributes:
@@ -55,6 +82,10 @@ class Elements(abc.ABC):
     def by_element(self, called: np.ndarray) -> np.ndarray:
         """Reorder rows from call order to batch element order."""
 
+    def by_call(self, by_element: np.ndarray) -> np.ndarray:
+        """Reorder rows from batch element order to call order."""
+        return by_element[self.order]
+
 
 class ElementSchedule(Elements):
     """The order in which looped vmaps visit their batch elements, and the operands of each.
@@ -70,6 +101,7 @@ class ElementSchedule(Elements):
         self._axes = len(sizes)
         grid = np.arange(int(np.prod(sizes)), dtype=np.int32).reshape(sizes[::-1])
         self.order = grid.transpose().reshape(-1)
+        self.size, self.site = grid.size, lowered
         self.plan = []
         for operand in range(len(lowered.operands)):
             is_batched = [level[operand] for level in batched]
@@ -101,8 +133,7 @@ class ElementSchedule(Elements):
         return placed
 
     def by_call(self, by_element: np.ndarray) -> np.ndarray:
-        """Reorder rows from batch element order to call order."""
-        return by_element if self._axes == 1 else by_element[self.order]
+        return by_element if self._axes == 1 else super().by_call(by_element)
 
 
 class CollectedResults:

@@ -1,7 +1,8 @@
 """The plan of a crossing, and the capabilities that decide how its host calls are made.
 
 A capability registers itself when its folder is imported: as a stage of the crossing, which may
-take over and leave the rest to the stages after it, or as another way to enter the host function.
+take over and leave the rest to the stages after it, as another way to enter the host function, or
+as what selects the batch elements.
 The flavors, which make plans, know none of them.
 """
 
@@ -12,10 +13,16 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ...recording import LoweredSite, Recorder, active
 from ..core import HostCallback
 from ._arguments import Adapt
 from ._crossing import Crossing, build_crossing
+from ._elements import Selection
+
+# Selects the batch elements of one crossing, given its last operand, and tells the recorder.
+Select = Callable[[np.ndarray, Recorder | None], Selection]
 
 
 class Stage(enum.IntEnum):
@@ -36,6 +43,7 @@ class CallPlan:
         operand_dtypes: the operand dtypes, as in JAX's avals.
         result_dtypes: the result dtypes, as NumPy dtypes.
         recorder_now: returns the recorder of one crossing.
+        on_device: whether the host function gets the memory of another device than the CPU.
         stage: the first stage that is not decided.
     """
 
@@ -44,13 +52,25 @@ class CallPlan:
     operand_dtypes: Sequence[Any]
     result_dtypes: Sequence[Any]
     recorder_now: Callable[[], Recorder | None] = active
+    on_device: bool = False
     stage: int = Stage.WHEN
 
-    def entry(self) -> Adapt | None:
-        """Return what enters the host function in another way; None: Python calls it."""
+    def entry(self, site: LoweredSite | None = None) -> Adapt | None:
+        """Return what enters the host function in another way; None: Python calls it.
+
+        Args:
+            site: has the avals of one call; None: `lowered` has.
+        """
         for applies, enter in _entries:
             if applies(self.callback):
-                return enter(self.callback, self.lowered)
+                return enter(self.callback, site or self.lowered)
+        return None
+
+    def selection(self) -> Select | None:
+        """Return what selects the batch elements of a crossing; None: it calls for all."""
+        for applies, select in _selections:
+            if applies(self.callback):
+                return select(self)
         return None
 
 
@@ -59,8 +79,10 @@ Build = Callable[[CallPlan], Crossing]
 _Applies = Callable[[HostCallback], bool]
 _Build = TypeVar("_Build", bound=Build)
 _Enter = TypeVar("_Enter", bound=Callable[[HostCallback, LoweredSite], Adapt])
+_Selecting = TypeVar("_Selecting", bound=Callable[[CallPlan], Select])
 _stages: list[tuple[Stage, _Applies, Build]] = []
 _entries: list[tuple[_Applies, Callable[[HostCallback, LoweredSite], Adapt]]] = []
+_selections: list[tuple[_Applies, Callable[[CallPlan], Select]]] = []
 
 
 def decides(stage: Stage, applies: _Applies) -> Callable[[_Build], _Build]:
@@ -80,6 +102,16 @@ def enters(applies: _Applies) -> Callable[[_Enter], _Enter]:
     def register(enter: _Enter) -> _Enter:
         _entries.append((applies, enter))
         return enter
+
+    return register
+
+
+def selects(applies: _Applies) -> Callable[[_Selecting], _Selecting]:
+    """Register what selects batch elements of some callbacks, see `CallPlan.selection`."""
+
+    def register(select: _Selecting) -> _Selecting:
+        _selections.append((applies, select))
+        return select
 
     return register
 

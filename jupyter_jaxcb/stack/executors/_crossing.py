@@ -20,6 +20,7 @@ from ..dispatch import (
     Elements,
     ElementSchedule,
     Parts,
+    Selection,
     Stage,
     decides,
     parts_of_crossing,
@@ -30,7 +31,7 @@ from ..dispatch import (
     takes_flat_operands,
     to_arguments,
 )
-from ..masked import MakeCalls, gathered_checker, masked_crossing
+from ..masked import MakeCalls, masked_crossing, parts_by_site
 from ..options import Options
 from ..results import ResultChecker, shown
 from ._chunks import OperandSlices, element_cost_of
@@ -58,33 +59,25 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
     parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
     build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
     if callback.masked:
-        return masked_crossing(
-            callback.host, lowered, parts.dtypes, _masked_calls(callback, lowered, parts, build),
-            plan.recorder_now,
-        )  # fmt: skip
+        return masked_crossing(plan, _masked_calls(plan, build))
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
     cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
     return reporting_interrupts(cross, lowered, callback.host)
 
 
 def _masked_calls(
-    callback: HostCallback,
-    lowered: LoweredSite,
-    parts: Parts,
+    plan: CallPlan,
     build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]]], _Crossing],
 ) -> MakeCalls:
     """Return what makes the host calls of a masked crossing."""
-    checker = gathered_checker(callback, lowered, parts.dtypes)
-    outer = [aval.shape for aval in lowered.results]
+    parts_of = parts_by_site(plan)
 
     def make_calls(
-        elements: Elements | int | None, operands: Sequence[np.ndarray], recorder: Recorder | None
+        chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
     ) -> tuple[np.ndarray, ...]:
-        if isinstance(elements, Elements):
-            return build(parts, elements, outer).cross(*operands)
-        check, shapes = checker(elements)
-        own = parts._replace(check=check, shapes=shapes)
-        return build(own, None, shapes).cross(*operands)
+        elements = chosen if isinstance(chosen, Elements) else None
+        outer = [aval.shape for aval in chosen.site.results]
+        return build(parts_of(chosen.site), elements, outer).cross(*operands)
 
     return make_calls
 

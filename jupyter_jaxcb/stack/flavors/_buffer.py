@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.tree_util import tree_leaves
 
 from ... import jax_compat
@@ -85,25 +87,52 @@ def _lower(
     result_avals: tuple[Any, ...],
     **params: Any,
 ) -> Any:
-    looped = [level.batched for level in levels if level.looped]
-    if looped and ctx.module_context.platforms[0] not in HOST_MEMORY:
-        # NumPy cannot slice GPU memory into batch elements, so the program loops over them.
-        shaped = jax_compat.shaped_array
-        avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
-        bind = functools.partial(
-            buffer_callback_p.bind,
-            callback=callback,
-            levels=(),
-            result_avals=avals,
-            **params,
-        )
-        return jax_compat.mlir.lower_fun(functools.reduce(_mapped, looped, bind))(ctx, *operands)
+    in_host_memory = ctx.module_context.platforms[0] in HOST_MEMORY
+    if not in_host_memory and (callback.masked or any(level.looped for level in levels)):
+        by_program = _by_program(callback, levels, result_avals, **params)
+        return jax_compat.mlir.lower_fun(by_program)(ctx, *operands)
     if callback.options.compile:
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, writes=True,
             has_side_effect=callback.options.has_side_effect,
         )  # fmt: skip
     return lower_buffer_call(ctx, *operands, callback=callback, levels=levels)
+
+
+def _by_program(
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    result_avals: Sequence[Any],
+    **params: Any,
+) -> Callable[..., Any]:
+    """Return a function that loops over batch elements and looks at the mask in the program.
+
+    NumPy can do neither in GPU memory.
+    """
+    looped = [level.batched for level in levels if level.looped]
+    left = tuple(level for level in levels if not level.looped)
+    if callback.masked:
+        left = tuple(level._replace(batched=level.batched[:-1]) for level in left)
+    shaped = jax_compat.shaped_array
+    avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
+    call: Callable[..., Any] = functools.partial(
+        buffer_callback_p.bind,
+        callback=dataclasses.replace(callback, masked=False),
+        levels=left,
+        result_avals=avals,
+        **params,
+    )
+    if callback.masked:
+        call = functools.partial(_if_any, call, avals)
+    return functools.reduce(_mapped, looped, call)
+
+
+def _if_any(call: Callable[..., Any], avals: Sequence[Any], *args: Any) -> Any:
+    """Apply `call` to all but the last argument, a mask, if it is true anywhere; else zeros."""
+    *operands, mask = args
+    return jax.lax.cond(
+        jnp.any(mask), call, lambda *_: [jnp.zeros(a.shape, a.dtype) for a in avals], *operands
+    )
 
 
 def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., Any]:
@@ -133,8 +162,12 @@ def bind_buffer(
     kwargs: dict[str, Any],
     options: Options,
     leading: int = WITHOUT_CONTEXT,
+    mask: Any = None,
 ) -> Any:
-    """Bind one call of a buffer callback; return a pytree of the declared structure."""
+    """Bind one call of a buffer callback; return a pytree of the declared structure.
+
+    With a mask, a boolean scalar, the results are zero where it is false.
+    """
     __tracebackhide__ = True
     function = host.current
     if isinstance(result, str):  # an expression over its parameters
@@ -143,7 +176,9 @@ def bind_buffer(
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_borrowable(host.name, [*operands, *out[0]])
     check_aliases(options.input_output_aliases, operands, out[0])
-    return bind_host_call(buffer_callback_p, host, out, args, kwargs, options, leading=leading)
+    return bind_host_call(
+        buffer_callback_p, host, out, args, kwargs, options, mask=mask, leading=leading
+    )
 
 
 def buffer_callback(

@@ -132,8 +132,13 @@ def lower_buffer_call(
     if lowered.is_empty:
         return zeros(ctx.avals_out)
 
+    operand_dtypes = [aval.dtype for aval in ctx.avals_in]
+    result_dtypes = [aval.dtype for aval in ctx.avals_out]
+    on_device = platform not in HOST_MEMORY
+
     def build(fact: LoweredSite) -> Crossing:
-        return build_buffer_crossing(callback, fact, on_device=platform not in HOST_MEMORY)
+        plan = CallPlan(callback, fact, operand_dtypes, result_dtypes, on_device=on_device)
+        return build_buffer_crossing(plan)
 
     cross, called, given, shift = build(lowered), ctx, operands, 0
     number = jax_compat.shard_number(ctx) if shards > 1 else None

@@ -1,17 +1,16 @@
 """Masked calls: the host function is called only where a mask is true, see `Callback.where`.
 
-The mask is the last operand of the bind, so `vmap` batches it like any other. `_crossing` makes the
-calls, for the batch elements that `_elements` (looped vmaps) or `_gather` (other vmaps) select.
+The mask is the last operand of the bind, so `vmap` batches it like any other. `_selection` finds
+the needed batch elements: a part of a schedule (`_elements`) under looped vmaps, otherwise gathered
+ones (`_gather`). `_crossing` makes the calls for them; buffer callbacks have their own crossing.
 `_mask` is the side of JAX: it checks masks, and masks the callbacks inside a derivative rule.
 `_stand_ins` are the values with which such a rule computes where the mask is false.
 """
 
 from ._crossing import MakeCalls as MakeCalls
-from ._crossing import gathered_checker as gathered_checker
 from ._crossing import masked_crossing as masked_crossing
-from ._elements import NeededElements as NeededElements
+from ._crossing import parts_by_site as parts_by_site
 from ._elements import count_needed as count_needed
-from ._gather import Gathering as Gathering
 from ._mask import checked_mask as checked_mask
 from ._mask import mask_of_rule as mask_of_rule
 from ._mask import masking as masking

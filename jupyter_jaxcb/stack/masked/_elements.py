@@ -17,11 +17,12 @@ class NeededElements(Elements):
 
     def __init__(self, whole: ElementSchedule, mask: np.ndarray) -> None:
         *plan, (_, rows) = whole.plan
+        self.site = whole.site
         flat = mask.reshape(-1)
         needed = np.broadcast_to(flat, whole.order.shape) if rows is None else flat[rows]
         calls = np.flatnonzero(needed)
         self._count = whole.order.size
-        self.order = whole.order[calls]
+        self.order, self.size = whole.order[calls], calls.size
         self.plan = [(axes, None if rows is None else rows[calls]) for axes, rows in plan]
 
     def by_element(self, called: np.ndarray) -> np.ndarray:

@@ -44,6 +44,8 @@ class Callback:
         declared: its declared result; None if it returns nothing.
     """
 
+    _leading = 0  # number of parameters of the host function before the arguments: `out`
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -111,8 +113,7 @@ class Callback:
 
         Raises:
             TypeError: if `mask` is not boolean, `otherwise` is missing or has another dtype, or the
-                calls of this callback cannot be masked: those of taps, of buffer callbacks and of
-                compiled callbacks.
+                calls of this callback cannot be masked: those of taps and of compiled callbacks.
             ValueError: if `mask` is not a scalar, or `otherwise` has another shape.
 
         >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
@@ -133,7 +134,8 @@ class Callback:
         if self.declared is None:
             self._check_no_otherwise(otherwise)
             return self._call_where(mask, *args, **kwargs)
-        declared = result_avals(self.declared, self.host.current, args, kwargs)
+        function = without_leading(self.host.current, self._leading)
+        declared = result_avals(self.declared, function, args, kwargs)
         others = otherwise_of(self.host.name, otherwise, declared)
         results, tree = tree_flatten(self._call_where(mask, *args, **kwargs))
         selected = tree_unflatten(tree, select(mask, results, others))
@@ -157,8 +159,6 @@ class Callback:
         """Return why its calls cannot be masked, and what to do; None if they can."""
         if self.flavor == "tap":
             return "a tap passes its value on. Register it as debug."
-        if self.flavor == "buffer":
-            return "a buffer callback writes all results. Register it as pure."
         if self.settings.get("compile"):
             return (
                 "compiled code does not look at masks. Pass the mask as an argument and test it in "
@@ -170,7 +170,7 @@ class Callback:
         """Raise TypeError if a parameter `otherwise` of the host function has no argument."""
         __tracebackhide__ = True
         try:
-            signature = inspect.signature(self.host.current)
+            signature = inspect.signature(without_leading(self.host.current, self._leading))
             own = signature.parameters.get("otherwise")
             given = signature.bind_partial(*args, **kwargs).arguments
         except (TypeError, ValueError):  # no signature, or the bind says what does not fit
@@ -219,8 +219,6 @@ class _Method(functools.partial):
 
 class RuledCallback(Callback):
     """A registered host function that may have a derivative rule."""
-
-    _leading = 0  # number of parameters of the host function before the arguments: `out`
 
     def defjvp(
         self,

@@ -15,10 +15,19 @@ def main():
     x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("d")))
     seen = []
     f = jaxcb.io(lambda x: (seen.append(float(x)), 10 * x)[1], result="x")
+
+    def write(out, x):
+        seen.append(float(x))
+        out[...] = 10 * x
+
+    g = jaxcb.buffer(write, result="x")
     log = jaxcb.debug(lambda x: seen.append(float(x)), partitioned=True)
 
-    def call(x):
+    def call(x, f=f):
         return f.where(x % 3 == 0, x, otherwise=-x)
+
+    def written(x):
+        return call(x, g)
 
     def show(x):
         log.where(x[0] % 3 == 0, x[0])
@@ -32,6 +41,9 @@ def main():
         "shard_map": lambda: jax.jit(sharded(jax.vmap(call)))(x),
         "pmap": lambda: jax.pmap(jax.vmap(call))(jnp.arange(8.0).reshape(4, 2)).ravel(),
         "eager": lambda: jax.vmap(call)(x),
+        "buffer in shard_map": lambda: jax.jit(sharded(jax.vmap(written)))(x),
+        "buffer in jit": lambda: jax.jit(jax.vmap(written))(x),
+        "buffer, eager": lambda: jax.vmap(written)(x),
         "partitioned": lambda: jax.jit(sharded(show))(x),
     }
     found = {}

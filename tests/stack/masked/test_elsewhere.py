@@ -112,12 +112,21 @@ def on_devices(in_process):
     return in_process(Path(__file__).with_name("devices.py"), devices=4).value
 
 
-@pytest.mark.parametrize("program", ["jit", "shard_map", "pmap", "eager"])
+@pytest.mark.parametrize("program", ["jit", "shard_map", "pmap", "eager", "buffer in shard_map"])
 def test_masked_calls_on_several_devices(on_devices, program):
     row = on_devices[program]
     assert row["results"] == [0, -1, -2, 30, -4, -5, 60, -7]
     assert row["seen"] == [0, 3, 6]
     assert row["counts"] == [8, 3]
+
+
+@pytest.mark.parametrize("program", ["buffer in jit", "buffer, eager"])
+def test_each_device_makes_the_masked_calls_of_a_buffer_callback(on_devices, program):
+    """As without a mask: each calls with the whole arrays."""
+    row = on_devices[program]
+    assert row["results"] == [0, -1, -2, 30, -4, -5, 60, -7]
+    assert row["seen"] == [0] * 4 + [3] * 4 + [6] * 4
+    assert row["counts"] == [32, 12]
 
 
 def test_each_device_tests_the_mask_of_its_own_shard(on_devices):

@@ -104,7 +104,5 @@ def test_otherwise_is_broadcast_to_each_result():
 def test_callbacks_that_cannot_be_masked_say_what_to_do():
     with pytest.raises(TypeError, match="Register it as debug"):
         jaxcb.tap(lambda x: None).where(True, x)
-    with pytest.raises(TypeError, match="Register it as pure"):
-        jaxcb.buffer(lambda out, x: None, result="x").where(True, x, otherwise=0)
     with pytest.raises(TypeError, match="or register it without compile="):
         jaxcb.pure(lambda x: x, result="x", compile="numba").where(True, x, otherwise=0)

@@ -129,7 +129,7 @@ def test_cond_under_vmap_is_advised_to_be_a_masked_call():
     [
         (jaxcb.pure(lambda x: x, result="x"), "only for the elements that need it"),
         (jaxcb.pure(lambda x: x * 2, result="x", compile="numba"), "not taken are discarded"),
-        (jaxcb.buffer(lambda out, x: None, result="x"), "not taken are discarded"),
+        (jaxcb.buffer(lambda out, x: None, result="x"), "only for the elements that need it"),
     ],
 )  # fmt: skip
 def test_advice_for_other_callbacks_in_a_cond(callback, ending):

@@ -105,3 +105,24 @@ def test_program_itself_loops_over_elements_in_device_memory(in_axes):
     assert np.array_equal(found, expected(*args))
     assert shapes == [((3,), (3,))] * 6
     assert len(r.recording) == 6
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+@pytest.mark.parametrize(("method", "seen"), [("sequential", [1, 3]), ("expand_dims", [6])])
+@pytest.mark.parametrize("has_side_effect", [False, True])
+def test_program_itself_looks_at_a_mask_in_device_memory(method, seen, has_side_effect):
+    """One call for a batch gets all of it there."""
+    made = []
+
+    @jaxcb.buffer(result="x", vmap_method=method, has_side_effect=has_side_effect)
+    def host(out, x):
+        x = np.asarray(x)
+        made.append(int(x.sum()))
+        np.asarray(out)[...] = 2 * x
+
+    x = np.arange(4)
+    call = jax.jit(jax.vmap(lambda mask, x: host.where(mask, x, otherwise=-1)))
+    assert call(x % 2 == 1, x).tolist() == [-1, 2, -1, 6]
+    assert made == seen
+    assert call(x > 3, x).tolist() == [-1] * 4
+    assert made == seen
