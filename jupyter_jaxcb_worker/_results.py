@@ -78,10 +78,10 @@ def collect_numbers(
 
 
 def stopped() -> RuntimeError:
-    """Return the error to raise if a loop over calls ended too early."""
+    """Return the error to raise instead of StopIteration, which ends the loop over calls."""
     return RuntimeError(
-        "the host function raised StopIteration, which would silently end the loop over the batch "
-        "elements. Raise another exception, or give next() a default."
+        "the host function raised StopIteration, which would end the loop that calls it. Raise "
+        "another exception, or give next() a default."
     )
 
 

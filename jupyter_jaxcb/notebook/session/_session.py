@@ -268,9 +268,10 @@ class Session:
         try:
             drain(0)
         except BaseException as error:
-            if not is_a(error, Exception) and host_error(error) is None:
+            original = host_error(error)
+            if not is_a(error, Exception) and original is None:
                 raise  # an interrupt of the waiting itself
-            shown.append(host_error(error) or error)
+            shown.append(error if original is None else original)
             self._errors.show(error)
         for error in in_flight.errors():
             original = host_error(error)

@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from ..core import describe, raise_interrupt
 from ._store import error_for_user
@@ -16,11 +17,14 @@ from ._store import error_for_user
 def show_uncaught() -> Callable[[], None]:
     """Install excepthooks for scripts and threads, unless others are installed already.
 
+    IPython needs none for its cells. It would also put ours back at the end of the cell that
+    removed it.
+
     Returns:
         A function that removes the hooks.
     """
     undo = contextlib.ExitStack()
-    if sys.excepthook is sys.__excepthook__:
+    if sys.excepthook is sys.__excepthook__ and not _is_in_ipython():
         sys.excepthook = _excepthook
         undo.callback(_remove_excepthook)
     if threading.excepthook is threading.__excepthook__:
@@ -40,6 +44,11 @@ def _formatted(error: BaseException, tb: TracebackType | None) -> str:
     except BaseException as broken:  # its class forbids reading attributes
         raise_interrupt(broken)
         return f"{''.join(traceback.format_tb(tb))}{describe(error)}\n"
+
+
+def _is_in_ipython() -> bool:
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
 
 
 def _excepthook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
-from ..core import add_note
+from ..core import add_note, is_a
 from ..dispatch import NOT_CALLED
 from ..errors import NotCalledError
 from ..options import Options
@@ -154,7 +154,7 @@ class SpreadRun:
         flight.received_ns = self._clock()
         future = flight.future
         error = None if future is None or future.cancelled() else future.exception()
-        if isinstance(error, concurrent.futures.BrokenExecutor):
+        if error is not None and is_a(error, concurrent.futures.BrokenExecutor):
             await_end(list(self.flights.values()))
         ended = None if error is None else flight.worker_ended(error, self._engine.marks)
         with self._lock:
@@ -222,7 +222,7 @@ class SpreadRun:
         """Retry or fail `call`; the calls after it in its chunk were not made."""
         self._tries[call] += 1
         allowed = self._options.retries if self._broken is None else 0
-        raised = isinstance(error, Exception) and not isinstance(error, ResultError)
+        raised = is_a(error, Exception) and not is_a(error, ResultError)
         if raised and self._tries[call] <= allowed:
             self._parts.again(call, call + 1)
             self._parts.again(call + 1, stop)
@@ -247,7 +247,7 @@ class SpreadRun:
 
         `ended` says whether it was the worker of this chunk; None if unknown.
         """
-        if isinstance(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():
+        if is_a(error, concurrent.futures.BrokenExecutor) and not self._engine.renew():
             self._broken = self._broken or (self._engine.make is None and error) or None
         if ended is False and not flight.killed:  # the worker of another chunk died
             self._parts.one_by_one(flight.start, flight.stop)

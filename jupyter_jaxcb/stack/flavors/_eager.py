@@ -123,7 +123,8 @@ def raise_runtime_error(error: HostCallError) -> NoReturn:
 def raise_itself(error: HostCallError) -> NoReturn:
     """Raise the user's exception itself, as eager debug callbacks of JAX do."""
     __tracebackhide__ = True
-    raise host_error(error) or error
+    original = host_error(error)
+    raise error if original is None else original
 
 
 def _device_of(args: tuple[Any, ...]) -> Any:

@@ -209,3 +209,22 @@ def test_unloading_leaves_jax_and_python_as_they_were(fresh_kernel):
     assert kernel.run("now() == before").value == "False"
     kernel.run("%unload_ext jupyter_jaxcb")
     assert kernel.run("now() == before").value == "True"
+
+
+def test_unloading_in_a_cell_leaves_the_excepthook_after_a_failure_between_two_cells(in_process):
+    """IPython has its own hook during a cell, and afterwards the one from before the cell."""
+    found = in_process("""
+        import contextlib, json, sys
+        import jax
+        from IPython.core.interactiveshell import InteractiveShell
+        import jupyter_jaxcb as jaxcb
+
+        shell = InteractiveShell.instance()
+        shell.run_cell("%load_ext jupyter_jaxcb")
+        failing = jax.jit(jaxcb.pure(lambda x: 1 / 0, result="x"))
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            failing(1.0).block_until_ready()
+        shell.run_cell("%unload_ext jupyter_jaxcb")
+        print(json.dumps(sys.excepthook is sys.__excepthook__))
+    """)
+    assert found.value is True

@@ -1,5 +1,7 @@
 """Callables and exceptions whose own attributes raise, and exceptions raised many times."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -45,6 +47,40 @@ def test_exception_whose_text_raises_a_system_exit_is_an_error_of_the_host_funct
     assert isinstance(jaxcb.host_error(caught.value), Silent)
     (call,) = recorded.recording
     assert call.error == "Silent: <its message raised SystemExit>"
+
+
+class NoTruth(Exception):
+    def __bool__(self):
+        raise TypeError("no truth value")
+
+
+class NoClass(Exception):
+    @property
+    def __class__(self):
+        raise TypeError("no class")
+
+
+@pytest.mark.parametrize("kind", [NoTruth, NoClass])
+@pytest.mark.parametrize(
+    "register",
+    [
+        jaxcb.debug,
+        functools.partial(jaxcb.pure, result="x"),
+        functools.partial(jaxcb.pure, result="x", executor="threads:2", retries=1),
+    ],
+)
+def test_exception_that_cannot_be_asked_about_itself_reaches_the_caller(register, kind):
+    raised = []
+
+    def host(x):
+        raised.append(kind("odd"))
+        raise raised[-1]
+
+    call = register(host)
+    with pytest.raises(BaseException) as caught:
+        call(np.float32(1))
+    found = jaxcb.host_error(caught.value)  # None for an eager debug callback's own exception
+    assert (caught.value if found is None else found) is raised[-1]
 
 
 class Silent(Exception):
