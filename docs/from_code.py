@@ -29,7 +29,7 @@ from jupyter_jaxcb.recording._columns import ROW
 from jupyter_jaxcb.stack.options import Refusal, refusals, rows
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
-FACTS = ("recording._facts", "recording._profile")  # modules
+FACTS = ("recording._facts", "recording._profile", "recording._vmap")  # modules
 _WORDS = {int: "integer", str: "text", bool: "boolean"}
 # Keys whose type in JSON differs from the annotation of `Recording`.
 _SITES = "every call site; other facts refer to it by its index in this list"

@@ -11,10 +11,8 @@ from ._check import Finding as Finding
 from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
 from ._facts import COMPILED_EARLIER as COMPILED_EARLIER
 from ._facts import ELIDED as ELIDED
-from ._facts import LOOPED_METHODS as LOOPED_METHODS
 from ._facts import OBSERVED as OBSERVED
 from ._facts import UNKNOWN_LINE as UNKNOWN_LINE
-from ._facts import WHOLE_BATCH as WHOLE_BATCH
 from ._facts import Aval as Aval
 from ._facts import Compilation as Compilation
 from ._facts import Frame as Frame
@@ -35,9 +33,7 @@ from ._facts import Running as Running
 from ._facts import SampleValues as SampleValues
 from ._facts import Site as Site
 from ._facts import Status as Status
-from ._facts import VmapLevel as VmapLevel
 from ._facts import Worker as Worker
-from ._facts import calls_each_time as calls_each_time
 from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
 from ._profile import OTHER as OTHER
@@ -55,6 +51,13 @@ from ._str import WIDGETS as WIDGETS
 from ._table import FACTS as FACTS
 from ._table import Named as Named
 from ._table import call_table as call_table
+from ._vmap import VMAP_METHODS as VMAP_METHODS
+from ._vmap import WHOLE_BATCH as WHOLE_BATCH
+from ._vmap import AxisKind as AxisKind
+from ._vmap import VmapLevel as VmapLevel
+from ._vmap import VmapMethod as VmapMethod
+from ._vmap import calls_each_time as calls_each_time
+from ._vmap import method_named as method_named
 from .files import FORMATS as FORMATS
 from .files import SCHEMA as SCHEMA
 from .files import RecordingFileError as RecordingFileError

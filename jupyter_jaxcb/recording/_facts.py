@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from ._str import printed
+from ._vmap import VmapLevel, calls_each_time
 
 # Ends the source of a site that stands for calls from programs compiled before the observation.
 COMPILED_BEFORE = "in a program compiled before"
@@ -16,8 +15,6 @@ COMPILED_BEFORE = "in a program compiled before"
 COMPILED_EARLIER = "a program compiled earlier"
 UNKNOWN_LINE = "an unknown line"
 OBSERVED = "jax "  # prefix of the flavors of JAX's own callbacks
-LOOPED_METHODS = frozenset({"sequential", "sequential_unrolled"})
-WHOLE_BATCH = "whole batch"  # stands for the vmap method of a tap
 
 
 class Aval(NamedTuple):
@@ -28,29 +25,6 @@ class Aval(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
-
-
-class VmapLevel(NamedTuple):
-    """What one ``vmap`` did to a callback: the innermost ``vmap`` is the first level."""
-
-    size: int  # batch elements
-    method: str  # "sequential", "expand_dims", ...
-    batched: tuple[bool, ...]  # per flat operand: did this vmap map over it?
-
-    @property
-    def looped(self) -> bool:
-        """Whether the host loops over the batch elements."""
-        return self.method in LOOPED_METHODS
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no host call, for lack of batch elements; a tap is called even so."""
-        return self.size == 0 and self.method != WHOLE_BATCH
-
-
-def calls_each_time(levels: Iterable[VmapLevel]) -> int:
-    """Count the host calls of a complete crossing under some vmaps."""
-    return math.prod(0 if v.is_empty else v.size if v.looped else 1 for v in levels)
 
 
 class Frame(NamedTuple):

@@ -39,7 +39,6 @@ from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
 from .executors import ExecutorError as ExecutorError
 from .executors import WorkerLostError as WorkerLostError
-from .flavors import VMAP_METHODS as VMAP_METHODS
 from .flavors import buffer_callback as buffer_callback
 from .flavors import debug_callback as debug_callback
 from .flavors import debug_print as debug_print

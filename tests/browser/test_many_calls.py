@@ -10,7 +10,7 @@ RECORD = """
 %load_ext jupyter_jaxcb
 import numpy as np
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Site, VmapLevel
+from jupyter_jaxcb.recording import VMAP_METHODS, Aval, LoweredSite, Recorder, Site, VmapLevel
 
 def recorded(calls):
     recorder = Recorder(capacity=calls)
@@ -18,7 +18,7 @@ def recorded(calls):
         LoweredSite(
             Site("pure", name, "<cell>", line, 0, cell=True, source=f"{name}(x)"),
             None, -1, (Aval((calls // 4,), "float32"),), (Aval((calls // 4,), "float32"),),
-            (VmapLevel(calls // 4, "sequential", (True,)),),
+            (VmapLevel(calls // 4, VMAP_METHODS["sequential"], (True,)),),
         )
         for line, name in [(1, "bessel"), (2, "gamma")]
     ]

@@ -8,7 +8,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
-from jupyter_jaxcb.recording import Recording, VmapLevel
+from jupyter_jaxcb.recording import WHOLE_BATCH, Recording, VmapLevel
 from jupyter_jaxcb.report import summarize, to_mimebundle
 
 
@@ -58,8 +58,8 @@ def test_each_vmap_is_a_level_of_method_whole_batch():
     recording = recorded(jax.jit(g), np.ones(2), np.ones((2, 3)))
     (fact,) = recording.lowered
     assert fact.levels == (
-        VmapLevel(3, "whole batch", (False, True)),
-        VmapLevel(2, "whole batch", (True, True)),
+        VmapLevel(3, WHOLE_BATCH, (False, True)),
+        VmapLevel(2, WHOLE_BATCH, (True, True)),
     )
     assert len(recording) == 1
     text = to_mimebundle(recording)[0]["text/plain"]

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     SCHEMA,
+    VMAP_METHODS,
+    WHOLE_BATCH,
     Aval,
     Compilation,
     Frame,
@@ -45,7 +47,7 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
     z = Aval((elements,), "float32")
     single = LoweredSite(SITE, PROGRAM, 0, (z,), (z,))
     looped = LoweredSite(
-        SITE, PROGRAM, 1, (z,), (z,), (VmapLevel(elements, "sequential", (True,)),)
+        SITE, PROGRAM, 1, (z,), (z,), (VmapLevel(elements, VMAP_METHODS["sequential"], (True,)),)
     )
     for fact in (single, looped):
         recorder.bound(SITE)
@@ -155,15 +157,35 @@ def test_changed_byte_is_reported_or_gives_a_recording_that_can_be_saved(
 def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
-        content = content.replace(b'"schema": 6', b'"schema": 7')
+        content = content.replace(b'"schema": 7', b'"schema": 8')
     else:
-        content = compact(7, 0, 0)
-    with pytest.raises(RecordingFileError, match=r"schema 7: .* reads schema 5 and 6\. Update"):
+        content = compact(8, 0, 0)
+    with pytest.raises(RecordingFileError, match=r"schema 8: .* reads schema 5 to 7\. Update"):
         reading(content, tmp_path)
 
 
+def in_schema(recording, number):
+    """Return the JSON of a recording as an older version wrote it."""
+    written = json.loads(recording.to_json()) | {"schema": number}
+    for fact in written["lowered"]:
+        fact["levels"] = [[size, method[0], batched] for size, method, batched in fact["levels"]]
+    return written
+
+
+def test_file_of_schema_6_has_only_the_names_of_vmap_methods():
+    methods = [*VMAP_METHODS.values(), WHOLE_BATCH]
+    levels = tuple(VmapLevel(2, method, (True,)) for method in methods)
+    recording = recorded()
+    facts = tuple(dataclasses.replace(fact, levels=levels) for fact in recording.lowered)
+    written = in_schema(dataclasses.replace(recording, lowered=facts), 6)
+    assert Recording.from_json(json.dumps(written)).lowered[1].levels == levels
+    written["lowered"][0]["levels"][0][1] = 5
+    with pytest.raises(RecordingFileError, match=r"levels\.vmap_method is 5, expected a string"):
+        Recording.from_json(json.dumps(written))
+
+
 def test_file_of_schema_5_has_no_weak_types_and_names_of_arguments():
-    written = json.loads(recorded().to_json()) | {"schema": 5}
+    written = in_schema(recorded(), 5)
     in_profile = written["profile"][Profile._fields.index("compilations")]
     for one in (*written["compilations"], *in_profile):
         del one[Compilation._fields.index("weak") :]

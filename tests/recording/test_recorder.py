@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
+    WHOLE_BATCH,
     Aval,
     Frame,
     JaxUse,
@@ -31,6 +33,10 @@ SITE = Site("pure", "f", "model.py", 3, 4, cell=False, source="y = f(x)")
 SCALAR = Aval((), "float32")
 
 
+def looped(size, batched):
+    return VmapLevel(size, VMAP_METHODS["sequential"], batched)
+
+
 def lowered(site=SITE, levels=()):
     shape = tuple(level.size for level in reversed(levels))
     aval = Aval(shape, "float32")
@@ -47,7 +53,7 @@ def test_times_come_from_the_clock_it_was_given():
 
 def test_elements_of_a_crossing_are_consecutive_calls():
     recorder = Recorder()
-    fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
+    fact = lowered(levels=(looped(3, (True,)),))
     recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
     recorder.called_elements(fact, 1, np.arange(3), [50, 60, 70, 80])
     calls = list(recorder.freeze())
@@ -59,7 +65,7 @@ def test_elements_of_a_crossing_are_consecutive_calls():
 def test_elements_without_an_executor_were_not_queued():
     """`queued_ns` of their rows is 0, even where the memory held other bytes before."""
     recorder = Recorder()
-    fact = lowered(levels=(VmapLevel(3, "sequential", (True,)),))
+    fact = lowered(levels=(looped(3, (True,)),))
     dirty = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
     del dirty
     recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
@@ -68,14 +74,14 @@ def test_elements_without_an_executor_were_not_queued():
 
 def test_failed_element_carries_the_error_and_the_others_do_not():
     recorder = Recorder()
-    fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
+    fact = lowered(levels=(looped(4, (True,)),))
     recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
     assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
 
 
 def test_failed_crossing_has_the_calls_of_the_elements_that_ran():
     recorder = Recorder()
-    levels = (VmapLevel(2, "sequential", (True,)), VmapLevel(3, "sequential", (True,)))
+    levels = (looped(2, (True,)), looped(3, (True,)))
     order = np.arange(6).reshape(3, 2).T.reshape(-1)  # the outermost axis runs fastest
     recorder.called_elements(
         lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck"
@@ -85,7 +91,7 @@ def test_failed_crossing_has_the_calls_of_the_elements_that_ran():
 
 def test_full_log_counts_the_calls_it_cannot_keep():
     recorder = Recorder(capacity=5)
-    fact = lowered(levels=(VmapLevel(4, "sequential", (True,)),))
+    fact = lowered(levels=(looped(4, (True,)),))
     for _ in range(2):
         recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2, 3, 4])
     recorder.called(lowered(), 1, 0, 1)
@@ -186,9 +192,10 @@ def test_json_keeps_everything(data, where):
     recorder = Recorder()
     for site in where:
         operands = tuple(data.draw(st.lists(avals, max_size=2)))
+        method = data.draw(st.sampled_from([*VMAP_METHODS.values(), WHOLE_BATCH]))
         fact = LoweredSite(site, data.draw(st.sampled_from([None, Program("p", "cpu")])), 0,
                            operands, (),
-                           (VmapLevel(2, "expand_dims", (True,) * len(operands)),))  # fmt: skip
+                           (VmapLevel(2, method, (True,) * len(operands)),))  # fmt: skip
         recorder.bound(site)
         recorder.lowered(fact)
         error = data.draw(st.none() | names)
@@ -216,13 +223,13 @@ def test_json_keeps_everything(data, where):
 
 
 def test_error_for_another_schema_names_its_number():
-    text = Recording().to_json().replace('"schema": 6', '"schema": 99')
-    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5 and 6"):
+    text = Recording().to_json().replace('"schema": 7', '"schema": 99')
+    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5 to 7"):
         Recording.from_json(text)
 
 
 def test_host_avals_have_no_looped_axes():
-    levels = (VmapLevel(3, "sequential", (True, False)), VmapLevel(2, "sequential", (True, True)))
+    levels = (looped(3, (True, False)), looped(2, (True, True)))
     fact = LoweredSite(
         SITE,
         None,

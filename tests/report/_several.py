@@ -10,6 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
     Aval,
     Compilation,
     Frame,
@@ -34,7 +35,7 @@ def recorded(elements=3):
     eager = LoweredSite(BESSEL, None, -1, (z,), (z,), device="cpu:1")
     single = LoweredSite(BESSEL, program, 0, (z,), (z,))
     looped = LoweredSite(LOG, program, 1, (Aval((elements,), "int32"),), (),
-                         (VmapLevel(elements, "sequential", (True,)),))  # fmt: skip
+                         (VmapLevel(elements, VMAP_METHODS["sequential"], (True,)),))  # fmt: skip
     for fact in (single, looped):
         recorder.lowered(fact)
     recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Aval, LoweredSite, Program, Recorder, Site, VmapLevel
+from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
+    Aval,
+    LoweredSite,
+    Program,
+    Recorder,
+    Site,
+    VmapLevel,
+)
 from jupyter_jaxcb.report import to_html
 from jupyter_jaxcb.report.summary import Shapes, Stopped, summarize
 from jupyter_jaxcb.report.text._diagram import MAX_DIAGRAMS, element_words
@@ -36,9 +44,14 @@ def table_of(html):
     return [[re.sub(r"<[^>]*>", "", cell) for cell in re.split(r"</t[hd]>", r)[:-1]] for r in rows]
 
 
+def level(size, method, batched):
+    """Return what a vmap did, by the name of its method."""
+    return VmapLevel(size, VMAP_METHODS[method], batched)
+
+
 def nested(method):
     """Return two vmap levels: 3 wavelengths (innermost) and 4 stars (outermost)."""
-    return (VmapLevel(3, method, (True, False)), VmapLevel(4, method, (False, True)))
+    return (level(3, method, (True, False)), level(4, method, (False, True)))
 
 
 HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes"]
@@ -108,14 +121,14 @@ def test_call_without_vmap_has_no_diagram_and_stays_closed():
 
 def test_host_trace_with_a_diagram_or_an_error_is_open():
     opened = '<details class="jaxcb" open><summary>'
-    assert opened in to_html(recorded(([(3,)], (3,), (VmapLevel(3, "expand_dims", (True,)),))))
+    assert opened in to_html(recorded(([(3,)], (3,), (level(3, "expand_dims", (True,)),))))
     assert opened in to_html(recorded(([(3,)], (3,), ()), error="ValueError: no luck"))
 
 
 def test_equal_diagrams_are_drawn_once_and_their_number_is_limited():
-    same = ([(4,)], (4,), (VmapLevel(4, "expand_dims", (True,)),))
+    same = ([(4,)], (4,), (level(4, "expand_dims", (True,)),))
     assert to_html(recorded(same, same)).count("<table>") == 1 + 1
-    many = [([(n,)], (n,), (VmapLevel(n, "expand_dims", (True,)),)) for n in range(2, 20)]
+    many = [([(n,)], (n,), (level(n, "expand_dims", (True,)),)) for n in range(2, 20)]
     assert to_html(recorded(*many)).count("<table>") == 1 + MAX_DIAGRAMS
 
 
@@ -139,9 +152,9 @@ def test_arguments_that_a_line_names_differently_are_numbered():
     assert [shapes.operand_names for shapes in site.shapes] == [()]
 
 
-MIXED = (VmapLevel(3, "expand_dims", ()), VmapLevel(4, "sequential", ()))
-TWO = (VmapLevel(2, "sequential", ()), *MIXED)
-ONE = (VmapLevel(1, "sequential", ()),)
+MIXED = (level(3, "expand_dims", ()), level(4, "sequential", ()))
+TWO = (level(2, "sequential", ()), *MIXED)
+ONE = (level(1, "sequential", ()),)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +172,9 @@ ONE = (VmapLevel(1, "sequential", ()),)
         (TWO, 8, "8 calls (4 × 2), each for 3 elements"),
         (ONE, 1, "1 call for 1 element"),
         (ONE, 2, "2 calls, each for 1 element"),
-        ((VmapLevel(0, "sequential", ()),), 0, "no calls, because the batch is empty"),
-        ((VmapLevel(0, "expand_dims", ()),), 0, "no calls, because the batch is empty"),
-        ((VmapLevel(12_000, "expand_dims", ()),), 1, "1 call for 12,000 elements"),
+        ((level(0, "sequential", ()),), 0, "no calls, because the batch is empty"),
+        ((level(0, "expand_dims", ()),), 0, "no calls, because the batch is empty"),
+        ((level(12_000, "expand_dims", ()),), 1, "1 call for 12,000 elements"),
     ],
 )
 def test_sentence_says_how_batch_elements_are_spread_over_calls(levels, calls, words):
@@ -220,9 +233,9 @@ def test_report_says_at_which_batch_element_the_host_function_raised(failing, st
 
 def test_diagram_escapes_names_and_can_be_read_without_styles():
     site = Site("pure", "<lambda>", "<cell>", 3, 4, cell=True, source="x")
-    level = VmapLevel(4, "expand_dims", (True,))
+    one = level(4, "expand_dims", (True,))
     names = {"operand_names": ("params['<img src=x>']",)}
-    html = to_html(recorded(([(4,)], (4,), (level,)), site=site, **names))
+    html = to_html(recorded(([(4,)], (4,), (one,)), site=site, **names))
     tags = re.findall(r"<(\w+)", html.partition("</details>")[0].partition("</table>")[2])
     assert {*tags} == {"p", "strong", "table", "tr", "th", "td", "code", "span"}
     assert "planck" not in html

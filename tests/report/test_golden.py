@@ -13,6 +13,7 @@ import numpy as np
 
 from jupyter_jaxcb.diagnostics.profile import _build
 from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
     Aval,
     Compilation,
     Frame,
@@ -45,11 +46,12 @@ def recording():
         recorder.bound(site)
     lowered = [
         LoweredSite(BESSEL, program, 0, (Aval((1,), "int32"), Aval((3, 5), "float32")),
-                    (Aval((3, 5), "float32"),), (VmapLevel(3, "expand_dims", (False, True)),),
+                    (Aval((3, 5), "float32"),),
+                    (VmapLevel(3, VMAP_METHODS["expand_dims"], (False, True)),),
                     operand_names=("order", "params['z']"), result_names=("result",)),
         LoweredSite(LOG, program, 1, (Aval((2, 4), "int32"), Aval((4,), "float32")), (),
-                    (VmapLevel(4, "sequential", (True, True)),
-                     VmapLevel(2, "sequential", (True, False)))),
+                    (VmapLevel(4, VMAP_METHODS["sequential"], (True, True)),
+                     VmapLevel(2, VMAP_METHODS["sequential"], (True, False)))),
         LoweredSite(BESSEL, None, -1, (i32, z), (z,), (), shard=1, device="cpu:1"),
     ]  # fmt: skip
     for fact in lowered[:2]:

@@ -10,6 +10,7 @@ from jupyter_jaxcb.recording import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
     PYTHON_OF_JAX,
+    VMAP_METHODS,
     Aval,
     Compilation,
     Frame,
@@ -127,7 +128,7 @@ def looped(size, calls, flavor="pure", method="sequential", first=0, made=0, not
     """
     one = recording(part("host", "f", 9 * SECOND // 10, calls + first, 0), flavor=flavor)
     (plain,) = one.lowered
-    level = VmapLevel(size, method, (True,))
+    level = VmapLevel(size, VMAP_METHODS[method], (True,))
     batched = dataclasses.replace(plain, levels=(level,), **facts)
     outcome = Outcome(plain.site, plain.program, Status.KEPT, notes=tuple(map(Note, notes)))
     rows = np.zeros(calls + first, ROW)

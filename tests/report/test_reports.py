@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
     Aval,
     LoweredSite,
     Outcome,
@@ -42,9 +43,9 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
         recorder.bound(site)
     z = Aval((3, 5), "float32")
     bessel = LoweredSite(USED, Program("jit_f", "cpu"), 0, (Aval((1,), "int32"), z), (z,),
-                         (VmapLevel(3, "expand_dims", (False, True)),))  # fmt: skip
+                         (VmapLevel(3, VMAP_METHODS["expand_dims"], (False, True)),))  # fmt: skip
     elements = LoweredSite(LOG, Program("jit_g", "cpu"), 0, (Aval((4,), "int32"),), (),
-                        (VmapLevel(4, "sequential", (True,)),))  # fmt: skip
+                        (VmapLevel(4, VMAP_METHODS["sequential"], (True,)),))  # fmt: skip
     recorder.lowered(bessel)
     recorder.lowered(elements)
     recorder.called(bessel, 1, start, start + 41_000)

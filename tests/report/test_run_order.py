@@ -9,6 +9,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
     Aval,
     LoweredSite,
     Outcome,
@@ -109,7 +110,7 @@ def test_eager_calls_have_no_order():
 
 
 def test_pure_callbacks_elements_and_shards_are_not_compared():
-    level = VmapLevel(1, "sequential", (True,))
+    level = VmapLevel(1, VMAP_METHODS["sequential"], (True,))
     for other in (fact(1, "pure"), fact(1, levels=(level,)), fact(1, shard=0)):
         assert sentences(recorded([fact(0), other], [1, 0])) == []
 

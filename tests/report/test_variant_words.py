@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Aval, LoweredSite, Program, Recorder, Site, VmapLevel
+from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
+    Aval,
+    LoweredSite,
+    Program,
+    Recorder,
+    Site,
+    VmapLevel,
+)
 from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
 
 SITE = Site("pure", "f", "m.py", 3, 0, cell=False, source="f(x)")
@@ -147,6 +155,6 @@ def test_gathered_bytes_are_shown(size, words):
 
 
 def test_vmap_shards_and_gathering_are_listed_together():
-    level = VmapLevel(2, "sequential", (True,))
+    level = VmapLevel(2, VMAP_METHODS["sequential"], (True,))
     variant = row(recording_of(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
     assert variant == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"

@@ -10,16 +10,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...recording import Finding
+from ...recording import VMAP_METHODS, AxisKind, Finding
 from ...stack.core import option
-from ...stack.flavors import VMAP_METHODS
 from ...stack.results import ResultError, kind_of
 from ._compare import difference
 from ._subject import Subject, one_by_one, one_line
 
 KIND = "vmap contract"
 _ELEMENTS = 3
-BATCHED = [m for m in VMAP_METHODS if not m.startswith("sequential")]  # one call for the batch
+BATCHED = [name for name, method in VMAP_METHODS.items() if not method.looped]
 _Level = tuple[int, list[bool]]  # size of one vmap, and which operands it maps
 
 
@@ -137,7 +136,7 @@ def _patterns(elements: ElementSamples, method: str) -> list[list[_Level]]:
     if len(mapped) > 1:
         alone = [[n in group for n in range(len(unbatched))] for group in one_by_one(mapped)]
         every += [[(count, mask)] for mask in alone]
-        if method != "legacy_vectorized":  # which cannot distinguish the axes of two arguments
+        if not VMAP_METHODS[method].hides_axes:
             every.append([(count, alone[0]), (2, alone[1])])
     return [*every, [(count, together), (2, together)]]
 
@@ -191,9 +190,10 @@ def _batched(elements: ElementSamples, n: int, levels: Sequence[_Level], method:
     stacked = np.stack([values[_choice(n, levels, place, elements.count)] for place in places])
     whole = stacked.reshape((*axes, *values[0].shape))
     unmapped = tuple(i for i, (_, mask) in enumerate(outermost_first) if not mask[n])
-    if method == "legacy_vectorized":
+    kind = VMAP_METHODS[method].unbatched
+    if kind is AxisKind.UNBATCHED:
         return whole.squeeze(unmapped)
-    if method == "broadcast_all":
+    if kind is AxisKind.TILED:
         full: Any = tuple(size for size, _ in outermost_first)
         return np.broadcast_to(whole, (*full, *values[0].shape)).copy()
     return whole

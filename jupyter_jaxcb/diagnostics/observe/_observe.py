@@ -24,6 +24,7 @@ from ...recording import (
     Site,
     VmapLevel,
     active,
+    method_named,
 )
 from ...stack import elision
 from ...stack.core import (
@@ -218,7 +219,7 @@ class _Watcher:
     ) -> Any:
         if not is_held(held):
             return held
-        level = VmapLevel(size, method, batched)
+        level = VmapLevel(size, method_named(method), batched)
         return held.batched(held.batch.within(level, flavor in _UNROLLED))
 
     def lowered(

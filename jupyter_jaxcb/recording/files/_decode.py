@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._facts import Site
+from .._vmap import VmapMethod, method_named
 
 _PLAIN = (int, str, bool)
 _SHORT = reprlib.Repr()
@@ -39,10 +40,12 @@ class Decoder:
 
     Args:
         sites: the sites that facts refer to by index.
+        names_methods: whether the file has only the names of vmap methods.
     """
 
-    def __init__(self, sites: Sequence[Site] = ()) -> None:
+    def __init__(self, sites: Sequence[Site] = (), names_methods: bool = False) -> None:
         self._sites = sites
+        self._names_methods = names_methods
 
     def of(self, hint: Any, data: Any, place: str) -> Any:
         """Decode `data` as the type `hint`: int, str, bool, tuple, enum, or a class of facts.
@@ -56,6 +59,8 @@ class Decoder:
             return data
         if hint is Site:
             return self.one_of(self._sites, data, place)
+        if hint is VmapMethod and self._names_methods:
+            return method_named(self.of(str, data, place))
         if isinstance(hint, types.UnionType):
             (inner,) = (one for one in typing.get_args(hint) if one is not type(None))
             return None if data is None else self.of(inner, data, place)

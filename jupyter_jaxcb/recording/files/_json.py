@@ -32,8 +32,9 @@ from .._profile import Profile
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged
 
-SCHEMA = 6  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 7  # of files; the data saved in notebooks has a schema number of its own
 _OLDEST = 5  # that can be read: its compilations end at `end_ns`
+_METHODS = 7  # the first whose vmap levels have more of a method than its name
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -144,7 +145,7 @@ def check_schema(schema: Any) -> None:
         newer = type(schema) is int and schema > SCHEMA
         raise RecordingFileError(
             f"cannot read a recording of schema {schema!r}: this version of "
-            f"jupyter_jaxcb reads schema {_OLDEST} and {SCHEMA}. "
+            f"jupyter_jaxcb reads schema {_OLDEST} to {SCHEMA}. "
             + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
         )
 
@@ -173,7 +174,8 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
         raise damaged("the recording", f"an object of {', '.join(sorted(wanted))}", odd)
     decoder = Decoder()
     listed = decoder.list(data["sites"], "sites")
-    decoder = Decoder([decoder.record(Site, one, f"sites[{n}]") for n, one in enumerate(listed)])
+    sites = [decoder.record(Site, one, f"sites[{n}]") for n, one in enumerate(listed)]
+    decoder = Decoder(sites, names_methods=data["schema"] < _METHODS)
     found = {name: decoder.of(hint, data[name], name) for name, hint in _PLAIN.items()}
     _check_numbers(found)
     return {

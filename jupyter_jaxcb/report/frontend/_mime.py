@@ -163,7 +163,7 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
         "results": [list(aval) for aval in shapes.results],
         "operand_names": list(shapes.operand_names),
         "result_names": list(shapes.result_names),
-        "levels": [list(level) for level in shapes.levels],
+        "levels": [[v.size, v.method, list(v.batched)] for v in shapes.levels],
         "calls": shapes.calls,
         "shards": shapes.shards,
         "devices": list(shapes.devices),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from ...recording import Aval, VmapLevel
+from ...recording import Aval, AxisKind, VmapLevel
 from ..summary import Mask, Shapes, SiteSummary, call_words
 from . import _phrases
 from ._words import call_shapes, stopped_words
@@ -34,13 +34,8 @@ _CENTER = 'style="text-align:center"'
 class _Axis(NamedTuple):
     """How one vmap treats an operand or a result."""
 
-    kind: str  # a key of `_phrases.AXES`
+    kind: AxisKind
     size: int
-
-    @property
-    def is_of_host(self) -> bool:
-        """Whether the host function sees such an axis."""
-        return self.kind not in ("looped", "unbatched")
 
 
 class _Row(NamedTuple):
@@ -211,7 +206,7 @@ def _row(
         if axis is None:
             return None
         axes.append(axis)
-        if axis.is_of_host:
+        if axis.kind.is_of_host:
             if host[seen : seen + 1] != (axis.size,):
                 return None
             seen += 1
@@ -219,14 +214,8 @@ def _row(
 
 
 def _axis(level: VmapLevel, is_batched: bool) -> _Axis | None:
-    """Return what a vmap does to an operand; None for an unknown method."""
-    if level.looped:
-        return _Axis("looped" if is_batched else "unbatched", level.size)
-    if is_batched:
-        return _Axis("batched", level.size)
-    unbatched = {
-        "expand_dims": _Axis("size1", 1),
-        "broadcast_all": _Axis("tiled", level.size),
-        "legacy_vectorized": _Axis("unbatched", level.size),
-    }
-    return unbatched.get(level.method)
+    """Return what a vmap does to an operand; None if its axis may be anywhere."""
+    kind = level.vmap_method.axis(is_batched)
+    if kind is AxisKind.IN_PLACE:
+        return None
+    return _Axis(kind, 1 if kind is AxisKind.SIZE1 else level.size)

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ...recording import Aval, Recording, SampleValues, VmapLevel
+from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
 from . import _phrases
 
 MAX_SITES = 60  # listed in text and HTML; the data has all of them
 MAX_DEVICES = 8  # named for one variant
+_ARGUMENTS = {  # of one vmap, where not all of them are batched
+    "batched": "batched",
+    "tiled": "tiled",
+    "size1": "size-1 axis",
+    "looped": "batched",
+    "unbatched": "unbatched",
+    "in_place": "batched",
+}
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
@@ -36,22 +44,22 @@ def call_shapes(shapes: Shapes) -> tuple[list[str], list[str]]:
     if shapes.mask is None or not levels or any(level.looped for level in levels):
         return [str(aval.shape) for aval in shapes.operands], [str(a.shape) for a in shapes.results]
     size = math.prod(level.size for level in levels)
-    everywhere = [True] * len(levels)
+    everywhere = [level.vmap_method.batched for level in levels]
     return (
         [
-            _gathered(aval, [level.batched[place] for level in levels], levels[0].method, size)
+            _gathered(aval, [level.axes[place] for level in levels], size)
             for place, aval in enumerate(shapes.operands)
         ],
-        [_gathered(aval, everywhere, levels[0].method, size) for aval in shapes.results],
+        [_gathered(aval, everywhere, size) for aval in shapes.results],
     )
 
 
-def _gathered(aval: Aval, batched: Sequence[bool], method: str, size: int) -> str:
+def _gathered(aval: Aval, kinds: Sequence[AxisKind], size: int) -> str:
     """Return the shape of a call for at most `size` batch elements of a batch."""
-    axes = sum(batched) if method == "legacy_vectorized" else len(batched)
+    axes = sum(kind.is_of_host for kind in kinds)
     if not axes:
         return str(aval.shape)
-    one = method == "expand_dims" and not any(batched)
+    one = all(kind is AxisKind.SIZE1 for kind in kinds)
     sizes = ["1" if one else _phrases.AT_MOST.format(size=size), *map(str, aval.shape[axes:])]
     return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
@@ -91,8 +99,7 @@ def level_words(levels: Iterable[VmapLevel]) -> str:
 def _arguments(level: VmapLevel) -> str:
     if all(level.batched):
         return ""
-    other = _phrases.UNBATCHED_AXES.get(level.method, _phrases.UNBATCHED)
-    return f" ({', '.join(_phrases.BATCHED if on else other for on in level.batched)})"
+    return f" ({', '.join(_ARGUMENTS[kind] for kind in level.axes)})"
 
 
 def variant_words(shapes: Shapes) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Aval, LoweredSite, Site, VmapLevel
+from ...recording import Aval, LoweredSite, Site, VmapLevel, method_named
 from ..core import HostCallback, HostFunction
 from . import _failure, _handler
 from ._block import Block
@@ -114,7 +114,7 @@ def _read(tree: Any) -> Any:
 
 def _facts(lowered: LoweredSite) -> tuple[Any, ...]:
     avals = [[tuple(aval) for aval in avals] for avals in (lowered.operands, lowered.results)]
-    return *avals, [tuple(level) for level in lowered.levels]
+    return *avals, [(v.size, v.method, v.batched) for v in lowered.levels]
 
 
 def _block(text: str) -> Block:
@@ -142,7 +142,7 @@ def _block(text: str) -> Block:
         writes=writes,
     )
     passed, received = (tuple(Aval(*aval) for aval in avals) for avals in facts[:2])
-    levels = tuple(VmapLevel(*level) for level in facts[2])
+    levels = tuple(VmapLevel(size, method_named(name), on) for size, name, on in facts[2])
     site = Site(flavor, name, "exported program", 1, 0, cell=False)
     lowered = LoweredSite(site, None, -1, passed, received, levels)
     return Block(host, interface, lowered, None)

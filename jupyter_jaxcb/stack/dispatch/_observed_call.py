@@ -97,7 +97,7 @@ class RecordedCall(Proxy):
         JAX puts the scan of an outer vmap inside that of an inner one, each with one call.
         """
         levels = self.fact.levels
-        if self.fact.devices > 1 or any(level.method != "sequential" for level in levels):
+        if self.fact.devices > 1 or any(not v.looped or v.vmap_method.unrolled for v in levels):
             return None
         size = math.prod(level.size for level in levels)
         position, self.count.position = self.count.position, (self.count.position + 1) % size

@@ -116,7 +116,7 @@ def _is_read_only_error(message: Any) -> bool:
 
 
 def _of_a_batch(lowered: LoweredSite) -> str:
-    methods = [level.method for level in lowered.levels if not level.looped]
+    methods = [level.vmap_method for level in lowered.levels if not level.looped]
     if not methods or methods[0] == WHOLE_BATCH:
         return ""
     needed = ", of which it got the needed elements" * lowered.masked

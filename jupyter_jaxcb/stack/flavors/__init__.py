@@ -19,5 +19,4 @@ from ._io import bind_io as bind_io
 from ._io import io_callback as io_callback
 from ._pure import bind_pure as bind_pure
 from ._pure import pure_callback as pure_callback
-from ._vmap import VMAP_METHODS as VMAP_METHODS
 from ._vmap import with_axes_in_front as with_axes_in_front

@@ -1,4 +1,4 @@
-"""The batching rule, and the table of vmap methods."""
+"""The batching rule of most flavors, for the vmap methods in `recording`."""
 
 from __future__ import annotations
 
@@ -10,45 +10,16 @@ import jax
 import jax.numpy as jnp
 
 from ... import jax_compat
-from ...recording import LOOPED_METHODS, VmapLevel
+from ...recording import VMAP_METHODS, AxisKind, VmapLevel
 from .. import options
 from ..core import did_you_mean
-
-
-def _sequential(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One crossing, one host call for each element: the host loops, with unbatched arguments."""
-    return list(args)
-
-
-def _expand_dims(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One host call; unbatched arguments get a leading axis of size 1."""
-    return [x if on else jax.lax.broadcast(x, (1,)) for x, on in zip(args, batched, strict=True)]
-
-
-def _broadcast_all(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One host call; unbatched arguments are tiled to the batch size."""
-    return [x if on else jax.lax.broadcast(x, (size,)) for x, on in zip(args, batched, strict=True)]
-
-
-def _legacy_vectorized(args: Sequence[Any], batched: Sequence[bool], size: int) -> list[Any]:
-    """One host call; unbatched arguments stay as they are."""
-    return list(args)
-
-
-VMAP_METHODS = {
-    "sequential": _sequential,
-    "sequential_unrolled": _sequential,
-    "expand_dims": _expand_dims,
-    "broadcast_all": _broadcast_all,
-    "legacy_vectorized": _legacy_vectorized,
-}
 
 
 @options.check("vmap_method", [*VMAP_METHODS])
 def _check_vmap_method(vmap_method: Any) -> Any:  # None makes vmap an error
     __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        new = [method for method in VMAP_METHODS if method != "legacy_vectorized"]
+        new = [method.name for method in VMAP_METHODS.values() if not method.hides_axes]
         raise ValueError(
             f"unknown vmap method {vmap_method!r}{did_you_mean(str(vmap_method), new)} Pass "
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
@@ -58,7 +29,7 @@ def _check_vmap_method(vmap_method: Any) -> Any:  # None makes vmap an error
 
 
 def _gets_whole_batches(given: options.Options) -> bool:
-    return given.vmap_method is not None and given.vmap_method not in LOOPED_METHODS
+    return given.vmap_method is not None and not VMAP_METHODS[given.vmap_method].looped
 
 
 options.refuse(
@@ -111,6 +82,13 @@ def with_axes_in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[
     ]
 
 
+def _passed(x: Any, kind: AxisKind, size: int) -> Any:
+    """Return an argument, whose batch axis is in front, as the host function gets it."""
+    if kind is AxisKind.SIZE1:
+        return jax.lax.broadcast(x, (1,))
+    return jax.lax.broadcast(x, (size,)) if kind is AxisKind.TILED else x
+
+
 def batch_host_call(
     primitive: jax_compat.Primitive,
     args: Sequence[Any],
@@ -135,13 +113,13 @@ def batch_host_call(
             "for every function."
         )
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
-    batched = tuple(dim is not None for dim in dims)
+    level = VmapLevel(size, VMAP_METHODS[method], tuple(dim is not None for dim in dims))
     avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
     outs = primitive.bind(
-        *VMAP_METHODS[method](with_axes_in_front(args, dims), batched, size),
+        *map(_passed, with_axes_in_front(args, dims), level.axes, [size] * len(args)),
         callback=callback,
         result_avals=avals,
-        levels=(*levels, VmapLevel(size, method, batched)),
+        levels=(*levels, level),
         **params,
     )
     return outs, (0,) * len(outs)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...recording import Aval, LoweredSite, VmapLevel
+from ...recording import Aval, AxisKind, LoweredSite
 from ..core import empty_aligned
 from ..dispatch import Selection
 
@@ -37,16 +37,17 @@ class Gathering:
         self.size = math.prod(sizes)
         self.outer = [aval.shape for aval in lowered.results]
         self.inner = [shape[len(levels) :] for shape in self.outer]
-        is_legacy = any(level.method == "legacy_vectorized" for level in levels)
         self.plan: list[tuple[int, np.ndarray | None]] = []
         for operand in range(len(lowered.operands)):
-            maps = [v.batched[operand] or v.method == "broadcast_all" for v in levels]
+            kinds = [level.axes[operand] for level in levels]
+            maps = [kind in (AxisKind.BATCHED, AxisKind.TILED) for kind in kinds]
             own = [level.size if on else 1 for level, on in zip(levels, maps, strict=True)]
             rows = np.broadcast_to(np.arange(math.prod(own)).reshape(own), sizes).reshape(-1)
-            axes = sum(maps) if is_legacy else len(levels)
+            axes = sum(kind.is_of_host for kind in kinds)
             self.plan.append((axes, rows if any(maps) else None))
         self.shared = bool(levels) and all(rows is None for _, rows in self.plan[:-1])
-        self.has_axis = bool(levels) and not (self.shared and is_legacy)
+        hides_axes = any(level.vmap_method.hides_axes for level in levels)
+        self.has_axis = bool(levels) and not (self.shared and hides_axes)
         self.site = functools.lru_cache(_SITES)(functools.partial(_site, lowered, self))
 
     def select(self, mask: np.ndarray) -> Gathered:
@@ -64,7 +65,8 @@ def _site(lowered: LoweredSite, gathering: Gathering, count: int) -> LoweredSite
         operands.append(Aval((*batch, *aval.shape[axes:]), aval.dtype))
     axis = (1 if gathering.shared else count,) * gathering.has_axis
     results = (Aval((*axis, *x.shape[len(lowered.levels) :]), x.dtype) for x in lowered.results)
-    level = VmapLevel(axis[0], lowered.levels[0].method, (True,) * len(operands)) if axis else None
+    batched = (True,) * len(operands)
+    level = lowered.levels[0]._replace(size=axis[0], batched=batched) if axis else None
     return dataclasses.replace(
         lowered, operands=tuple(operands), results=tuple(results), masked=False,
         levels=() if level is None else (level,),

@@ -7,6 +7,10 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ...recording import VMAP_METHODS
+
+_OTHERS = [name for name in VMAP_METHODS if name != "sequential"]
+
 FLAVORS = ("pure", "io", "debug", "buffer", "tap")
 
 
@@ -50,7 +54,7 @@ class Options:
     vmap_method: str | None = _row(
         "sequential", "pure io debug buffer",
         "how to batch it under vmap: sequential (the default, always correct), "
-        "sequential_unrolled, expand_dims, broadcast_all or legacy_vectorized",
+        f"{', '.join(_OTHERS[:-1])} or {_OTHERS[-1]}",
     )  # fmt: skip
     ordered: bool = _row(False, "io debug", "keep program order", "flag")
     partitioned: bool = _row(False, "debug")

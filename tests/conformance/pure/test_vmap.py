@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
+from jupyter_jaxcb.recording import VMAP_METHODS
 from tests.conformance._arrays import like_first, shapes
 from tests.conformance._parameters import eager_or_jit
 
@@ -54,8 +54,8 @@ def test_recording_has_the_shapes_of_the_host_arguments(method, run):
         operands, (result,) = lowered.host_avals()
         assert tuple(aval.shape for aval in operands) == shown
         assert (result.shape, result.dtype) == (shown[0], "float32")
-        ((size, name, batched),) = lowered.levels
-        assert (size, name, batched) == (4, method, (True, False))
+        (level,) = lowered.levels
+        assert (level.size, level.method, level.batched) == (4, method, (True, False))
 
 
 @pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
+from jupyter_jaxcb.recording import VMAP_METHODS
 from tests.conformance._arrays import THREE, X
 
 

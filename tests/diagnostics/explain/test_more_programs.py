@@ -13,7 +13,7 @@ from jax import lax
 from jax.experimental import checkify
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
+from jupyter_jaxcb.recording import VMAP_METHODS
 from tests.stack.elision._battery import Hosts
 
 from ._same import check, explain_only, in_new_thread, run

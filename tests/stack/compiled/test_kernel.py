@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numba.core.runtime import _nrt_python
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
+from jupyter_jaxcb.recording import VMAP_METHODS
 from jupyter_jaxcb.stack.results import ResultError
 
 INTEGERS = [f"{sign}int{bits}" for sign, bits in itertools.product(["", "u"], [8, 16, 32, 64])]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import VMAP_METHODS
+from jupyter_jaxcb.recording import VMAP_METHODS
 
 pytestmark = pytest.mark.slow
 SIZE = 3

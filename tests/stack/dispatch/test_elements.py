@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Aval, LoweredSite, Site, VmapLevel
+from jupyter_jaxcb.recording import VMAP_METHODS, Aval, LoweredSite, Site, VmapLevel
 from jupyter_jaxcb.stack.dispatch._elements import CollectedResults, ElementSchedule
 from jupyter_jaxcb_worker._results import collect_numbers
 
@@ -35,7 +35,9 @@ def test_elements_are_called_in_the_order_of_jax(nest):
         own = [n for n, on in zip(sizes, batched, strict=True) if on[operand]][::-1]
         shape = (*own, *inner[operand])
         operands.append(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape))
-    levels = tuple(VmapLevel(n, "sequential", on) for n, on in zip(sizes, batched, strict=True))
+    levels = tuple(
+        VmapLevel(n, VMAP_METHODS["sequential"], on) for n, on in zip(sizes, batched, strict=True)
+    )
     avals = tuple(Aval(x.shape, "float32") for x in operands)
     schedule = ElementSchedule(LoweredSite(SITE, None, -1, avals, (), levels))
     grid = sizes[::-1]

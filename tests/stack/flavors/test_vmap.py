@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VmapLevel
+from jupyter_jaxcb.recording import VMAP_METHODS, VmapLevel
 from jupyter_jaxcb.report import summarize
 from tests.conformance._parameters import eager_or_jit
 
@@ -227,8 +227,8 @@ def test_recording_and_explain_have_one_call_and_the_method(calls, register):
     for site in sites:
         (shapes,) = site.shapes
         assert shapes.levels == (
-            VmapLevel(5, "expand_dims", (True, False)),
-            VmapLevel(7, "expand_dims", (True, True)),
+            VmapLevel(5, VMAP_METHODS["expand_dims"], (True, False)),
+            VmapLevel(7, VMAP_METHODS["expand_dims"], (True, True)),
         )
         assert [aval.shape for aval in shapes.operands] == [(7, 5, 3), (7, 1)]
 
