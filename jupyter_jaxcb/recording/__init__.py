@@ -8,6 +8,7 @@ and `_recording` adds text and files (`files`). `recorder` collects facts while 
 from ._check import Check as Check
 from ._check import Checks as Checks
 from ._check import Finding as Finding
+from ._columns import ROW as ROW
 from ._facts import COMPILED_BEFORE as COMPILED_BEFORE
 from ._facts import COMPILED_EARLIER as COMPILED_EARLIER
 from ._facts import ELIDED as ELIDED
@@ -76,3 +77,5 @@ from .recorder import YieldPoints as YieldPoints
 from .recorder import activate as activate
 from .recorder import active as active
 from .recorder import add_native_log as add_native_log
+from .recorder import record_call as record_call
+from .recorder import record_elements as record_elements

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -24,7 +23,6 @@ ROW = np.dtype(
     ]
 )
 _RECENT = 4_096  # rows
-_PACK = struct.Struct("<qqIIiIIIq").pack
 
 
 class CallLog:
@@ -45,24 +43,19 @@ class CallLog:
     def __len__(self) -> int:
         return len(self._rows) // ROW.itemsize
 
-    def append(
-        self,
-        start: int,
-        end: int,
-        lowered: int,
-        crossing: int,
-        thread: int,
-        version: int,
-        error: int,
-        queued: int = 0,
-    ) -> None:
-        """Log one host call that has no batch element."""
-        if len(self._rows) < self._limit:
-            self._rows.extend(
-                _PACK(start, end, lowered, crossing, -1, thread, version, error, queued)
-            )
-        else:
-            self._overflowed(NotKept(lowered, error, 1, 1, end - start))
+    def append(self, rows: bytes, first: bool = True) -> None:
+        """Log host calls of one site.
+
+        Args:
+            rows: rows of `ROW`, whole.
+            first: whether the first row is the first one of its crossing.
+        """
+        if len(self._rows) + len(rows) <= self._limit:
+            self._rows.extend(rows)
+            return
+        kept = self.room() * ROW.itemsize
+        self._rows.extend(rows[:kept])
+        self._overflowed(*_counted(np.frombuffer(rows[kept:], ROW), first and not kept))
 
     def room(self) -> int:
         """Return how many more rows will be kept."""
@@ -71,13 +64,6 @@ class CallLog:
     def count(self, calls: NotKept) -> None:
         """Count host calls of which no row is kept."""
         self._overflowed(calls)
-
-    def append_block(self, rows: np.ndarray, first: bool = True) -> None:
-        """Log host calls of one site in one crossing (an array of `ROW`), the first or others."""
-        kept = rows[: self.room()]
-        if len(kept) < len(rows):
-            self._overflowed(*_counted(rows[len(kept) :], first and not len(kept)))
-        self._rows.extend(kept.tobytes())
 
     def fail(self, lowered: int, crossing: int, element: int, error: int) -> None:
         """Give a logged call without an error, or one that was only counted, an error."""
@@ -127,14 +113,16 @@ class CallLog:
                 self.overflow += one.calls
 
 
-def _counted(rows: np.ndarray, crossing: bool) -> list[NotKept]:
-    """Count `rows` of one site by error; the first entry counts the crossing if `crossing`."""
+def _counted(rows: np.ndarray, first: bool) -> list[NotKept]:
+    """Count `rows` of one site by error; the crossing of the first row, only if it is `first`."""
+    begins = np.diff(rows["crossing"].astype(np.int64), prepend=-1) != 0
+    begins[0] = first
     found = []
     for error in np.unique(rows["error"]).tolist():
-        own = rows[rows["error"] == error]
-        taken = int((own["end_ns"] - own["start_ns"]).sum())
-        trips = int(crossing and not found)
-        found.append(NotKept(int(own["lowered"][0]), error, len(own), trips, taken))
+        own = rows["error"] == error
+        taken = int((rows["end_ns"] - rows["start_ns"])[own].sum())
+        site = int(rows["lowered"][0])
+        found.append(NotKept(site, error, int(own.sum()), int(begins[own].sum()), taken))
     return found
 
 

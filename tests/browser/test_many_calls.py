@@ -11,6 +11,7 @@ RECORD = """
 import numpy as np
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS, Aval, LoweredSite, Recorder, Site, VmapLevel
+from jupyter_jaxcb.recording import record_elements
 
 def recorded(calls):
     recorder = Recorder(capacity=calls)
@@ -28,7 +29,7 @@ def recorded(calls):
     quarter = calls // 4
     for part in range(4):
         elements, first = np.arange(quarter), part * quarter
-        recorder.called_elements(sites[part % 2], 1, elements, stamps[first:first + quarter + 1])
+        record_elements(recorder, sites[part % 2], 1, elements, stamps[first:first + quarter + 1])
     return recorder.freeze()
 """
 MILLION = f"{RECORD}\nrecording = recorded({CALLS})"

@@ -34,6 +34,8 @@ from jupyter_jaxcb.recording import (
     Status,
     VmapLevel,
     load,
+    record_call,
+    record_elements,
 )
 
 SITE = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
@@ -53,9 +55,9 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
         recorder.bound(SITE)
         recorder.lowered(fact)
     for start, end in times:
-        crossing = recorder.called(single, 1, start, end, "ValueError: \ud800 no luck")
+        crossing = record_call(recorder, single, 1, start, end, "ValueError: \ud800 no luck")
         recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
-    recorder.called_elements(looped, 2, np.arange(elements)[::-1], list(range(7, 8 + elements)))
+    record_elements(recorder, looped, 2, np.arange(elements)[::-1], list(range(7, 8 + elements)))
     recorder.values.not_finite(single, 1, 2)
     recorder.compiled(
         Outcome(SITE, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)

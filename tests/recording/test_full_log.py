@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, Site, merged
+from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, Site, merged, record_call
 from jupyter_jaxcb.report import Progress, summarize, to_html, to_mimebundle, to_text
 from jupyter_jaxcb.testing import HostCalls
 
@@ -114,7 +114,7 @@ def test_time_of_calls_without_rows_is_summed():
     recorder = Recorder(capacity=1)
     fact = lowered("a")
     for end in (5, 7, 11):
-        recorder.called(fact, 1, 0, end)
+        record_call(recorder, fact, 1, 0, end)
     (summary,) = summarize(recorder.freeze())
     assert (summary.calls, summary.crossings, summary.host_ns) == (3, 3, 23)
 
@@ -123,11 +123,11 @@ def test_window_counts_only_calls_after_its_mark():
     recorder = Recorder(capacity=2)
     first, second = lowered("a"), lowered("b")
     for _ in range(4):
-        recorder.called(first, 1, 0, 1)
+        record_call(recorder, first, 1, 0, 1)
     mark = recorder.mark()
     assert not recorder.touched(mark)
-    recorder.called(first, 1, 0, 1)
-    recorder.called(second, 1, 0, 1, "ValueError: b")
+    record_call(recorder, first, 1, 0, 1)
+    record_call(recorder, second, 1, 0, 1, "ValueError: b")
     assert recorder.touched(mark)
     found = summaries(recorder.freeze(mark))
     assert {name: (row.calls, row.errors) for name, row in found.items()} == {
@@ -143,7 +143,7 @@ def test_no_call_of_many_threads_is_missing_from_the_counts():
 
     def call(fact):
         for _ in range(5_000):
-            recorder.called(fact, 1, 0, 1)
+            record_call(recorder, fact, 1, 0, 1)
 
     threads = [threading.Thread(target=call, args=(fact,)) for fact in facts * 2]
     for thread in threads:
@@ -171,7 +171,7 @@ def test_files_keep_the_counts(suffix, tmp_path):
 
 def test_file_with_counts_for_a_missing_site_is_reported():
     recorder = Recorder(capacity=0)
-    recorder.called(lowered("a"), 1, 0, 1)
+    record_call(recorder, lowered("a"), 1, 0, 1)
     data = json.loads(recorder.freeze().to_json())
     for place, wrong in ((0, 7), (1, 1)):
         data["not_kept"][0][place] = wrong
@@ -183,8 +183,8 @@ def test_merged_recording_adds_up_the_counts_of_all_processes():
     parts = []
     for name, error in (("a", "E: 1"), ("b", "E: 2")):
         recorder = Recorder(capacity=0)
-        recorder.called(lowered(name), 1, 0, 1)
-        recorder.called(lowered(name), 1, 0, 1, error)
+        record_call(recorder, lowered(name), 1, 0, 1)
+        record_call(recorder, lowered(name), 1, 0, 1, error)
         parts.append(recorder.freeze())
     both = merged(parts)
     assert both.overflow == sum(count.calls for count in both.not_kept) == 4
@@ -201,7 +201,9 @@ def test_live_view_counts_calls_past_the_end_of_the_log():
     facts = [lowered("a"), lowered("b")]
     for n in range(3):
         for fact in facts:
-            recorder.called(fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None)
+            record_call(
+                recorder, fact, 1, 0, 10, "ValueError: b" if n and fact is facts[1] else None
+            )
         recorded = recorder.snapshot(mark, progress.seen)
         progress.add(recorded)
         message = progress.to_message(recorded, 100, ())
@@ -215,7 +217,7 @@ def test_live_view_counts_calls_past_the_end_of_the_log():
 
 def test_fixture_for_tests_counts_calls_past_the_end_of_the_log(monkeypatch):
     recorder = Recorder(capacity=0)
-    recorder.called(lowered("a"), 1, 0, 5)
+    record_call(recorder, lowered("a"), 1, 0, 5)
     counted = HostCalls.__new__(HostCalls)
     monkeypatch.setattr(HostCalls, "recording", recorder.freeze())
     assert "a" in counted

@@ -27,6 +27,8 @@ from jupyter_jaxcb.recording import (
     VmapLevel,
     activate,
     active,
+    record_call,
+    record_elements,
 )
 
 SITE = Site("pure", "f", "model.py", 3, 4, cell=False, source="y = f(x)")
@@ -46,7 +48,7 @@ def lowered(site=SITE, levels=()):
 def test_times_come_from_the_clock_it_was_given():
     clock = itertools.count(100, 25).__next__
     recorder = Recorder(clock=clock)
-    recorder.called(lowered(), 1, recorder.clock(), recorder.clock())
+    record_call(recorder, lowered(), 1, recorder.clock(), recorder.clock())
     (call,) = recorder.freeze()
     assert (call.start_ns, call.end_ns) == (100, 125)
 
@@ -54,8 +56,8 @@ def test_times_come_from_the_clock_it_was_given():
 def test_elements_of_a_crossing_are_consecutive_calls():
     recorder = Recorder()
     fact = lowered(levels=(looped(3, (True,)),))
-    recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
-    recorder.called_elements(fact, 1, np.arange(3), [50, 60, 70, 80])
+    record_elements(recorder, fact, 1, np.arange(3), [10, 20, 25, 40])
+    record_elements(recorder, fact, 1, np.arange(3), [50, 60, 70, 80])
     calls = list(recorder.freeze())
     assert [call.crossing for call in calls] == [0, 0, 0, 1, 1, 1]
     assert [call.element for call in calls] == [0, 1, 2, 0, 1, 2]
@@ -68,14 +70,14 @@ def test_elements_without_an_executor_were_not_queued():
     fact = lowered(levels=(looped(3, (True,)),))
     dirty = [np.full(3 * Recording().calls.itemsize, 255, np.uint8) for _ in range(10)]
     del dirty
-    recorder.called_elements(fact, 1, np.arange(3), [10, 20, 25, 40])
+    record_elements(recorder, fact, 1, np.arange(3), [10, 20, 25, 40])
     assert [call.queued_ns for call in recorder.freeze()] == [0, 0, 0]
 
 
 def test_failed_element_carries_the_error_and_the_others_do_not():
     recorder = Recorder()
     fact = lowered(levels=(looped(4, (True,)),))
-    recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
+    record_elements(recorder, fact, 1, np.arange(4), [0, 1, 2], 1, "ValueError: no luck")
     assert [call.error for call in recorder.freeze()] == [None, "ValueError: no luck"]
 
 
@@ -83,8 +85,8 @@ def test_failed_crossing_has_the_calls_of_the_elements_that_ran():
     recorder = Recorder()
     levels = (looped(2, (True,)), looped(3, (True,)))
     order = np.arange(6).reshape(3, 2).T.reshape(-1)  # the outermost axis runs fastest
-    recorder.called_elements(
-        lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck"
+    record_elements(
+        recorder, lowered(levels=levels), 1, order, [0, 1, 2, 3], 2, "ValueError: no luck"
     )
     assert [call.element for call in recorder.freeze()] == [0, 2, 4]
 
@@ -93,8 +95,8 @@ def test_full_log_counts_the_calls_it_cannot_keep():
     recorder = Recorder(capacity=5)
     fact = lowered(levels=(looped(4, (True,)),))
     for _ in range(2):
-        recorder.called_elements(fact, 1, np.arange(4), [0, 1, 2, 3, 4])
-    recorder.called(lowered(), 1, 0, 1)
+        record_elements(recorder, fact, 1, np.arange(4), [0, 1, 2, 3, 4])
+    record_call(recorder, lowered(), 1, 0, 1)
     recording = recorder.freeze()
     assert (len(recording), recording.overflow) == (5, 4)
 
@@ -107,7 +109,7 @@ def test_no_call_from_many_threads_is_lost_or_torn():
     def work(number):
         ready.wait()
         for step in range(5_000):
-            recorder.called(facts[number], number + 1, step, step + number)
+            record_call(recorder, facts[number], number + 1, step, step + number)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -127,10 +129,10 @@ def test_window_holds_the_calls_after_its_mark_and_their_facts():
     recorder = Recorder()
     before, after = lowered(), lowered(Site("io", "g", "m.py", 9, 0, cell=False))
     recorder.lowered(before)
-    recorder.called(before, 1, 0, 1)
+    record_call(recorder, before, 1, 0, 1)
     mark = recorder.mark()
     recorder.lowered(after)
-    recorder.called(before, 1, 2, 3)
+    record_call(recorder, before, 1, 2, 3)
     recording = recorder.freeze(mark)
     assert len(recording) == 1
     assert recording.lowered[recording.calls["lowered"][0]] is before
@@ -140,9 +142,9 @@ def test_window_holds_the_calls_after_its_mark_and_their_facts():
 
 def test_recording_cannot_be_changed():
     recorder = Recorder()
-    recorder.called(lowered(), 1, 0, 1)
+    record_call(recorder, lowered(), 1, 0, 1)
     recording = recorder.freeze()
-    recorder.called(lowered(), 1, 2, 3)
+    record_call(recorder, lowered(), 1, 2, 3)
     assert len(recording) == 1
     with pytest.raises(ValueError, match="read-only"):
         recording.calls["element"] = 7
@@ -199,7 +201,7 @@ def test_json_keeps_everything(data, where):
         recorder.bound(site)
         recorder.lowered(fact)
         error = data.draw(st.none() | names)
-        recorder.called(fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
+        record_call(recorder, fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
         program = Program("p", "cpu", data.draw(st.integers(0, 3)))
         recorder.compiled(
             Outcome(site, program, data.draw(st.sampled_from(Status)), 1, 2,
@@ -258,7 +260,7 @@ def test_repeated_binds_of_a_site_are_counted():
 def test_equal_errors_are_kept_once():
     recorder = Recorder()
     for _ in range(3):
-        recorder.called(lowered(), 1, 0, 1, "ValueError: no luck")
+        record_call(recorder, lowered(), 1, 0, 1, "ValueError: no luck")
     recording = recorder.freeze()
     assert recording.errors == ("ValueError: no luck",)
     assert [call.error for call in recording] == ["ValueError: no luck"] * 3

@@ -7,7 +7,16 @@ import threading
 
 import pytest
 
-from jupyter_jaxcb.recording import FORMATS, LoweredSite, Program, Recorder, Recording, Site, load
+from jupyter_jaxcb.recording import (
+    FORMATS,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    load,
+    record_call,
+)
 
 
 def recorded():
@@ -15,7 +24,7 @@ def recorded():
     fact = LoweredSite(site, Program("jit_f", "cpu", 1), 0, (), ())
     recorder = Recorder()
     for start in range(3):
-        recorder.called(fact, 1, start, start + 1, "ValueError: no luck")
+        record_call(recorder, fact, 1, start, start + 1, "ValueError: no luck")
     return recorder.freeze()
 
 

@@ -18,6 +18,7 @@ from jupyter_jaxcb.recording import (
     Recording,
     SampleValues,
     Site,
+    record_call,
 )
 
 
@@ -27,7 +28,7 @@ def fact(name="f"):
 
 def take(recorder, lowered, operands=(), results=(), element=-1):
     """Record a row of the log and the sample values of one host call; return its crossing."""
-    crossing = recorder.called(lowered, 1, 0, 1)
+    crossing = record_call(recorder, lowered, 1, 0, 1)
     recorder.values.take(lowered, crossing, element, operands, results)
     return crossing
 

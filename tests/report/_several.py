@@ -20,6 +20,8 @@ from jupyter_jaxcb.recording import (
     Recording,
     Site,
     VmapLevel,
+    record_call,
+    record_elements,
 )
 from jupyter_jaxcb.report import export, summarize
 
@@ -39,11 +41,13 @@ def recorded(elements=3):
     for fact in (single, looped):
         recorder.lowered(fact)
     recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
-    recorder.called(single, 1, 100_000, 300_000)
-    recorder.called(eager, 1, 150_000, 160_001)  # inside the previous call, like a nested call
-    recorder.called(single, 2, 400_000, 401_000, FAILED)
+    record_call(recorder, single, 1, 100_000, 300_000)
+    record_call(
+        recorder, eager, 1, 150_000, 160_001
+    )  # inside the previous call, like a nested call
+    record_call(recorder, single, 2, 400_000, 401_000, FAILED)
     stamps = list(range(500_000, 500_000 + 1_000 * (elements + 1), 1_000))
-    recorder.called_elements(looped, 1, np.arange(elements), stamps)
+    record_elements(recorder, looped, 1, np.arange(elements), stamps)
     return recorder.freeze(cells=["<cell>"], environment={"jax": "0.0", "backend": "cpu"})
 
 

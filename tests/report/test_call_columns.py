@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.recording import Aval, Compilation, LoweredSite, Program, Recorder, Site
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    LoweredSite,
+    Program,
+    Recorder,
+    Site,
+    record_call,
+    record_elements,
+)
 from jupyter_jaxcb.report import MIME_TYPE, call_columns, to_message, to_mimebundle
 
 SITE = Site("pure", "bessel", "<cell>", 4, 0, cell=True)
@@ -29,8 +38,14 @@ def recorded(rows):
              for site, n in ((SITE, 1), (SITE, 2), (OTHER, 1))]  # fmt: skip
     for start, duration, which, element, error in rows:
         failed = None if error is None else 0
-        recorder.called_elements(
-            facts[which], 1, np.array([element]), [start, start + duration], failed, error or ""
+        record_elements(
+            recorder,
+            facts[which],
+            1,
+            np.array([element]),
+            [start, start + duration],
+            failed,
+            error or "",
         )
     return recorder.freeze()
 
@@ -79,7 +94,7 @@ def test_twenty_thousand_calls_take_a_few_bytes_each():
     stamps = np.cumsum(generator.integers(20_000, 60_000, 20_001))
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
-    recorder.called_elements(fact, 1, np.arange(20_000), stamps.tolist())
+    record_elements(recorder, fact, 1, np.arange(20_000), stamps.tolist())
     saved = to_mimebundle(recorder.freeze())[1][MIME_TYPE]["calls"]
     assert len(saved["zlib"]) < 20_000 * 7
 
@@ -99,7 +114,7 @@ def test_sample_values_refer_to_their_call(unpacked):
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
     for start in (50, 10, 30):
-        crossing = recorder.called(fact, 1, start, start + 1)
+        crossing = record_call(recorder, fact, 1, start, start + 1)
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(start)])
     facts, measured, columns = to_message(recorder.freeze())
     ((_, operands, *_), *_) = facts["sites"][0]["sample_values"]
@@ -115,8 +130,8 @@ def test_start_of_a_compilation_counts_from_the_first_call():
     recorder.took(Compilation(program, 1, (), 20, 300, end_ns=1_000))
     recorder.took(Compilation(program, 1, (), 20, 300))  # its end is not known
     assert starts_ns(recorder) == [None, None]
-    recorder.called(fact, 1, 5_000, 6_000)
-    recorder.called(fact, 2, 4_000, 7_000)
+    record_call(recorder, fact, 1, 5_000, 6_000)
+    record_call(recorder, fact, 2, 4_000, 7_000)
     assert starts_ns(recorder) == [1_000 - 320 - 4_000, None]
 
 

@@ -17,6 +17,7 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Site,
     VmapLevel,
+    record_call,
 )
 from jupyter_jaxcb.report import to_html
 from jupyter_jaxcb.report.summary import Shapes, Stopped, summarize
@@ -34,7 +35,7 @@ def recorded(*variants, site=SITE, error=None, **names):
         results = (Aval(result, "float32"),)
         fact = LoweredSite(site, Program("jit_f", "cpu"), place, avals, results, levels, **names)
         recorder.lowered(fact)
-        recorder.called(fact, 1, 10, 20, error)
+        record_call(recorder, fact, 1, 10, 20, error)
     return recorder.freeze(cells=("<cell>",))
 
 
@@ -147,7 +148,7 @@ def test_arguments_that_a_line_names_differently_are_numbered():
     for name in ("a", "b"):
         fact = LoweredSite(SITE, Program("jit_f", "cpu"), 0, aval, aval, operand_names=(name,))
         recorder.lowered(fact)
-        recorder.called(fact, 1, 10, 20)
+        record_call(recorder, fact, 1, 10, 20)
     (site,) = summarize(recorder.freeze(cells=("<cell>",)))
     assert [shapes.operand_names for shapes in site.shapes] == [()]
 

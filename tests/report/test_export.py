@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import FORMATS, LoweredSite, Recorder, Recording
+from jupyter_jaxcb.recording import FORMATS, LoweredSite, Recorder, Recording, record_call
 from jupyter_jaxcb.report import export, to_text
 
 from ._several import BESSEL, SEVERAL, recorded, recordings, saved
@@ -54,7 +54,7 @@ def test_csv_keeps_errors_of_several_lines_in_their_cell(error, tmp_path):
     recorder = Recorder()
     fact = LoweredSite(BESSEL, None, -1, (), ())
     for n in (1, 2):
-        recorder.called(fact, 1, n, n + 1, error)
+        record_call(recorder, fact, 1, n, n + 1, error)
     text = saved(recorder.freeze(), tmp_path, ".csv").decode()
     rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
     assert [row["error"] for row in rows] == [error, error]
@@ -72,7 +72,7 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "=HYPERLINK(\"a\", 'b
 def test_csv_has_no_text_that_a_spreadsheet_reads_as_a_formula(text, tmp_path):
     site = dataclasses.replace(BESSEL, function=text, file=text)
     recorder = Recorder(clock=lambda: 0)
-    recorder.called(LoweredSite(site, None, -1, (), (), device=text), 1, 5, 9, text)
+    record_call(recorder, LoweredSite(site, None, -1, (), (), device=text), 1, 5, 9, text)
     recording = dataclasses.replace(recorder.freeze(), threads=(text,))
     content = saved(recording, tmp_path, ".csv").decode()
     (row,) = csv.DictReader(io.StringIO(content, newline=""), strict=True)

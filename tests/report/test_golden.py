@@ -29,6 +29,8 @@ from jupyter_jaxcb.recording import (
     Site,
     Status,
     VmapLevel,
+    record_call,
+    record_elements,
 )
 from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
 
@@ -56,15 +58,15 @@ def recording():
     ]  # fmt: skip
     for fact in lowered[:2]:
         recorder.lowered(fact)
-    crossing = recorder.called(lowered[0], 1, 5_000, 46_000)
+    crossing = record_call(recorder, lowered[0], 1, 5_000, 46_000)
     recorder.values.take(
         lowered[0], crossing, -1, [np.array([1], np.int32), np.arange(15.0)], [np.arange(15.0)]
     )
-    recorder.called_elements(
-        lowered[1], 1, np.array([0, 4, 1, 5]), [60_000, 61_000, 65_500, 66_000, 90_000], 3,
-        "ValueError: no <b>luck</b>",
+    record_elements(
+        recorder, lowered[1], 1, np.array([0, 4, 1, 5]),
+        [60_000, 61_000, 65_500, 66_000, 90_000], 3, "ValueError: no <b>luck</b>",
     )  # fmt: skip
-    crossing = recorder.called(lowered[2], 2, 100_000, 2_000_100_000)
+    crossing = record_call(recorder, lowered[2], 2, 100_000, 2_000_100_000)
     recorder.values.take(lowered[2], crossing, -1, [np.int32(1), np.arange(5.0)], [np.arange(5.0)])
     recorder.values.not_finite(lowered[2], 1, 0)
     around = ("scan of 5", "branch 1 of 2")

@@ -11,6 +11,7 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Site,
     Status,
+    record_call,
 )
 from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
 
@@ -217,7 +218,7 @@ def test_calls_with_non_finite_results_are_counted(produced, passed_on, words):
     recorder = Recorder()
     fact, other = LoweredSite(SITE, None, -1, (), ()), LoweredSite(OTHER, None, -1, (), ())
     for called in (other, fact):
-        recorder.called(called, 1, 0, 1)
+        record_call(recorder, called, 1, 0, 1)
     recorder.values.not_finite(fact, produced, passed_on)
     recording = recorder.freeze()
     assert {s.site: s.notes for s in summarize(recording)} == {SITE: (words,), OTHER: ()}
@@ -251,7 +252,7 @@ def test_variants_that_differ_only_in_dtype_are_reported_with_dtypes():
         aval = Aval((3,), dtype)
         fact = LoweredSite(SITE, None, number, (aval,), (aval,))
         builder.recorder.lowered(fact)
-        builder.recorder.called(fact, 1, 0, 1)
+        record_call(builder.recorder, fact, 1, 0, 1)
     recording = builder.recorder.freeze()
     for report in (to_text(recording), to_html(recording)):
         assert "float32[3] → float32[3]" in report and "int32[3] → int32[3]" in report
@@ -263,7 +264,7 @@ def test_callbacks_at_one_column_show_their_names_before_the_source():
         site = Site("pure", name, "m.py", 3, 4, cell=False, source="jax.grad(f)(x)")
         fact = LoweredSite(site, None, number, (), ())
         builder.recorder.lowered(fact)
-        builder.recorder.called(fact, 1, 0, 1)
+        record_call(builder.recorder, fact, 1, 0, 1)
     rows = to_text(builder.recorder.freeze()).splitlines()
     assert "m.py:3:5  f: jax.grad(f)(x) " in rows[1]
     assert "m.py:3:5  f (finite differences): jax.grad(f)(x)" in rows[2]
@@ -275,6 +276,6 @@ def test_callbacks_at_one_column_with_one_name_show_their_flavors_too():
         site = Site(flavor, "<lambda>", "m.py", 3, 4, cell=False, source="c(x)")
         fact = LoweredSite(site, None, number, (), ())
         builder.recorder.lowered(fact)
-        builder.recorder.called(fact, 1, 0, 1)
+        record_call(builder.recorder, fact, 1, 0, 1)
     rows = to_text(builder.recorder.freeze()).splitlines()
     assert "  pure <lambda>: c(x)" in rows[1] and "  io <lambda>: c(x)" in rows[2]

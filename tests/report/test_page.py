@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording
+from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, record_call
 from jupyter_jaxcb.report.frontend import _mime, to_page
 
 from ._several import BESSEL, SEVERAL, recordings, saved
@@ -75,7 +75,7 @@ def test_page_has_a_table_for_readers_without_scripts(tmp_path):
 def test_names_and_errors_are_text(tmp_path):
     recorder = Recorder(clock=lambda: 0)
     site = dataclasses.replace(BESSEL, function=HOSTILE, source=HOSTILE)
-    recorder.called(LoweredSite(site, None, -1, (), ()), 1, 5, 9, HOSTILE)
+    record_call(recorder, LoweredSite(site, None, -1, (), ()), 1, 5, 9, HOSTILE)
     page = page_of(recorder.freeze(cells=[HOSTILE], environment={HOSTILE: HOSTILE}), tmp_path)
     assert len(page.texts["script"]) == 2
     (site,) = json.loads(page.texts["script"][0])["facts"]["sites"]

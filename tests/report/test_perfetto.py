@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.recording import Compilation, LoweredSite, Program, Recorder
+from jupyter_jaxcb.recording import Compilation, LoweredSite, Program, Recorder, record_call
 
 from ._several import BESSEL, FAILED, SEVERAL, recordings, saved
 
@@ -124,6 +124,6 @@ def test_calls_are_sorted_by_start(tmp_path):
     recorder = Recorder()
     fact = LoweredSite(BESSEL, None, -1, (), ())
     for start in (30_000, 10_000, 20_000):
-        recorder.called(fact, 1, start, start + 1_000)
+        record_call(recorder, fact, 1, start, start + 1_000)
     starts = [e["ts"] for e in events(recorder.freeze(), tmp_path) if e["ph"] == "X"]
     assert starts == [0, 10, 20] and all(a < b for a, b in itertools.pairwise(starts))

@@ -20,6 +20,8 @@ from jupyter_jaxcb.recording import (
     Site,
     Status,
     VmapLevel,
+    record_call,
+    record_elements,
 )
 from jupyter_jaxcb.report import (
     MIME_TYPE,
@@ -48,8 +50,8 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
                         (VmapLevel(4, VMAP_METHODS["sequential"], (True,)),))  # fmt: skip
     recorder.lowered(bessel)
     recorder.lowered(elements)
-    recorder.called(bessel, 1, start, start + 41_000)
-    recorder.called_elements(elements, 1, np.arange(4), [start + n for n in range(5)])
+    record_call(recorder, bessel, 1, start, start + 41_000)
+    record_elements(recorder, elements, 1, np.arange(4), [start + n for n in range(5)])
     recorder.compiled(
         Outcome(UNUSED, Program("jit_f", "cpu"), Status.UNUSED, written=1, compiled=0,
                 reason=Reason.UNUSED)
@@ -271,7 +273,7 @@ def test_full_log_is_reported_in_text_and_html():
 def test_failed_call_is_in_the_headline():
     recorder = Recorder()
     fact = LoweredSite(USED, None, -1, (), ())
-    recorder.called(fact, 1, 0, 1, "ValueError: no luck")
+    record_call(recorder, fact, 1, 0, 1, "ValueError: no luck")
     recording = recorder.freeze()
     assert to_text(recording).startswith("✕ bessel raised ValueError: no luck · ")
     assert "ValueError: no luck" in to_html(recording)

@@ -18,6 +18,7 @@ from jupyter_jaxcb.recording import (
     Site,
     Status,
     VmapLevel,
+    record_call,
 )
 from jupyter_jaxcb.report import MIME_TYPE, summarize, to_html, to_mimebundle, to_text
 
@@ -48,7 +49,7 @@ def recorded(facts, order):
         recorder.lowered(lowered)
     note_outcomes(recorder, facts, compiled=1)
     for place in order:
-        recorder.called(facts[place], 1, recorder.clock(), recorder.clock())
+        record_call(recorder, facts[place], 1, recorder.clock(), recorder.clock())
     return recorder.freeze()
 
 
@@ -136,7 +137,7 @@ def test_callback_in_a_branch_does_not_hide_the_order_of_its_neighbors():
     note_outcomes(recorder, [facts[0], facts[2]], compiled=1)
     note_outcomes(recorder, facts[1:2], compiled=None)
     for place in (2, 0):
-        recorder.called(facts[place], 1, recorder.clock(), recorder.clock())
+        record_call(recorder, facts[place], 1, recorder.clock(), recorder.clock())
     (sentence,) = sentences(recorder.freeze())
     assert sentence.startswith("m.py:12 ran before m.py:10")
 
@@ -201,7 +202,7 @@ def test_calls_of_a_loop_do_not_count_as_runs():
     recorder.counts(PROGRAM)
     recorder.ran(PROGRAM)
     for step, place in enumerate([1, 0] * 3):
-        recorder.called(facts[place], 1, step, step)
+        record_call(recorder, facts[place], 1, step, step)
     assert sentences(recorder.freeze()) == []
 
 
@@ -235,6 +236,6 @@ def test_expected_calls_are_unknown_if_the_calls_are_not_a_multiple_of_those_of_
     recorder.lowered(lowered := fact(0))
     note_outcomes(recorder, [lowered], compiled=2)
     for _ in range(3):
-        recorder.called(lowered, 1, 0, 1)
+        record_call(recorder, lowered, 1, 0, 1)
     (summary,) = summarize(recorder.freeze())
     assert (summary.calls, summary.expected) == (3, None)

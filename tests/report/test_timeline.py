@@ -2,7 +2,7 @@
 
 import re
 
-from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording
+from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, record_call
 from jupyter_jaxcb.report.text import _timeline
 from jupyter_jaxcb.report.text._timeline import timeline
 
@@ -13,7 +13,7 @@ def drawn(*calls):
     """Return the timeline of calls: start, end, error."""
     recorder = Recorder(clock=lambda: 0)
     for begin, end, error in calls:
-        recorder.called(LoweredSite(BESSEL, None, -1, (), ()), 1, begin, end, error)
+        record_call(recorder, LoweredSite(BESSEL, None, -1, (), ()), 1, begin, end, error)
     return timeline(recorder.freeze())
 
 

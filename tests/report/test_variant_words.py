@@ -14,6 +14,7 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Site,
     VmapLevel,
+    record_call,
 )
 from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
 
@@ -104,7 +105,7 @@ def recording_of(*facts):
     recorder = Recorder()
     for fact in facts:
         recorder.lowered(fact)
-        recorder.called(fact, 1, 0, 1)
+        record_call(recorder, fact, 1, 0, 1)
     return recorder.freeze()
 
 

@@ -1,7 +1,8 @@
 """Collect host calls while they happen.
 
-`_recorder` is called on every host call; `_active` holds the recorder that listens. `_window`
-selects a part of a log that still grows, and `_yielding` gives another thread time to read it.
+`_recorder` gets rows of host calls from those who make them, and `_rows` fills rows for calls of
+the current thread. `_active` holds the recorder that listens. `_window` selects a part of a log
+that still grows, and `_yielding` gives another thread time to read it.
 """
 
 from ._active import activate as activate
@@ -12,6 +13,8 @@ from ._queued import QueuedRecorder as QueuedRecorder
 from ._recorder import COMPILED_THREAD as COMPILED_THREAD
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from ._recorder import Recorder as Recorder
+from ._rows import record_call as record_call
+from ._rows import record_elements as record_elements
 from ._window import Mark as Mark
 from ._window import Snapshot as Snapshot
 from ._workers import WorkerRows as WorkerRows

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
+from .._columns import ROW
 from .._facts import LoweredSite
 from ._recorder import Recorder
-from ._workers import WorkerRows
 
 
 class _CountedBefore:
@@ -33,16 +31,10 @@ class QueuedRecorder:
     """
 
     __slots__ = (
-        "_lock",
-        "_settled",
-        "around",
-        "clock",
-        "crossed_ns",
-        "left",
-        "stale",
-        "values",
-        "whole",
-    )
+        "_lock", "_settled", "around", "clock", "crossed_ns", "crossing", "enlist_thread",
+        "error", "left", "numbers", "on_thread", "refused", "stale", "values", "whole",
+        "worker_rows",
+    )  # fmt: skip
     masks = _CountedBefore()
 
     def __init__(
@@ -50,54 +42,19 @@ class QueuedRecorder:
     ) -> None:
         self.whole = recorder
         self.clock, self.values = recorder.clock, recorder.values
-        self.around, self.stale = recorder.around, recorder.stale
+        self.around, self.stale, self.refused = recorder.around, recorder.stale, recorder.refused
+        self.numbers, self.error = recorder.numbers, recorder.error
+        self.on_thread, self.enlist_thread = recorder.on_thread, recorder.enlist_thread
+        self.crossing, self.worker_rows = recorder.crossing, recorder.worker_rows
         self.crossed_ns, self.left, self._lock = crossed_ns, calls, lock
         self._settled = False
 
-    def called(
-        self, lowered: LoweredSite, version: int, start: int, end: int, error: str | None = None
-    ) -> int:
-        """See `Recorder.called`."""
-        queued = start - self.crossed_ns
-        with self._lock:
-            crossing = self.whole.called(lowered, version, start, end, error, queued)
-            self.left -= 1
-        return crossing
-
-    def called_elements(
-        self,
-        lowered: LoweredSite,
-        version: int,
-        elements: np.ndarray,
-        stamps: Sequence[int],
-        failed: int | None = None,
-        error: str = "",
-    ) -> int:
-        """See `Recorder.called_elements`."""
-        queued = stamps[0] - self.crossed_ns
-        with self._lock:
-            crossing = self.whole.called_elements(
-                lowered, version, elements, stamps, failed, error, queued
-            )
-            self.left -= len(stamps) - 1
-        return crossing
-
-    def crossing(self) -> int:
-        """See `Recorder.crossing`."""
-        return self.whole.crossing()
-
-    def called_by_workers(
-        self, lowered: LoweredSite, version: int, crossing: int, part: WorkerRows, first: bool
-    ) -> None:
-        """See `Recorder.called_by_workers`; not for what comes back after it was settled."""
+    def called(self, rows: bytes, first: bool = True) -> None:
+        """As `Recorder.called`, but not for what comes back from a worker after it was settled."""
         with self._lock:
             if not self._settled:
-                self.whole.called_by_workers(lowered, version, crossing, part, first)
-                self.left -= len(part.stamps) - 1
-
-    def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
-        """See `Recorder.refused`."""
-        self.whole.refused(lowered, crossing, element, error)
+                self.whole.called(rows, first)
+                self.left -= len(rows) // ROW.itemsize
 
     def settle(self, lowered: LoweredSite, *, ended: bool) -> None:
         """Count what is `left` of a crossing that is over: its calls will not be made."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._columns import ROW, CallLog, counted_since, renumbered
+from .._columns import CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
 from ._queue_use import QueueUses
@@ -47,9 +47,14 @@ class Recorder:
             it is on.
 
     Attributes:
+        called: records rows of host calls, see `CallLog.append`; the one way to record calls.
+        crossing: returns the number of a new crossing.
+        crossed_ns: when the calls that are recorded were queued; None: they were not.
         values: collects sample values and counts non-finite results.
         queue: counts what happens in the queue to queued crossings.
         masks: counts the batch elements of masked crossings, and those whose mask was true.
+        numbers: the number of each site.
+        on_thread: has the number of the current thread, see `enlist_thread`.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
@@ -67,7 +72,9 @@ class Recorder:
         self.masks = SiteCounts()
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
-        self._crossings = itertools.count()
+        self.called = self._log.append
+        self.crossed_ns: int | None = None
+        self.crossing = itertools.count().__next__
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
@@ -77,11 +84,12 @@ class Recorder:
         self._unobserved: dict[Program, int] = {}  # runs
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
-        self._known: dict[LoweredSite, int] = {}  # everything called or lowered so far
-        self._current_thread = threading.local()  # .number: index into _thread_names
+        # Not threading.get_ident(): a new thread may get the ident of one that has ended.
+        self.on_thread = threading.local()
         self._thread_names: list[str] = []
         self._workers = Workers(self._enlist)
         self._lock = threading.Lock()  # for the tables only, never held while user code runs
+        self.numbers = _Numbers(self._lock)
 
     def bound(self, site: Site) -> None:
         """Record that a site was bound: traced, or about to be called eagerly."""
@@ -90,7 +98,7 @@ class Recorder:
 
     def lowered(self, lowered: LoweredSite) -> None:
         """Record that a site was lowered into a program."""
-        self._number(lowered)
+        _ = self.numbers[lowered]
         self._lowered.append(lowered)
 
     def compiled(self, outcome: Outcome) -> None:
@@ -128,124 +136,44 @@ class Recorder:
         with self._lock:
             self._stale.add(lowered)
 
-    def called(
-        self,
-        lowered: LoweredSite,
-        version: int,
-        start: int,
-        end: int,
-        error: str | None = None,
-        queued: int = 0,
-    ) -> int:
-        """Record one host call without batch elements; return the number of its crossing."""
-        number = self._known.get(lowered)
-        if number is None:
-            number = self._number(lowered)
-        try:
-            thread = self._current_thread.number
-        except AttributeError:
-            thread = self._thread()
-        code = 0 if error is None else self._error(error)
-        crossing = next(self._crossings)
-        self._log.append(start, end, number, crossing, thread, version, code, queued)
-        return crossing
-
-    def called_elements(
-        self,
-        lowered: LoweredSite,
-        version: int,
-        elements: np.ndarray,
-        stamps: Sequence[int],
-        failed: int | None = None,
-        error: str = "",
-        queued: int = 0,
-    ) -> int:
-        """Record all host calls of one crossing that looped over batch elements.
-
-        Args:
-            lowered: the site.
-            version: number of the host function's body that ran.
-            elements: row-major batch element numbers in the order of the calls.
-            stamps: the clock before the first call and after each call: one more than calls.
-            failed: index of the call that failed, if one did.
-            error: the error that it raised.
-            queued: the time from the crossing to the first call, if it was in the queue.
-
-        Returns:
-            The number of the crossing.
-        """
-        count = len(stamps) - 1
-        crossing = next(self._crossings)
-        if count == 0:  # no batch elements
-            return crossing
-        times = np.array(stamps, np.int64)
-        rows = np.zeros(count, ROW)
-        rows["start_ns"] = times[:-1]
-        rows["end_ns"] = times[1:]
-        rows["lowered"] = self._number(lowered)
-        rows["crossing"] = crossing
-        rows["element"] = elements[:count]
-        rows["thread"] = self._thread()
-        rows["version"] = version
-        rows["queued_ns"][0] = queued
-        if failed is not None and failed < count:  # an interrupt may hit between two calls
-            rows["error"][failed] = self._error(error)
-        self._log.append_block(rows)
-        return crossing
-
-    def crossing(self) -> int:
-        """Return the number of a new crossing, for `called_by_workers`."""
-        return next(self._crossings)
-
-    def called_by_workers(
-        self, lowered: LoweredSite, version: int, crossing: int, part: WorkerRows, first: bool
-    ) -> None:
-        """Record host calls that a worker made for one crossing, the first or others of it."""
+    def error(self, error: str) -> int:
+        """Return the number of an error."""
         with self._lock:
-            rows = self._workers.rows(part, version)
-        rows["lowered"], rows["crossing"] = self._number(lowered), crossing
-        for place, error in part.errors.items():
-            rows["error"][place] = self._error(error)
-        self._log.append_block(rows, first)
+            return self._errors.setdefault(error, len(self._errors) + 1)
+
+    def enlist_thread(self) -> int:
+        """Return the number of the current thread, `on_thread.number`, which gets one if needed."""
+        number = getattr(self.on_thread, "number", None)
+        if number is None:
+            with self._lock:
+                number = self._enlist(threading.current_thread().name)
+                self.on_thread.number = number
+        return number
+
+    def thread_named(self, name: str) -> int:
+        """Return the number of the thread, or of what stands for several, with this name."""
+        with self._lock:
+            if name not in self._thread_names:
+                self._enlist(name)
+            return self._thread_names.index(name)
+
+    def worker_rows(self, part: WorkerRows) -> np.ndarray:
+        """Return rows of calls that a worker made, without site, crossing, version and errors."""
+        with self._lock:
+            return self._workers.rows(part)
 
     def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
         """Record an error of a worker's call that was recorded before its result was checked."""
-        self._log.fail(self._number(lowered), crossing, element, self._error(error))
+        self._log.fail(self.numbers[lowered], crossing, element, self.error(error))
 
-    def called_compiled(
-        self, lowered: LoweredSite, versions: np.ndarray, starts: np.ndarray, ends: np.ndarray
-    ) -> None:
-        """Record crossings that compiled code made for one site.
+    def room(self) -> int:
+        """Return how many more rows the log will keep."""
+        return self._log.room()
 
-        It measures whole crossings, so each batch element gets an equal share of the time.
-
-        Args:
-            lowered: the site.
-            versions: the version of the host function's body in each crossing.
-            starts: when each crossing began.
-            ends: when each crossing ended.
-        """
-        count = lowered.elements or 1
-        kept = min(self._log.room() // count, len(starts))
-        rows = np.zeros((kept, count), ROW)
-        share = (ends[:kept] - starts[:kept]) / count
-        for field, edge in (("start_ns", 0), ("end_ns", 1)):
-            passed = (share[:, None] * np.arange(edge, count + edge)).astype(np.int64)
-            rows[field] = starts[:kept, None] + passed
-        rows["lowered"] = self._number(lowered)
-        crossings = np.fromiter(itertools.islice(self._crossings, kept), np.uint32, kept)
-        rows["crossing"] = crossings[:, None]
-        rows["element"] = -1 if lowered.elements is None else np.arange(count)
-        rows["thread"] = self._compiled_thread()
-        rows["version"] = versions[:kept, None]
-        self._log.append_block(rows.reshape(-1))
-        if kept < len(starts):
-            self.lost_compiled(lowered, len(starts) - kept, int((ends - starts)[kept:].sum()))
-
-    def lost_compiled(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
-        """Count crossings that compiled code made for one site when the log was full."""
+    def not_kept(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
+        """Count crossings of one site for which nobody has rows."""
         calls = crossings * (lowered.elements or 1)
-        self._log.count(NotKept(self._number(lowered), 0, calls, crossings, host_ns))
+        self._log.count(NotKept(self.numbers[lowered], 0, calls, crossings, host_ns))
 
     def mark(self) -> Mark:
         """Return a mark of the current moment, to `freeze` later only what comes after it."""
@@ -267,9 +195,9 @@ class Recorder:
         """
         self._collect()
         for site in running:
-            self._number(site)
+            _ = self.numbers[site]
         with self._lock:
-            known, threads = list(self._known), list(self._thread_names)
+            known, threads = list(self.numbers), list(self._thread_names)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
         return Snapshot(
             self._log.rows(since.calls + calls),
@@ -312,7 +240,7 @@ class Recorder:
         since = since or BEGINNING
         calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
         with self._lock:
-            known = list(self._known)
+            known = list(self.numbers)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
             errors, workers = tuple(self._errors), self._workers.facts()
             stale = set(self._stale)
@@ -362,34 +290,21 @@ class Recorder:
             masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
         )
 
-    def _number(self, lowered: LoweredSite) -> int:
-        with self._lock:
-            return self._known.setdefault(lowered, len(self._known))
-
-    def _thread(self) -> int:
-        # Not threading.get_ident(): a new thread may get the ident of one that has ended.
-        number = getattr(self._current_thread, "number", None)
-        if number is None:
-            with self._lock:
-                number = self._enlist(threading.current_thread().name)
-                self._current_thread.number = number
-        return number
-
     def _collect(self) -> None:
         for log in native_logs:
             log.collect(self)
-
-    def _compiled_thread(self) -> int:
-        """Return the number of the entry that stands for the threads of compiled code."""
-        with self._lock:
-            if COMPILED_THREAD not in self._thread_names:
-                self._enlist(COMPILED_THREAD)
-            return self._thread_names.index(COMPILED_THREAD)
 
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)
         return len(self._thread_names) - 1
 
-    def _error(self, error: str) -> int:
+
+class _Numbers(dict[LoweredSite, int]):
+    """The number of every site called or lowered so far; a new site gets the next one."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __missing__(self, lowered: LoweredSite) -> int:
         with self._lock:
-            return self._errors.setdefault(error, len(self._errors) + 1)
+            return self.setdefault(lowered, len(self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -34,7 +34,6 @@ class WorkerRows(NamedTuple):
     stamps: Sequence[int]  # the worker's clock before the first and after each call
     sent_ns: int  # the recorder's clock when the chunk was sent
     received_ns: int  # the recorder's clock when the results had arrived
-    errors: Mapping[int, str]  # messages of failed calls, by index of the call
 
 
 class Workers:
@@ -62,8 +61,8 @@ class Workers:
             for thread, who in list(self._whos.items())
         )
 
-    def rows(self, part: WorkerRows, version: int) -> np.ndarray:
-        """Return the host calls as rows of the log, without site, crossing and errors."""
+    def rows(self, part: WorkerRows) -> np.ndarray:
+        """Return rows of the log without site, crossing, version and errors."""
         thread = self._number(part.who)
         times = np.array(part.stamps, np.int64)
         if part.who.pid != os.getpid() or part.who.host != self._host:
@@ -71,7 +70,7 @@ class Workers:
             times -= self._difference(thread)[0]
         rows = np.zeros(len(times) - 1, ROW)
         rows["start_ns"], rows["end_ns"] = times[:-1], times[1:]
-        rows["element"], rows["thread"], rows["version"] = part.elements, thread, version
+        rows["element"], rows["thread"] = part.elements, thread
         rows["queued_ns"][0] = max(int(times[0]) - part.sent_ns, 0)
         return rows
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
 from ._recorder import Recorder
 
@@ -20,8 +18,8 @@ class YieldPoints:
     milliseconds only to a thread that was not woken meanwhile.) With turns the thread gets the GIL
     at once, and costs only the time that it runs.
 
-    While entered, this object wraps the methods of `recorder` that record calls. A call is recorded
-    before it waits, so pauses do not count as host time.
+    While entered, this object wraps `Recorder.called`. A call is recorded before it waits, so
+    pauses do not count as host time.
 
     Args:
         recorder: the recorder whose calls are paused.
@@ -30,22 +28,20 @@ class YieldPoints:
 
     def __init__(self, recorder: Recorder, every_ns: int) -> None:
         self._recorder = recorder
+        self._record = recorder.called
         self._every_ns = every_ns
         self._due_ns = 0
         self._turn = threading.Semaphore(0)
         self._over = threading.Semaphore(0)
 
     def __enter__(self) -> YieldPoints:
-        recorder: Any = self._recorder
-        self._due_ns = recorder.clock() + self._every_ns
-        recorder.called = self._pausing(recorder.called)
-        recorder.called_elements = self._pausing(recorder.called_elements)
-        recorder.called_by_workers = self._pausing(recorder.called_by_workers)
+        self._due_ns = self._recorder.clock() + self._every_ns
+        self._record = self._recorder.called
+        self._recorder.called = self._record_and_pause
         return self
 
     def __exit__(self, *exc: object) -> None:
-        recorder = self._recorder
-        del recorder.called, recorder.called_elements, recorder.called_by_workers
+        self._recorder.called = self._record
         self.end()  # a call may still wait for a turn that nobody took
 
     def take(self, seconds: float) -> bool:
@@ -60,18 +56,12 @@ class YieldPoints:
         """Make `take` return, without a pause of the host calls."""
         self._turn.release()
 
-    def _pausing(self, record: Callable[..., Any]) -> Callable[..., Any]:
-        clock = self._recorder.clock
-
-        def record_and_pause(*args: Any, **kwargs: Any) -> Any:
-            crossing = record(*args, **kwargs)
-            now = clock()
-            if now > self._due_ns:
-                self._due_ns = now + self._every_ns
-                while self._over.acquire(blocking=False):
-                    pass  # ends of turns after whose timeout the host call continued
-                self._turn.release()
-                self._over.acquire(timeout=_LONGEST_SECONDS)
-            return crossing
-
-        return record_and_pause
+    def _record_and_pause(self, rows: bytes, first: bool = True) -> None:
+        self._record(rows, first)
+        now = self._recorder.clock()
+        if now > self._due_ns:
+            self._due_ns = now + self._every_ns
+            while self._over.acquire(blocking=False):
+                pass  # ends of turns after whose timeout the host call continued
+            self._turn.release()
+            self._over.acquire(timeout=_LONGEST_SECONDS)

@@ -10,7 +10,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ...recording import LoweredSite, Recorder, active, add_native_log
+from ...recording import (
+    COMPILED_THREAD,
+    ROW,
+    LoweredSite,
+    Recorder,
+    active,
+    add_native_log,
+    record_call,
+    record_elements,
+)
 from ._handler import (
     BLOCK,
     CLAIMED,
@@ -105,10 +114,10 @@ class NativeLog:
                     continue
                 own = found if alone else found[numbers == number]
                 starts, ends = self.times(own[:, [START, END]].T, recorder)
-                recorder.called_compiled(self._sites[number].lowered, own[:, RAN], starts, ends)
+                _record(recorder, self._sites[number].lowered, own[:, RAN], starts, ends)
             for lowered, crossings, cycles in self._lost():
                 span = self.times(np.array([self._began[0], self._began[0] + cycles]), recorder)
-                recorder.lost_compiled(lowered, crossings, int(span[1] - span[0]))
+                recorder.not_kept(lowered, crossings, int(span[1] - span[0]))
         if complete:
             self._forget(gone)
 
@@ -148,6 +157,43 @@ class NativeLog:
                 yield lowered, crossings, cycles
 
 
+def _record(
+    recorder: Recorder,
+    lowered: LoweredSite,
+    versions: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+) -> None:
+    """Record crossings of one site.
+
+    Whole crossings are measured, so each batch element gets an equal share of the time.
+
+    Args:
+        recorder: the recorder.
+        lowered: the site.
+        versions: the version of the host function's body in each crossing.
+        starts: when each crossing began.
+        ends: when each crossing ended.
+    """
+    count = lowered.elements or 1
+    kept = min(recorder.room() // count, len(starts))
+    rows = np.zeros((kept, count), ROW)
+    share = (ends[:kept] - starts[:kept]) / count
+    for field, edge in (("start_ns", 0), ("end_ns", 1)):
+        passed = (share[:, None] * np.arange(edge, count + edge)).astype(np.int64)
+        rows[field] = starts[:kept, None] + passed
+    rows["lowered"] = recorder.numbers[lowered]
+    crossings = np.fromiter((recorder.crossing() for _ in range(kept)), np.uint32, kept)
+    rows["crossing"] = crossings[:, None]
+    rows["element"] = -1 if lowered.elements is None else np.arange(count)
+    rows["thread"] = recorder.thread_named(COMPILED_THREAD)
+    rows["version"] = versions[:kept, None]
+    if kept:
+        recorder.called(rows.tobytes())
+    if kept < len(starts):
+        recorder.not_kept(lowered, len(starts) - kept, int((ends - starts)[kept:].sum()))
+
+
 def _now(recorder: Recorder) -> tuple[int, int]:
     """Return the counter and the time: of several readings, the one that took least."""
     readings = [(read_cycles(), recorder.clock(), read_cycles()) for _ in range(_READINGS)]
@@ -178,11 +224,11 @@ def failed(block: Site, operands: Sequence[np.ndarray], at: int, start: int, err
     began = min(int(_log.times(np.array([start]), recorder)[0]), now)
     version = int(block.words[VERSION])
     if lowered.elements is None:
-        crossing = recorder.called(lowered, version, began, now, error)
+        crossing = record_call(recorder, lowered, version, began, now, error)
         element = -1
     else:
         stamps = np.linspace(began, now, at + 2).astype(np.int64).tolist()
         elements = np.arange(lowered.elements, dtype=np.int32)
-        crossing = recorder.called_elements(lowered, version, elements, stamps, at, error)
+        crossing = record_elements(recorder, lowered, version, elements, stamps, at, error)
         element = at
     recorder.values.take(lowered, crossing, element, operands, (), failed=True)

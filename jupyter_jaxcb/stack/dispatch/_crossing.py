@@ -16,7 +16,7 @@ import numpy as np
 
 from jupyter_jaxcb_worker import check_ended
 
-from ...recording import LoweredSite, Recorder, active
+from ...recording import LoweredSite, Recorder, active, record_call, record_elements
 from ..core import HostCallback, HostFunction, aligning, describe, is_a, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError
 from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
@@ -201,12 +201,12 @@ def single_call(
                 end = recorder.clock()
                 arrays = check(returned)
             except BaseException as error:
-                crossing = recorder.called(
-                    lowered, version, start, recorder.clock(), describe(error)
+                crossing = record_call(
+                    recorder, lowered, version, start, recorder.clock(), describe(error)
                 )
                 recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
                 raise
-            crossing = recorder.called(lowered, version, start, end)
+            crossing = record_call(recorder, lowered, version, start, end)
             if lowered not in recorder.values.full:
                 recorder.values.take(lowered, crossing, -1, operands, arrays)
                 sound = all(map(is_finite, arrays))
@@ -297,8 +297,8 @@ def _stack_recorded(
         raised = len(stamps) == failed + 1 <= schedule.order.size
         if raised and not is_a(error, NotCalledError):
             stamps.append(recorder.clock())
-        crossing = recorder.called_elements(
-            lowered, version, schedule.order, stamps, failed, describe(error)
+        crossing = record_elements(
+            recorder, lowered, version, schedule.order, stamps, failed, describe(error)
         )
         record_values(
             recorder, lowered, crossing, itertools.islice(elements, failed), collected.so_far()
@@ -307,7 +307,7 @@ def _stack_recorded(
         for element, arguments in itertools.islice(schedule.numbered(operands), failed, made):
             recorder.values.take(lowered, crossing, element, arguments, (), failed=True)
         raise
-    crossing = recorder.called_elements(lowered, version, schedule.order, stamps)
+    crossing = record_elements(recorder, lowered, version, schedule.order, stamps)
     record_values(recorder, lowered, crossing, elements, stacked)
     return stacked
 

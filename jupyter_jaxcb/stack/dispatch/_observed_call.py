@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import LoweredSite, Recorder, active
+from ...recording import LoweredSite, Recorder, active, record_call, record_elements
 from ..core import Proxy, describe, is_observing
 from ..errors import expect_error_of_jax
 
@@ -85,10 +85,11 @@ class RecordedCall(Proxy):
         if element is None and lowered.levels:
             element = self._next_element()
         if element is None:
-            recorder.called(lowered, 1, start, end, error)
+            record_call(recorder, lowered, 1, start, end, error)
             return None
         failed = None if error is None else 0
-        recorder.called_elements(lowered, 1, np.array([element]), [start, end], failed, error or "")
+        elements, stamps = np.array([element]), [start, end]
+        record_elements(recorder, lowered, 1, elements, stamps, failed, error or "")
         return element
 
     def _next_element(self) -> int | None:

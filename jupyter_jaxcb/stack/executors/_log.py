@@ -34,20 +34,22 @@ class Log:
         made = len(outcome.stamps) - 1
         if self.recorder is None or made < 1:
             return
-        start, errors, first = flight.start, {}, not self._returned
-        if outcome.error is not None:
-            errors[len(outcome.results)] = describe(outcome.error)
+        start, failed = flight.start, outcome.error is not None
         part = WorkerRows(
             outcome.worker,
             self.order[start : start + made],
             outcome.stamps,
             flight.sent_ns,
             flight.received_ns,
-            errors,
         )
-        self.recorder.called_by_workers(self.lowered, self._version, self._crossing, part, first)
+        rows = self.recorder.worker_rows(part)
+        rows["lowered"], rows["crossing"] = self.recorder.numbers[self.lowered], self._crossing
+        rows["version"] = self._version
+        if outcome.error is not None:
+            rows["error"][len(outcome.results)] = self.recorder.error(describe(outcome.error))
+        self.recorder.called(rows.tobytes(), first=not self._returned)
         # Last: after an interrupt before this line, `end` must find no call without a row.
-        self._returned.append((start, start + made - len(errors)))
+        self._returned.append((start, start + made - failed))
 
     def end(self, failed: int | None = None, error: BaseException | None = None) -> int:
         """Return the number of the crossing; `error` belongs to the call `failed`."""

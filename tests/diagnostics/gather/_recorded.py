@@ -14,6 +14,8 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Site,
     Status,
+    record_call,
+    record_elements,
 )
 
 HERE = Site("pure", "bessel", "/home/me/model.py", 3, 4, cell=False, source="bessel(x)")
@@ -47,7 +49,7 @@ def recorded(
 
     def call(start, end):
         recorder.ran(program)
-        crossing = recorder.called(fact, 1, start, end, error)
+        crossing = record_call(recorder, fact, 1, start, end, error)
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(end)])
 
     for number, time in enumerate(times):
@@ -58,6 +60,6 @@ def recorded(
         else:
             call(*time)
     if elements:
-        recorder.called_elements(fact, 1, np.arange(elements), list(range(100, 101 + elements)))
+        record_elements(recorder, fact, 1, np.arange(elements), list(range(100, 101 + elements)))
     recorder.values.not_finite(fact, 1, 0)
     return recorder.freeze(cells=cells, environment=environment or {"jax": "0.0"})

@@ -6,7 +6,16 @@ import json
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Frame, LoweredSite, Process, Recorder, Running, Status, merged
+from jupyter_jaxcb.recording import (
+    Frame,
+    LoweredSite,
+    Process,
+    Recorder,
+    Running,
+    Status,
+    merged,
+    record_call,
+)
 from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
 
 from ._recorded import HERE, recorded
@@ -91,7 +100,7 @@ def test_runs_of_a_cell_are_matched_between_processes():
     sites = [dataclasses.replace(HERE, file=run, cell=True) for run in runs]
     recorder = Recorder()
     for site in sites:
-        recorder.called(LoweredSite(site, None, -1, (), ()), 1, 1, 2)
+        record_call(recorder, LoweredSite(site, None, -1, (), ()), 1, 1, 2)
     both = merged([recorder.freeze(), recorder.freeze()])
     assert [site.calls for site in summarize(both)] == [2, 2]
 

@@ -15,6 +15,7 @@ from jupyter_jaxcb.recording import (
     Site,
     WorkerRows,
     merged,
+    record_call,
 )
 from jupyter_jaxcb.report import export, to_mimebundle
 from jupyter_jaxcb.report.text._workers import by_worker
@@ -27,13 +28,14 @@ SITE = LoweredSite(
 def recorded(*pids, host="another machine", recorder=None):
     """Return a recording of two batch elements per worker, one worker per pid, queued for 5 ns."""
     recorder = recorder or Recorder(clock=lambda: 0)
-    recorder.called(SITE, 1, 0, 1)  # so that this process has the first thread
+    record_call(recorder, SITE, 1, 0, 1)  # so that this process has the first thread
     crossing = recorder.crossing()
     for n, pid in enumerate(pids):
         worker = SimpleNamespace(host=host, pid=pid, thread=0, name="MainThread")
         elements = np.array([2 * n, 2 * n + 1])
-        rows = WorkerRows(worker, elements, [10, 20, 30], 5, 35, {})
-        recorder.called_by_workers(SITE, 1, crossing, rows, True)
+        rows = recorder.worker_rows(WorkerRows(worker, elements, [10, 20, 30], 5, 35))
+        rows["crossing"], rows["version"] = crossing, 1
+        recorder.called(rows.tobytes())
     return recorder.freeze()
 
 

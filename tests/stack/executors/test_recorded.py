@@ -172,8 +172,10 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
     recorder, ahead = Recorder(), 5_000_000_000
     # Each row is in our clock; the second one leaves an uncertainty of 1 ns.
     for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
-        part = WorkerRows(a_worker(7), np.array([0]), [start + ahead, end + ahead], sent, back, {})
-        recorder.called_by_workers(lowered, 1, recorder.crossing(), part, True)
+        stamps = [start + ahead, end + ahead]
+        part = WorkerRows(a_worker(7), np.array([0]), stamps, sent, back)
+        recorder.lowered(lowered)
+        recorder.called(recorder.worker_rows(part).tobytes())
     recording = recorder.freeze()
     (worker,) = recording.workers
     assert recording.threads == ("worker 1 · pid 7 · far",)
@@ -184,8 +186,9 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
 
 def test_times_of_this_machine_are_not_converted(lowered):
     recorder = Recorder()
-    part = WorkerRows(a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200, {})
-    recorder.called_by_workers(lowered, 1, recorder.crossing(), part, True)
+    part = WorkerRows(a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200)
+    recorder.lowered(lowered)
+    recorder.called(recorder.worker_rows(part).tobytes())
     (call,) = recorder.freeze()
     assert (call.start_ns, call.end_ns, call.queued_ns, call.element) == (110, 190, 10, 3)
 

@@ -106,7 +106,7 @@ def test_error_of_the_recorder_reaches_the_barrier(monkeypatch):
 
     program = jax.jit(jaxcb.debug(lambda x: None, queued=True))
     with jaxcb.record() as r:
-        monkeypatch.setattr(jaxcb.recording.Recorder, "called", called)
+        monkeypatch.setattr(jaxcb.recording.active(), "called", called)
         program(1.0)
         assert type(raised_by_barrier()) is MemoryError
         monkeypatch.undo()
