@@ -27,7 +27,7 @@ def profile_facts(recording: Recording, base_ns: int | None) -> dict[str, Any] |
         "headline": headline(figures),
         "advice": advice(figures),
         "notes": notes(figures),
-        "kinds": [{"id": str(k), "name": KINDS[k], "wall_ns": ns} for k, ns in kinds],
+        "kinds": [{"id": str(k), "name": KINDS[k].words, "wall_ns": ns} for k, ns in kinds],
         "parts": [
             {
                 "kind": place[part.kind],

@@ -10,6 +10,7 @@ from ..summary import Retraces, retraces
 from ..text import time_words
 from ._callback_advice import callback_advice
 from ._figures import MUCH, SOME, Figures, is_mostly_cost, share_words, took
+from ._queue import alone_in_queue, queue_advice
 
 _LARGE = 0.25  # of the wall time: an operation that is expected to take some
 _LARGE_COPY_NS = 50_000  # a copy that takes longer is that of a large array
@@ -24,11 +25,12 @@ def advice(figures: Figures) -> list[str]:
     """Return sentences about what took much of the time, the largest first in each kind."""
     return [
         *callback_advice(figures),
+        *queue_advice(figures),
         *_compilations(figures),
         *_operations(figures),
         *_copies(figures),
         *_dispatch(figures),
-        *_queued(figures),
+        *alone_in_queue(figures),
         *_outside(figures),
     ]
 
@@ -128,16 +130,6 @@ def _copies(figures: Figures) -> Iterator[str]:
     if each >= _LARGE_COPY_NS:
         text += " An array that is passed again is copied once if jax.device_put made it."
     yield text
-
-
-def _queued(figures: Figures) -> Iterator[str]:
-    total = figures.profile.of_kind(PartKind.QUEUED)
-    if figures.share(total) >= MUCH:
-        most = figures.parts(PartKind.QUEUED)[0]
-        yield (
-            f"Only queued host functions ran for {took(figures, total)}, mostly "
-            f"{figures.named(most)}: the program had ended, or waited for them."
-        )
 
 
 def _outside(figures: Figures) -> Iterator[str]:

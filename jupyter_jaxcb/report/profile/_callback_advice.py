@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...recording import (
-    COMPILED_THREAD,
     OBSERVED,
     Aval,
     LoweredSite,
@@ -24,7 +23,6 @@ _CROSSING_NS, _BYTE_NS = 3000, 0.1
 _COMPILED_NS = 100  # what a crossing into compiled code takes
 _LONG_CROSSING_NS = 1_000_000
 _COPYING_NS = 1  # per byte: a crossing that takes longer than copying waited for something else
-_BUSY = 0.8  # of the wall time: a queue with more room would not end sooner
 _LONGEST = 60  # characters of arguments
 # JAX's own callbacks, and the callbacks with the same signature.
 _DROP_INS = {
@@ -46,12 +44,7 @@ _NOT_NEEDED = {
 
 def callback_advice(figures: Figures) -> list[str]:
     """Return sentences about callbacks, those that took longest first in each kind."""
-    return [
-        *_host_functions(figures),
-        *_crossings(figures),
-        *_queueable(figures),
-        *_full_queues(figures),
-    ]
+    return [*_host_functions(figures), *_crossings(figures)]
 
 
 def _host_functions(figures: Figures) -> Iterator[str]:
@@ -87,7 +80,7 @@ def _batched(figures: Figures, part: Part) -> str:
     rows, recording = figures.rows(part), figures.recording
     # A vmap loops over JAX's own callbacks in the program, as any other loop there.
     flavor = recording.lowered[part.lowered].site.flavor
-    if flavor not in ("pure", "io", "debug") or not _is_python(figures, rows):
+    if flavor not in ("pure", "io", "debug") or not figures.run_in_python(rows):
         return ""
     looped = calls = looped_ns = 0
     for number in np.unique(rows["lowered"]).tolist():
@@ -146,8 +139,8 @@ def _cheaper(figures: Figures, part: Part, fact: LoweredSite) -> str:
     if fact.site.flavor.startswith(OBSERVED):
         each = _CROSSING_NS + _BYTE_NS * _bytes(fact)
         own = time_words(round(each))
-        way = f"This is JAX's own callback; jaxcb.{_drop_in(fact)} takes about {own}"
-    elif fact.site.flavor == "pure" and _is_python(figures, figures.rows(part)):
+        way = f"This is JAX's own callback; jaxcb.{drop_in(fact)} takes about {own}"
+    elif fact.site.flavor == "pure" and figures.run_in_python(figures.rows(part)):
         each = _COMPILED_NS
         way = f"If numba can compile the function, compile='numba' takes {time_words(each)}"
     else:
@@ -158,7 +151,8 @@ def _cheaper(figures: Figures, part: Part, fact: LoweredSite) -> str:
     return f" {way} for each, which saves up to {time_words(saved)}."
 
 
-def _drop_in(fact: LoweredSite) -> str:
+def drop_in(fact: LoweredSite) -> str:
+    """Return the name of the callback that has the signature of one of JAX's own."""
     if fact.site.function == "debug.print":
         return "debug_print"
     return _DROP_INS.get(fact.site.flavor.removeprefix(OBSERVED), "pure_callback")
@@ -171,56 +165,3 @@ def _bytes(fact: LoweredSite) -> int:
 def _bytes_of(aval: Aval) -> int:
     digits = "".join(filter(str.isdigit, aval.dtype.split("_")[0])) or "8"
     return int(np.prod(aval.shape, dtype=np.int64)) * max(1, int(digits) // 8)
-
-
-def _is_python(figures: Figures, rows: np.ndarray) -> bool:
-    """Return whether a function runs in Python, in the program's own threads; not if unknown."""
-    recording = figures.recording
-    workers = {worker.thread for worker in recording.workers}
-    threads = np.unique(rows["thread"]).tolist()
-    own = [n not in workers and recording.threads[n] != COMPILED_THREAD for n in threads]
-    return bool(own) and all(own)
-
-
-def _queueable(figures: Figures) -> Iterator[str]:
-    """Name the callbacks that the program waits for without needing a result."""
-    for part in figures.parts(PartKind.HOST):
-        if part.lowered < 0:
-            continue
-        fact = figures.recording.lowered[part.lowered]
-        flavor = fact.site.flavor.removeprefix(OBSERVED)
-        if flavor not in ("debug", "io") or fact.results:
-            continue
-        crossings = figures.parts(PartKind.CROSSING)
-        own = sum(one.wall_ns for one in crossings if one[1:3] == part[1:3])  # name and place
-        waited = part.wall_ns + own
-        # What the program can do meanwhile: at the end of the block, it waits for the queue.
-        saved = min(part.wall_ns, figures.profile.wall_ns - waited)
-        if figures.share(saved) >= SOME and _is_python(figures, figures.rows(part)):
-            observed = flavor != fact.site.flavor
-            how = f"jaxcb.{_drop_in(fact)}(..., queued=True)" if observed else "queued=True"
-            yield (
-                f"The program waited {time_words(waited)} for {figures.named(part)}, whose result "
-                f"it does not need. With {how} it goes on meanwhile, which saves up to "
-                f"{time_words(saved)}."
-            )
-
-
-def _full_queues(figures: Figures) -> Iterator[str]:
-    for part in figures.parts(PartKind.WAITING):
-        if figures.share(part.wall_ns) < SOME:
-            continue
-        queued = figures.parts(PartKind.QUEUED)
-        busy = sum(one.busy_ns for one in queued if one.lowered == part.lowered)
-        left = figures.profile.wall_ns - busy
-        way = (
-            f"Its calls took {time_words(busy)}, one after the other, so more room would not help. "
-            "Call it less often, or drop calls with on_full='drop'."
-            if figures.share(busy) >= _BUSY
-            else f"More room, with jaxcb.set_queue_limit, saves up to "
-            f"{time_words(min(part.wall_ns, left))}."
-        )
-        yield (
-            f"The program waited {time_words(part.wall_ns)} for room in the queue of "
-            f"{figures.named(part)}. {way}"
-        )

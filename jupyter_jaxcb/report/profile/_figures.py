@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...recording import (
+    COMPILED_THREAD,
     OBSERVED,
     Part,
     PartKind,
@@ -16,31 +17,8 @@ from ...recording import (
 )
 from ..summary import counted
 from ..text import shorten, time_words
+from ._kinds import KINDS
 
-KINDS = {  # in the order of the bar
-    PartKind.HOST: "host functions",
-    PartKind.CROSSING: "crossings",
-    PartKind.WAITING: "full queues",
-    PartKind.COPY: "copies",
-    PartKind.XLA: "XLA",
-    PartKind.COMPILATION: "compilation",
-    PartKind.DISPATCH: "dispatch",
-    PartKind.PYTHON: "Python outside of JAX",
-    PartKind.QUEUED: "queued host functions",
-    PartKind.IDLE: "idle",
-    PartKind.UNKNOWN: "not profiled",
-}
-# What the count of a part counts.
-_COUNTED = {
-    PartKind.HOST: "call",
-    PartKind.QUEUED: "call",
-    PartKind.CROSSING: "crossing",
-    PartKind.COPY: "copy",
-    PartKind.XLA: "run",
-    PartKind.COMPILATION: "time",
-    PartKind.DISPATCH: "run",
-}
-_PLURALS = {"copy": "copies"}
 MUCH = 0.1  # share of the wall time that is worth a sentence
 SOME = 0.05  # share of the wall time that is worth saving
 _EVENTS = 4  # a run that is not longer than so many events shows what they cost
@@ -100,6 +78,14 @@ class Figures(NamedTuple):
         own = [number for number, fact in enumerate(lowered) if fact.site == site]
         return self.recording.calls[np.isin(self.recording.calls["lowered"], own)]
 
+    def run_in_python(self, rows: np.ndarray) -> bool:
+        """Return whether calls ran in Python, in the program's own threads; not if unknown."""
+        recording = self.recording
+        workers = {worker.thread for worker in recording.workers}
+        threads = np.unique(rows["thread"]).tolist()
+        own = [n not in workers and recording.threads[n] != COMPILED_THREAD for n in threads]
+        return bool(own) and all(own)
+
     def where(self, part: Part) -> str:
         """Name the line of a part, with its column if others like it are on that line."""
         if part.place is None:
@@ -119,7 +105,7 @@ def headline(figures: Figures) -> str:
     """Return ``1.3 s: 82 % host functions, 12 % XLA, 6 % other``."""
     largest = sorted(figures.kinds, key=lambda one: -one[1])[:_NAMED]
     named = [(kind, ns) for kind, ns in largest if figures.share(ns) >= _SMALL]
-    words = [f"{share_words(figures.share(ns))} {KINDS[kind]}" for kind, ns in named]
+    words = [f"{share_words(figures.share(ns))} {KINDS[kind].words}" for kind, ns in named]
     rest = 100 - sum(round(100 * figures.share(ns)) for _, ns in named)
     if rest > 0:
         words.append(f"{rest} % other")
@@ -147,14 +133,6 @@ def took(figures: Figures, ns: int) -> str:
 def is_mostly_cost(figures: Figures, part: Part) -> bool:
     """Return whether the runs of a part are so short that they mostly show the profiler's cost."""
     return part.busy_ns < _EVENTS * figures.profile.event_ns * part.times
-
-
-def count_words_of(part: Part) -> str:
-    """Return ``900 calls``; empty if the part is not counted."""
-    noun = _COUNTED.get(part.kind, "")
-    if not noun or not part.times:
-        return ""
-    return f"{part.times:,} {noun if part.times == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 def notes(figures: Figures) -> list[str]:

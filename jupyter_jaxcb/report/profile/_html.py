@@ -7,22 +7,9 @@ from html import escape
 from ...recording import PartKind, Recording
 from ..text import time_words
 from ._advice import advice
-from ._figures import KINDS, Figures, count_words_of, headline, notes, share_words
+from ._figures import Figures, headline, notes, share_words
+from ._kinds import KINDS, count_words_of
 
-# Colors that are told apart with any color vision, on light and on dark backgrounds.
-_COLORS = {
-    PartKind.HOST: "#4477aa",
-    PartKind.CROSSING: "#66ccee",
-    PartKind.WAITING: "#882255",
-    PartKind.COPY: "#aa3377",
-    PartKind.XLA: "#ccbb44",
-    PartKind.COMPILATION: "#228833",
-    PartKind.DISPATCH: "#44aa99",
-    PartKind.PYTHON: "#ee6677",
-    PartKind.QUEUED: "#6699cc",
-    PartKind.IDLE: "#bbbbbb",
-    PartKind.UNKNOWN: "#777777",
-}
 _LEFT, _RIGHT = ' style="text-align:left"', ' style="text-align:right"'
 
 
@@ -46,16 +33,16 @@ def profile_to_html(recording: Recording) -> str:
 
 def _bar(figures: Figures) -> str:
     segments = "".join(
-        f'<span title="{escape(KINDS[kind])} {time_words(ns)}" style="background:{_COLORS[kind]};'
-        f'width:{100 * figures.share(ns):.3f}%"></span>'
+        f'<span title="{escape(KINDS[kind].words)} {time_words(ns)}" '
+        f'style="background:{KINDS[kind].color};width:{100 * figures.share(ns):.3f}%"></span>'
         for kind, ns in figures.kinds
     )
     return f'<div style="display:flex;height:1.5em;max-width:60em">{segments}</div>'
 
 
 def _rows(figures: Figures, kind: PartKind, ns: int) -> str:
-    swatch = f'<span style="color:{_COLORS[kind]}">■</span>'
-    rows = [_row(f"{swatch} <strong>{escape(KINDS[kind])}</strong>", "", ns, figures, "")]
+    swatch = f'<span style="color:{KINDS[kind].color}">■</span>'
+    rows = [_row(f"{swatch} <strong>{escape(KINDS[kind].words)}</strong>", "", ns, figures, "")]
     for part in figures.parts(kind):
         if part.name or part.place:
             name = f"&emsp;<code>{escape(part.name)}</code>"

@@ -5,22 +5,10 @@ from __future__ import annotations
 from ...recording import PartKind, Recording
 from ..text import time_words
 from ._advice import advice
-from ._figures import KINDS, Figures, count_words_of, headline, notes, share_words, short_name
+from ._figures import Figures, headline, notes, share_words, short_name
+from ._kinds import KINDS, count_words_of
 
 _BAR = 72  # characters
-_FILLS = {  # of the bar; rows repeat them
-    PartKind.HOST: "█",
-    PartKind.CROSSING: "▓",
-    PartKind.WAITING: "w",
-    PartKind.COPY: "▚",
-    PartKind.XLA: "▒",
-    PartKind.COMPILATION: "c",
-    PartKind.DISPATCH: "d",
-    PartKind.PYTHON: "░",
-    PartKind.QUEUED: "q",
-    PartKind.IDLE: "·",
-    PartKind.UNKNOWN: "?",
-}
 
 
 def profile_to_text(recording: Recording) -> str:
@@ -48,12 +36,12 @@ def _bar(figures: Figures) -> str:
     bar, passed = "", 0
     for kind, ns in figures.kinds:
         passed += ns
-        bar += _FILLS[kind] * (round(_BAR * figures.share(passed)) - len(bar))
+        bar += KINDS[kind].fill * (round(_BAR * figures.share(passed)) - len(bar))
     return bar
 
 
 def _rows(figures: Figures, kind: PartKind, ns: int) -> list[list[str]]:
-    rows = [[f"{_FILLS[kind]} {KINDS[kind]}", "", *_amounts(figures, ns), ""]]
+    rows = [[f"{KINDS[kind].fill} {KINDS[kind].words}", "", *_amounts(figures, ns), ""]]
     for part in figures.parts(kind):
         if part.name or part.place:
             name, amounts = short_name(part), _amounts(figures, part.wall_ns)
