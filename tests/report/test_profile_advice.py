@@ -152,7 +152,7 @@ def test_batch_elements_that_are_called_one_by_one_are_counted_in_calls():
 FINISHED, BRANCHES = NoteKind.FINISHED_ELEMENTS_RUN, NoteKind.ALL_BRANCHES_RUN
 
 
-@pytest.mark.parametrize("flavor", ["pure", "debug", "jax pure"])
+@pytest.mark.parametrize("flavor", ["pure", "debug", "buffer", "jax pure"])
 def test_calls_of_batch_elements_that_do_not_need_them_are_advised_to_be_masked(flavor):
     also, where = "It is also called for batch elements that", "the method .where("
     assert f"{also} have finished the loop; {where}" in looped(100, 900, flavor, notes=[FINISHED])
@@ -162,7 +162,7 @@ def test_calls_of_batch_elements_that_do_not_need_them_are_advised_to_be_masked(
 
 @pytest.mark.parametrize(
     ("flavor", "facts"),
-    [("pure", {"masked": True}), ("buffer", {}), ("pure", {"notes": [NoteKind.COMPILED]})],
+    [("pure", {"masked": True}), ("tap", {}), ("pure", {"notes": [NoteKind.COMPILED]})],
 )
 def test_calls_that_are_masked_or_cannot_be_have_no_advice_about_a_mask(flavor, facts):
     facts = {**facts, "notes": [FINISHED, *facts.get("notes", ())]}
