@@ -40,22 +40,26 @@ MAY_IMPORT = {
 FOLDERS = {
     "stack": {
         "options": "",
-        "core": "options",
-        "errors": "core",
-        "results": "core",
-        "elision": "core",
-        "lint": "core",
-        "dispatch": "core results errors",
-        "masked": "core results dispatch",
-        "derivatives": "options core results masked",
-        "executors": "options core results errors dispatch masked",
-        "compiled": "options core results dispatch",
-        "queued": "options core errors dispatch masked",
-        "lowering": "options core errors elision lint dispatch compiled",
-        "flavors": "options core results errors elision dispatch queued lowering",
-        "flavors/taps": "options core results errors elision dispatch lowering flavors",
+        "trace": "",
+        "call": "options trace",
+        "errors": "trace call",
+        "results": "trace call errors",
+        "elision": "trace call",
+        "lint": "trace call",
+        "interrupt": "trace call errors",
+        "dispatch": "trace call results errors interrupt",
+        "masked": "trace call results interrupt dispatch",
+        "derivatives": "options trace call errors results masked",
+        "executors": "options trace call results errors interrupt dispatch masked",
+        "compiled": "options trace call errors results interrupt dispatch",
+        "queued": "options trace call errors interrupt dispatch masked",
+        "lowering": "options trace call errors elision lint interrupt dispatch compiled",
+        "flavors": "options trace call results errors elision dispatch queued lowering",
+        "flavors/taps": (
+            "options trace call results errors elision interrupt dispatch lowering flavors"
+        ),
         "register": (
-            "options core results derivatives lint dispatch masked executors compiled queued "
+            "options call results derivatives lint dispatch masked executors compiled queued "
             "flavors flavors/taps"
         ),
     },
@@ -77,12 +81,19 @@ FOLDERS = {
         "magics": "session display",
     },
     "diagnostics": {
-        "record": "stack/core stack/lint stack/elision stack/dispatch stack/executors stack/queued",
-        "observe": "record stack/core stack/lint stack/elision stack/dispatch stack/lowering",
-        "profile": "record observe stack/core stack/elision",
-        "explain": "record stack/core",
-        "check": "record stack/core stack/results stack/lint stack/derivatives "
-        "stack/dispatch stack/flavors stack/register",
+        "record": (
+            "stack/trace stack/call stack/lint stack/elision stack/interrupt stack/dispatch "
+            "stack/executors stack/queued"
+        ),
+        "observe": (
+            "record stack/trace stack/call stack/lint stack/elision stack/dispatch stack/lowering"
+        ),
+        "profile": "record observe stack/trace stack/elision",
+        "explain": "record stack/trace stack/call stack/errors",
+        "check": (
+            "record stack/trace stack/call stack/errors stack/results stack/lint "
+            "stack/derivatives stack/dispatch stack/flavors stack/register"
+        ),
         "gather": "",
     },
 }
@@ -95,13 +106,13 @@ def modules(layer):
 
 
 def folder(path):
-    """Return the folder of a module ("stack/core"); a single-file layer is its own folder."""
+    """Return the folder of a module ("stack/call"); a single-file layer is its own folder."""
     found = path.relative_to(PACKAGE)
     return found.name if found.name in MAY_IMPORT else found.parent.as_posix()
 
 
 def imports(source, place):
-    """Return all names that `source`, a module in the folder `place` ("stack/core"), imports."""
+    """Return all names that `source`, a module in the folder `place` ("stack/call"), imports."""
     parents = ["jupyter_jaxcb", *place.split("/")]
     if place.endswith(".py"):
         parents.pop()
@@ -126,7 +137,7 @@ def exported(layer):
 
 
 def split_name(full):
-    """Split "jupyter_jaxcb.stack.core.find_site" into "stack/core" and the rest of its parts."""
+    """Split "jupyter_jaxcb.stack.trace.find_site" into "stack/call" and the rest of its parts."""
     parts, found = full.split(".")[1:], ""
     while parts and (PACKAGE / found / parts[0] / "__init__.py").exists():
         if found in FOLDERS and parts[1:] == [] and parts[0] in exported(found):
@@ -201,16 +212,16 @@ def test_module_imports_only_what_its_layer_may(path):
         ("notebook", "from ..stack.flavors import pure_callback"),
         ("notebook", "from ..stack.flavors._pure import pure_callback"),
         ("notebook", "import jupyter_jaxcb.report.text._html"),
-        ("stack/core", "from jax.extend.core import Primitive"),
-        ("stack/core", "import jax._src.core"),
+        ("stack/call", "from jax.extend.core import Primitive"),
+        ("stack/call", "import jax._src.core"),
         ("jax_compat", "from ...report import to_text"),
-        ("jax_compat", "from ..core import Block"),
-        ("stack/core", "from ..results import ResultError"),
+        ("jax_compat", "from ..stack.trace import Block"),
+        ("stack/call", "from ..results import ResultError"),
         ("stack/errors", "from ..results import ResultError"),
-        ("stack/results", "from ..errors import describe"),
+        ("stack/results", "from ..dispatch import crossing"),
         ("stack/elision", "from ..lowering import note_lowered"),
         ("stack/lint", "from ..dispatch import interrupt"),
-        ("stack/derivatives", "from ..errors import host_error"),
+        ("stack/derivatives", "from ..flavors import pure_callback"),
         ("stack/dispatch", "from ..elision import bound"),
         ("stack/dispatch", "from ..executors import build_crossing"),
         ("stack/executors", "from ..lowering import lower_host_call"),
@@ -220,9 +231,9 @@ def test_module_imports_only_what_its_layer_may(path):
         ("stack/flavors/taps", "from ...register import tap"),
         ("stack/register", "from ..lowering import lower_host_call"),
         ("stack/register", "from ..flavors._pure import bind_pure"),
-        ("stack/core", "from .. import pure"),
+        ("stack/call", "from .. import pure"),
         ("stack", "from ..host_callback import id_tap"),
-        ("stack/core", "from ...diagnostics import record"),
+        ("stack/call", "from ...diagnostics import record"),
         ("recording/files", "from ..recorder import Recorder"),
         ("recording/recorder", "from ..files import SCHEMA"),
         ("recording/files", "import jax"),
@@ -236,7 +247,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("notebook/display", "from ..session import Session"),
         ("notebook/session", "from ..magics import JaxMagics"),
         ("notebook/magics", "from ..errors import ErrorDisplay"),
-        ("notebook/magics", "from ...stack.core import Bind"),
+        ("notebook/magics", "from ...stack.call import Bind"),
         ("notebook/display", "from ...report.text import to_html"),
         ("diagnostics/record", "from ..observe import observe_jax"),
         ("diagnostics/record", "from ...stack import pure"),
@@ -244,7 +255,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("diagnostics/explain", "from ..check import check"),
         ("diagnostics/profile", "from ..explain import explain"),
         ("diagnostics/check", "from ..gather import gather"),
-        ("diagnostics/gather", "from ...stack.core import describe"),
+        ("diagnostics/gather", "from ...stack.errors import describe"),
         ("diagnostics/gather", "from ...report import to_text"),
         ("host_callback", "from ..stack.flavors.taps import bind_tap"),
         ("host_callback", "from ..recording import Site"),

@@ -1,37 +1,31 @@
 """The callback stack: primitives, rules, lowering and host dispatch.
 
-Its packages, from the bottom up: `core`; `errors`, `results`, `elision`, `lint`;
-`derivatives`, `dispatch`; `executors`, `compiled`, `queued`; `lowering`; `flavors`; `register`.
+Its packages, from the bottom up: `options`, `trace`; `call`; `errors`, `results`, `elision`,
+`lint`; `interrupt`; `dispatch`; `masked`, `derivatives`, `executors`, `compiled`, `queued`;
+`lowering`; `flavors`; `register`.
 While JAX traces and lowers, a call passes through `flavors` and `lowering`; while the program runs,
 through `dispatch`, or through machine code that `compiled` makes.
 """
 
 from ..jax_compat import leave_loops_to_jax as leave_loops_to_jax
-from .core import HostFunction as HostFunction
-from .core import Run as Run
-from .core import add_note as add_note
-from .core import as_magic_options as as_magic_options
-from .core import attribute_of as attribute_of
-from .core import cell_begins as cell_begins
-from .core import cell_ends as cell_ends
-from .core import cell_known_as as cell_known_as
-from .core import check_leaves as check_leaves
-from .core import did_you_mean as did_you_mean
-from .core import disabled as disabled
-from .core import is_a as is_a
-from .core import is_cell as is_cell
-from .core import raise_interrupt as raise_interrupt
-from .dispatch import InFlight as InFlight
+from .call import HostFunction as HostFunction
+from .call import Run as Run
+from .call import as_magic_options as as_magic_options
+from .call import cell_begins as cell_begins
+from .call import cell_ends as cell_ends
+from .call import cell_known_as as cell_known_as
+from .call import check_leaves as check_leaves
+from .call import did_you_mean as did_you_mean
 from .dispatch import RetainedBufferWarning as RetainedBufferWarning
-from .dispatch import interrupt as interrupt
-from .dispatch import interrupt_main as interrupt_main
-from .dispatch import on_thread_of_xla as on_thread_of_xla
-from .dispatch import release as release
 from .elision import all_counted as all_counted
 from .errors import HostCallError as HostCallError
+from .errors import add_note as add_note
+from .errors import attribute_of as attribute_of
 from .errors import error_for_user as error_for_user
 from .errors import failed_while as failed_while
 from .errors import host_error as host_error
+from .errors import is_a as is_a
+from .errors import raise_interrupt as raise_interrupt
 from .errors import refused_frames as refused_frames
 from .errors import set_cell_namer as set_cell_namer
 from .errors import set_running_reporter as set_running_reporter
@@ -50,6 +44,11 @@ from .flavors.taps import barrier_at_exit as barrier_at_exit
 from .flavors.taps import bind_tap as bind_tap
 from .flavors.taps import bind_tap_call as bind_tap_call
 from .flavors.taps import flags as flags
+from .interrupt import InFlight as InFlight
+from .interrupt import interrupt as interrupt
+from .interrupt import interrupt_main as interrupt_main
+from .interrupt import on_thread_of_xla as on_thread_of_xla
+from .interrupt import release as release
 from .lint import ImpureFunctionWarning as ImpureFunctionWarning
 from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .lint import advice_for_jax_inside as advice_for_jax_inside
@@ -77,3 +76,5 @@ from .results import ResultStructureWarning as ResultStructureWarning
 from .results import exact_avals as exact_avals
 from .results import nothing_in as nothing_in
 from .results import scalar_of as scalar_of
+from .trace import disabled as disabled
+from .trace import is_cell as is_cell

@@ -12,10 +12,11 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import Check, Checks, Finding
-from ...stack.core import enabled, is_cell, message_of
+from ...stack.errors import message_of
 from ...stack.lint import impurities, jax_inside
 from ...stack.register import Callback
 from ...stack.results import ResultError
+from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
 from . import _derivative, _vmap
 from ._compare import difference

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ...recording import VMAP_METHODS, AxisKind, Finding
-from ...stack.core import option
+from ...stack.call import option
 from ...stack.results import ResultError, kind_of
 from ._compare import difference
 from ._subject import Subject, one_by_one, one_line

@@ -10,7 +10,7 @@ import jax
 from jax.tree_util import tree_flatten, tree_unflatten
 
 from ... import jax_compat
-from ...stack.core import name_of
+from ...stack.call import name_of
 from ...stack.register import Callback, watching_calls
 from ._subject import SECONDS, OutOfTime, clock, one_line
 

@@ -10,7 +10,8 @@ import jax
 
 from ... import jax_compat
 from ...recording import Recorder, Recording
-from ...stack.core import ThreadRecorder, name_of
+from ...stack.call import name_of
+from ...stack.trace import ThreadRecorder
 from ..record import Listening, environment
 
 

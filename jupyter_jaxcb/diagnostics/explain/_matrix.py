@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...recording import Matrix, Recording
-from ...stack.core import message_of
+from ...stack.errors import message_of
 from ._explain import NOT_CALLABLE, ArrayCall, compile_call
 
 ELEMENTS = 3  # batch size of vmap

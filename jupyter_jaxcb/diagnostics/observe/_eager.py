@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...stack import elision
-from ...stack.core import Observed, ObservedFormat
+from ...stack.call import Observed, ObservedFormat
 
 MAX_LATEST = 1_000  # programs of eager calls whose line is remembered; the oldest is dropped first
 

@@ -27,22 +27,15 @@ from ...recording import (
     method_named,
 )
 from ...stack import elision
-from ...stack.core import (
+from ...stack.call import (
     ArrayNames,
     Bind,
-    Block,
-    Frames,
     Observed,
     ObservedFormat,
-    expect_host_calls,
-    find_frames,
-    is_cell,
     is_held,
     is_observing,
     is_watching,
-    listener,
     note,
-    site_of_frames,
     switch,
     to_aval,
     user_function_name,
@@ -50,6 +43,15 @@ from ...stack.core import (
 from ...stack.dispatch import RecordedCall, note_call_of, noted
 from ...stack.lint import warn_of_jax_inside_jaxs_own
 from ...stack.lowering import eager_fact, lowering, note_lowered
+from ...stack.trace import (
+    Block,
+    Frames,
+    expect_host_calls,
+    find_frames,
+    is_cell,
+    listener,
+    site_of_frames,
+)
 from ..record import Record, RecordBlock
 from ._eager import eager_calls
 

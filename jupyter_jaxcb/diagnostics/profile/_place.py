@@ -7,7 +7,7 @@ import os
 from types import FrameType
 
 from ...recording import Frame
-from ...stack.core import JAX_FOLDER, is_cell, is_user_code
+from ...stack.trace import JAX_FOLDER, is_cell, is_user_code
 
 _JAX, _USER, _LIBRARY, _ANY = "jax", "user", "library", ""
 _INSTALLED = ("site-packages", "dist-packages")

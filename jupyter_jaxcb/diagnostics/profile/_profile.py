@@ -8,7 +8,7 @@ import threading
 import time
 
 from ...recording import DEFAULT_CAPACITY, Profile, Recording
-from ...stack.core import Block
+from ...stack.trace import Block
 from ..observe import start_observing, stop_observing
 from ..record import Record, RecordBlock, is_off
 from ._build import Collected, build

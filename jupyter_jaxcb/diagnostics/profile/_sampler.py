@@ -11,7 +11,7 @@ from types import FrameType
 import numpy as np
 
 from ...recording import Frame
-from ...stack.core import frames_of_threads
+from ...stack.trace import frames_of_threads
 from ._events import OWN
 from ._outside import Samples
 from ._place import place_of

@@ -6,8 +6,9 @@ import sys
 
 from ... import jax_compat
 from ...recording import Frame, JaxUse
-from ...stack.core import HostFunction, is_cell
+from ...stack.call import HostFunction
 from ...stack.lint import body_of, jax_inside, warn_once
+from ...stack.trace import is_cell
 from ._running import RunningCall, calls_on_stack
 
 

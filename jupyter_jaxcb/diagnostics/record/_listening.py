@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from ...recording import DEFAULT_CAPACITY, Recorder, activate
 from ...stack import elision
-from ...stack.core import Block, switches
+from ...stack.call import switches
+from ...stack.trace import Block
 from ._jax_running import notice_jax_inside
 from ._profiler import annotated
 

@@ -12,9 +12,9 @@ import jax
 
 from ... import jax_compat
 from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
-from ...stack.core import Block, any_lowered
-from ...stack.dispatch import interrupt, on_thread_of_xla
+from ...stack.interrupt import interrupt, on_thread_of_xla
 from ...stack.queued import queue
+from ...stack.trace import Block, any_lowered
 from ._listening import Silence, start, stop
 from ._off import is_off
 from ._running import still_running

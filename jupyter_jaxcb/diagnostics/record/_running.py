@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from jupyter_jaxcb_worker import ChunkOutcome, run_elements
 
 from ...recording import Frame, LoweredSite, Recorder
-from ...stack.core import JAX_FOLDER, HostFunction, frames_of_threads, is_user_code
+from ...stack.call import HostFunction
 from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
 from ...stack.executors import CROSS, SubmittedChunk
+from ...stack.trace import JAX_FOLDER, frames_of_threads, is_user_code
 
 
 class RunningCall(NamedTuple):

@@ -16,7 +16,7 @@ from ..dispatch import enters
 
 if TYPE_CHECKING:
     from ...recording import LoweredSite
-    from ..core import HostCallback, HostFunction
+    from ..call import HostCallback, HostFunction
     from ._block import Block
     from ._c_functions import CFunction
 

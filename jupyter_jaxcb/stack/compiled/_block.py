@@ -12,8 +12,10 @@ import numpy as np
 from jax.tree_util import tree_unflatten
 
 from ...recording import LoweredSite
-from ..core import HostCallback, HostFunction, add_note, describe
-from ..dispatch import parts_of_crossing, report_failure, to_arguments
+from ..call import HostCallback, HostFunction
+from ..dispatch import parts_of_crossing, to_arguments
+from ..errors import add_note, describe
+from ..interrupt import report_failure
 from ..results import ResultError
 from . import _failure, _handler, _log
 from ._failure import word

@@ -19,7 +19,7 @@ from numba.core.imputils import lower_constant
 from numba.core.typing import cffi_utils, ctypes_utils
 from numba.np.numpy_support import as_dtype
 
-from ..core import given_name
+from ..call import given_name
 from ._native import intrinsic
 
 _SIGNATURE = re.compile(r"\s*(.*?)\s*\((.*)\)\s*")

@@ -11,7 +11,7 @@ import numpy as np
 from jax.tree_util import tree_unflatten
 
 from ...recording import LoweredSite
-from ..core import HostCallback
+from ..call import HostCallback
 from . import _handler
 from ._block import again_of, cause
 from ._function import compiled_function

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...recording import Aval, LoweredSite, Site, VmapLevel, method_named
-from ..core import HostCallback, HostFunction
+from ..call import HostCallback, HostFunction
 from . import _failure, _handler
 from ._block import Block
 from ._interface import Array, Buffer, Constant, Interface, Operand, interface_of

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..core import describe
 from ..dispatch import starts_unchecked
+from ..errors import describe
 from ._native import forever
 
 _INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL

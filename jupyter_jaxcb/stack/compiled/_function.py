@@ -14,7 +14,7 @@ from numba import types
 from numba.core.dispatcher import Dispatcher
 from numba.np.numpy_support import as_dtype
 
-from ..core import name_of, running_cell
+from ..call import name_of, running_cell
 from ..results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
 from ._interface import Array, Default, Interface, type_of

@@ -13,7 +13,7 @@ from jax.tree_util import tree_flatten_with_path, tree_unflatten
 from numba import types
 
 from ...recording import LoweredSite
-from ..core import HostCallback
+from ..call import HostCallback
 
 _BYTES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (4, 8), "c": (8, 16)}
 

@@ -12,7 +12,7 @@ import jax
 from jax.custom_derivatives import CustomVJPPrimal
 from jax.tree_util import tree_leaves, tree_map
 
-from ..core import is_array
+from ..call import is_array
 from ..masked import masking, with_stand_ins, zero_elsewhere
 from ._rule_checks import Rule, checked_jvp, checked_vjp, plain
 

@@ -14,7 +14,8 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
 from .. import options
-from ..core import HostFunction, add_note, aligned, is_array
+from ..call import HostFunction, aligned, is_array
+from ..errors import add_note
 from ..masked import zero_elsewhere
 from ..results import ResultChecker, result_checker
 

@@ -23,7 +23,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from ..core import given_name
+from ..call import given_name
 
 FLOAT0 = jax.dtypes.float0
 _NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  # JAX's options

@@ -1,8 +1,8 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back to XLA.
 
 This is the hot path. Read `_crossing` first. `_plan` says which capabilities make the calls,
-`_elements` orders the calls of looped vmaps, `_failure` turns exceptions into errors XLA can carry,
-`_interrupts` handles Ctrl-C, and `_buffer_crossing` lets a host function write into XLA's memory.
+`_elements` orders the calls of looped vmaps, and `_buffer_crossing` lets a host function write into
+XLA's memory.
 """
 
 from ._arguments import takes_flat_operands as takes_flat_operands
@@ -25,24 +25,12 @@ from ._elements import CollectedResults as CollectedResults
 from ._elements import Elements as Elements
 from ._elements import ElementSchedule as ElementSchedule
 from ._elements import Selection as Selection
-from ._ending import end_call_in as end_call_in
 from ._entry import starts_unchecked as starts_unchecked
-from ._failure import report_failure as report_failure
 from ._finite import finite_checker as finite_checker
 from ._finite import record_values as record_values
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS
-from ._in_flight import InFlight as InFlight
-from ._in_flight import finish_before_executors_end as finish_before_executors_end
-from ._interrupts import NOT_CALLED as NOT_CALLED
-from ._interrupts import interrupt as interrupt
-from ._interrupts import interrupt_at_exit as interrupt_at_exit
-from ._interrupts import interrupt_main as interrupt_main
-from ._interrupts import is_interrupted as is_interrupted
-from ._interrupts import on_thread_of_xla as on_thread_of_xla
-from ._interrupts import refuse_call as refuse_call
-from ._interrupts import release as release
 from ._observed_call import CallCount as CallCount
 from ._observed_call import RecordedCall as RecordedCall
 from ._observed_call import note_call_of as note_call_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_structure, tree_unflatten
 
-from ..core import HostCallback
+from ..call import HostCallback
 
 Adapt = Callable[[Callable], Callable]  # from the host function to one of flat operands
 

@@ -12,7 +12,7 @@ from jax.errors import JaxRuntimeError
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
 from ...recording import LoweredSite, Recorder, active
-from ..core import HostCallback, empty_aligned
+from ..call import HostCallback, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
 from ._arguments import takes_flat_operands, to_arguments

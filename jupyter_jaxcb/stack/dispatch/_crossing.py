@@ -17,16 +17,14 @@ import numpy as np
 from jupyter_jaxcb_worker import check_ended
 
 from ...recording import LoweredSite, Recorder, active, record_call, record_elements
-from ..core import HostCallback, HostFunction, aligning, describe, is_a, is_big, taking_jax_arrays
-from ..errors import HostCallError, NotCalledError
+from ..call import HostCallback, HostFunction, aligning, is_big, taking_jax_arrays
+from ..errors import HostCallError, NotCalledError, describe, is_a
+from ..interrupt import NOT_CALLED, elements_left, refusal, refuse_call, report_failure
 from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
-from . import _interrupts
 from ._arguments import Adapt, adapting
 from ._elements import CollectedResults, Elements, ElementSchedule
 from ._entry import starts_unchecked
-from ._failure import report_failure
 from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_values
-from ._interrupts import NOT_CALLED, elements_left, refuse_call
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 
@@ -183,7 +181,7 @@ def single_call(
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         number = None
         try:
-            if _interrupts.window is not None:
+            if refusal.until is not None:
                 refuse_call(lowered, host)
             host.calls = number = host.calls + 1
             recorder = recorder_now()
@@ -236,7 +234,7 @@ def looped_calls(
     outer = [aval.shape for aval in lowered.results]
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        if _interrupts.window is not None:
+        if refusal.until is not None:
             refuse_call(lowered, host)
         recorder = recorder_now()
         if recorder is not None and host.replaced:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
-from ..core import CROSSINGS
+from ..trace import CROSSINGS
 from . import _crossing
 from ._observed_call import RecordedCall
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...recording import LoweredSite, Recorder, active, record_call, record_elements
-from ..core import Proxy, describe, is_observing
-from ..errors import expect_error_of_jax
+from ..call import Proxy, is_observing
+from ..errors import describe, expect_error_of_jax
 
 
 def listening() -> Recorder | None:

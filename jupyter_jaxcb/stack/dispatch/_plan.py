@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...recording import LoweredSite, Recorder, active
-from ..core import HostCallback
+from ..call import HostCallback
 from ._arguments import Adapt
 from ._crossing import Crossing, build_crossing
 from ._elements import Selection

@@ -15,7 +15,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ...recording import Site
-from ..core import Bind, Found
+from ..call import Bind
+from ..trace import Found
 from ._paths import Path, sites
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...recording import Note, Site
-from ..core import Bind
+from ..call import Bind
 from ._hlo import HostCallInstruction
 from ._paths import Path
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from ..core import is_machinery
+from ..trace import is_machinery
 
 
 def number(thing: Any) -> int:

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from ...recording import Frame
-from ..core import is_cell, is_user_code
+from ..trace import is_cell, is_user_code
 from ._hlo import Instruction, Module
 from ._protobuf import Message, first_text
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 
 from ...recording import Note, NoteKind, Outcome, Program, Reason, Status
-from ..core import Bind
+from ..call import Bind
 from ._dropped import Dropped
 from ._evidence import Evidence, may_be_elided
 from ._hoisting import (

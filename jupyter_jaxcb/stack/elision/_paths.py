@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ... import jax_compat
 from ...recording import Site, VmapLevel, calls_each_time
-from ..core import Bind, HostCallback, is_held, is_watching
+from ..call import Bind, HostCallback, is_held, is_watching
 from ._constant_branches import enters, index_of
 
 # JAX lowers only this part of a solver; matvec and the transposes are carried along unused.

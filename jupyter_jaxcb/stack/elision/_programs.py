@@ -19,16 +19,8 @@ from typing import Any, NamedTuple
 from ... import jax_compat
 from ...jax_compat import Changes
 from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, active
-from ..core import (
-    Bind,
-    Block,
-    Found,
-    expect_host_calls,
-    has_thread_recorder,
-    is_observing,
-    listener,
-    to_aval,
-)
+from ..call import Bind, is_observing, to_aval
+from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import instructions_by_index

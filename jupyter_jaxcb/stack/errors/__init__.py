@@ -9,6 +9,12 @@ from ._causes import forget_error as forget_error
 from ._causes import stop_attaching_causes as stop_attaching_causes
 from ._classes import EndedError as EndedError
 from ._classes import NotCalledError as NotCalledError
+from ._error_text import add_note as add_note
+from ._error_text import attribute_of as attribute_of
+from ._error_text import describe as describe
+from ._error_text import is_a as is_a
+from ._error_text import message_of as message_of
+from ._error_text import raise_interrupt as raise_interrupt
 from ._excepthooks import show as show
 from ._host_call import HostCallError as HostCallError
 from ._host_call import expect_error_of_jax as expect_error_of_jax

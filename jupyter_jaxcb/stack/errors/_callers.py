@@ -13,7 +13,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from ...recording import Frame, LoweredSite
-from ..core import function_of
+from ..trace import function_of
 
 _UNITS = 8  # of code that one entry of a line table covers
 _NO_COLUMNS = 0b1_1101_000  # such an entry, see Objects/locations.md of CPython

@@ -15,9 +15,10 @@ import jax
 
 from ... import jax_compat
 from ...recording import Site
-from ..core import JAX_FOLDER, frames_of_threads, is_a
+from ..trace import JAX_FOLDER, frames_of_threads
 from . import _excepthooks, _monitoring
 from ._classes import EndedError
+from ._error_text import is_a
 from ._store import KeptError, error_number_in, kept_error_in
 
 # After a failure on one of several devices, warn about a possible deadlock after this long.

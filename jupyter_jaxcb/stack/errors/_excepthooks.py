@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from ..core import describe, raise_interrupt
+from ._error_text import describe, raise_interrupt
 from ._store import error_for_user
 
 

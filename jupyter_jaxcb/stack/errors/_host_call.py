@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...recording import WHOLE_BATCH, Frame, LoweredSite, Site
-from ..core import add_note, attribute_of
 from . import _causes
 from ._callers import with_callers
+from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
 from ._tracebacks import own_frames
 

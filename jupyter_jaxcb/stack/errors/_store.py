@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ..core import attribute_of, describe, is_a, message_of, name_of_class, plain
+from ._error_text import attribute_of, describe, is_a, message_of, name_of_class, plain
 from ._tracebacks import user_frames
 
 # How many exceptions are kept per thread and in all: each keeps its traceback alive, and with it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from types import TracebackType
 
-from ..core import is_machinery, is_ours, is_user_code
+from ..trace import is_machinery, is_ours, is_user_code
 from ._callers import is_added
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jupyter_jaxcb_worker import Column, shared_if_large
 
-from ..core import HostFunction
+from ..call import HostFunction
 from ..dispatch import Elements
 
 _SHARE = 2  # a chunk has at most 1/_SHARE of a worker's share of the remaining elements

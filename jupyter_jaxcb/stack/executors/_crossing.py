@@ -12,7 +12,7 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder
-from ..core import CROSSINGS, WAITING, HostCallback, HostFunction, describe
+from ..call import HostCallback, HostFunction
 from ..dispatch import (
     CallPlan,
     CollectedResults,
@@ -25,15 +25,16 @@ from ..dispatch import (
     decides,
     parts_of_crossing,
     record_values,
-    refuse_call,
-    report_failure,
     reporting_interrupts,
     takes_flat_operands,
     to_arguments,
 )
+from ..errors import describe
+from ..interrupt import refuse_call, report_failure
 from ..masked import MakeCalls, masked_crossing, parts_by_site
 from ..options import Options
 from ..results import ResultChecker, shown
+from ..trace import CROSSINGS, WAITING
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..core import describe
+from ..errors import describe
 from ..options import value_word
 from ._options import is_shut_down, leaves_process, stays_on_machine
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..dispatch import InFlight, finish_before_executors_end, interrupt_at_exit
+from ..interrupt import InFlight, finish_before_executors_end, interrupt_at_exit
 from ._engine import Engine, ExecutorError, cores
 from ._mpi import mpi_engine, named_mpi
 from ._options import library_of

@@ -9,7 +9,8 @@ import numpy as np
 from jupyter_jaxcb_worker import ChunkOutcome
 
 from ...recording import LoweredSite, Recorder, WorkerRows
-from ..core import HostFunction, describe
+from ..call import HostFunction
+from ..errors import describe
 from ._flight import SubmittedChunk
 
 

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from .. import options
-from ..core import did_you_mean
+from ..call import did_you_mean
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers

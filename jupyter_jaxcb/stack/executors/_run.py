@@ -14,9 +14,8 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
-from ..core import add_note, is_a
-from ..dispatch import NOT_CALLED
-from ..errors import NotCalledError
+from ..errors import NotCalledError, add_note, is_a
+from ..interrupt import NOT_CALLED
 from ..options import Options
 from ..results import ResultError
 from ._board import ElementMark, board

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jupyter_jaxcb_worker import run_elements, running
 
-from ..core import JAX_FOLDER, WAITING, frames_of_threads
+from ..trace import JAX_FOLDER, WAITING, frames_of_threads
 from ._engine import Engine
 
 if TYPE_CHECKING:

@@ -15,19 +15,17 @@ from jax.tree_util import (
 
 from ... import jax_compat
 from .. import elision
-from ..core import (
+from ..call import (
     NO_STATIC,
     Bind,
     HostCallback,
     HostFunction,
     Static,
-    find_frames,
     is_array,
-    is_disabled,
-    left_out,
     to_array,
 )
 from ..options import Options
+from ..trace import find_frames, is_disabled, left_out
 
 
 def bind_host_call(

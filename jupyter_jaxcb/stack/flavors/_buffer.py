@@ -13,12 +13,7 @@ from jax.tree_util import tree_leaves
 
 from ... import jax_compat
 from ...recording import VmapLevel
-from ..core import (
-    HostCallback,
-    HostFunction,
-    is_array,
-    without_leading,
-)
+from ..call import HostCallback, HostFunction, is_array, without_leading
 from ..dispatch import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
 from ..lowering import HOST_MEMORY, lower_buffer_call, lower_compiled_call
 from ..options import Options, checked

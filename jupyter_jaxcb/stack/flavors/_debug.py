@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
-from ..core import HostCallback, HostFunction
+from ..call import HostCallback, HostFunction
 from ..lowering import lower_host_call, lower_once
 from ..options import Options, checked
 from ._bind import bind_silent_call

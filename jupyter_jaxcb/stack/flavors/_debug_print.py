@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax.tree_util import tree_map
 
-from ..core import HostFunction
+from ..call import HostFunction
 from ..options import checked
 from ._debug import bind_debug
 

@@ -12,10 +12,11 @@ import numpy as np
 from ... import jax_compat
 from ...recording import VmapLevel, active
 from .. import elision
-from ..core import EAGER, ArrayNames, HostCallback, aligned, is_a, to_aval
+from ..call import ArrayNames, HostCallback, aligned, to_aval
 from ..dispatch import Build, CallPlan, crossing
-from ..errors import HostCallError, host_error
+from ..errors import HostCallError, host_error, is_a
 from ..lowering import eager_fact
+from ..trace import EAGER
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: a Python number is not a PRNG key
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ... import jax_compat
-from ..core import HostCallback, HostFunction, debug_equivalent, option
+from ..call import HostCallback, HostFunction, debug_equivalent, option
 from ..lowering import lower_compiled_call, lower_host_call
 from ..options import Options, checked
 from ..queued import check_nothing_returned

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import jax_compat
-from ..core import HostCallback, HostFunction
+from ..call import HostCallback, HostFunction
 from ..lowering import lower_compiled_call, lower_host_call
 from ..options import Options, checked
 from ..results import result_avals as declared

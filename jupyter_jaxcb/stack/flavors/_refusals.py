@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ... import jax_compat
-from ..core import HostCallback, how_to_differentiate, how_to_transpose
+from ..call import HostCallback, how_to_differentiate, how_to_transpose
 
 
 def refuse_derivatives(primitive: jax_compat.Primitive, kind: str, *, finite: bool = False) -> None:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from ... import jax_compat
 from ...recording import VMAP_METHODS, AxisKind, VmapLevel
 from .. import options
-from ..core import did_you_mean
+from ..call import did_you_mean
 
 
 @options.check("vmap_method", [*VMAP_METHODS])

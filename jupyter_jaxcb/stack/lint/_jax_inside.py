@@ -21,7 +21,8 @@ import jax.numpy as jnp
 
 from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
-from ..core import HostFunction, is_cell
+from ..call import HostFunction
+from ..trace import is_cell
 from ._references import loads
 
 # Public modules of JAX whose functions compute, and the functions in them that do not.

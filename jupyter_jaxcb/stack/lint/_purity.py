@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core import is_cell
+from ..trace import is_cell
 from ._references import UNKNOWN, own_loads, python_function
 from ._writes import Write, unseeded, writes
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
+from ..call import HostCallback, to_aval
 from ..compiled import named_call, new_block
-from ..core import HostCallback, to_aval
 from ._custom_call import set_token, zeros
 from ._facts import note_call
 

@@ -10,9 +10,10 @@ from typing import Any
 from ... import jax_compat
 from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel, calls_each_time
 from .. import elision
-from ..core import ArrayNames, Bind, HostCallback, listener, to_aval
+from ..call import ArrayNames, Bind, HostCallback, to_aval
 from ..elision import HostCallIndex
 from ..lint import warn_of_jax_inside
+from ..trace import listener
 
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 

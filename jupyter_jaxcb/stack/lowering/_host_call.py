@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
-from ..core import HostCallback, option
+from ..call import HostCallback, option
 from ..dispatch import (
     Build,
     CallPlan,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...recording import Aval, AxisKind, LoweredSite
-from ..core import empty_aligned
+from ..call import empty_aligned
 from ..dispatch import Selection
 
 _SITES = 64  # kept for each call site: one for each number of gathered elements

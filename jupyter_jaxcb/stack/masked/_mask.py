@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
-from ..core import is_array
+from ..call import is_array
 from ..results import MISSING
 
 

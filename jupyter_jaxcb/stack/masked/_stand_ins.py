@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 from jax.tree_util import tree_flatten, tree_unflatten
 
-from ..core import is_array
+from ..call import is_array
 from ._mask import zero_elsewhere
 
 

@@ -14,9 +14,8 @@ from collections import Counter
 import jax
 
 from ... import jax_compat
-from ..core import add_note, is_a
-from ..dispatch import finish_before_executors_end, interrupt, interrupt_at_exit
-from ..errors import show
+from ..errors import add_note, is_a, show
+from ..interrupt import finish_before_executors_end, interrupt, interrupt_at_exit
 from ._queue import Failures, queue
 from ._unfinished import Unfinished
 

@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 
 from ...recording import Aval, QueuedRecorder, Recorder, active
-from ..core import HostFunction, expect_host_calls
+from ..call import HostFunction
 from ..dispatch import (
     CallPlan,
     Crossing,
     Stage,
     crossing,
     decides,
-    is_interrupted,
-    refuse_call,
-    report_failure,
     reporting_interrupts,
     starts_unchecked,
 )
 from ..errors import HostCallError, failing_while, running_now
+from ..interrupt import is_interrupted, refuse_call, report_failure
 from ..masked import count_needed
+from ..trace import expect_host_calls
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import options
-from ..core import did_you_mean
+from ..call import did_you_mean
 
 ON_FULL = ("wait", "drop")  # what to do if the queue is full
 

@@ -17,10 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import QUEUE_THREAD, LoweredSite, Mark, QueuedRecorder, Recorder, Recording
-from ..core import EAGER, attribute_of, describe, is_a
-from ..dispatch import end_call_in
-from ..errors import EndedError, HostCallError, KeptError, error_by_number, forget_error
+from ..errors import (
+    EndedError,
+    HostCallError,
+    KeptError,
+    attribute_of,
+    describe,
+    error_by_number,
+    forget_error,
+    is_a,
+)
+from ..interrupt import end_call_in
 from ..masked import count_needed
+from ..trace import EAGER
 
 LIMIT_BYTES = 256 << 20
 OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..dispatch import InFlight
+from ..interrupt import InFlight
 from ._queue import queue
 
 

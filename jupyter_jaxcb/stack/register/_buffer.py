@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..call import register, without_leading
 from ..compiled import register_compiled
-from ..core import register, without_leading
 from ..flavors import bind_buffer
 from ..options import Options, checked
 from ..results import MISSING, declared_result, result_interface

@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..core import HostFunction, without_leading
+from ..call import HostFunction, without_leading
 from ..derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..masked import checked_mask, mask_of_rule, otherwise_of, select, with_stand_ins

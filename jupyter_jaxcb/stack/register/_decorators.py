@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..call import HostFunction, name_of, register
 from ..compiled import c_function, register_compiled
-from ..core import HostFunction, name_of, register
 from ..flavors import bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
 from ..options import Options, checked

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core import check_leaves, register
+from ..call import check_leaves, register
 from ..flavors.taps import bind_tap
 from ..options import Options
 from ._callback import Callback, check_function

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import given_name
+from ..call import given_name
 from ._array import shown
 from ._dims import Dims
 

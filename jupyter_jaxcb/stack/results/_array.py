@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
-from ..core import describe
+from ..errors import describe
 from ._casting import CONVERTS, MEANING, converted, find_lost, kind_of
 
 _SHOWN_CHARACTERS = 60

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core import given_name
+from ..call import given_name
 from ._annotations import annotated_result
 from ._inferred import INFER, ufunc_result
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from ... import jax_compat
-from ..core import describe
+from ..errors import describe
 from ._array import ResultError, array_words, shown
 from ._casting import kind_of
 from ._checker import ResultChecker

@@ -12,7 +12,8 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from ... import jax_compat
-from ..core import describe, given_name
+from ..call import given_name
+from ..errors import describe
 from ._annotations import Annotated
 from ._array import shown
 from ._casting import may_be_of_jax

@@ -15,7 +15,8 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
-from ..core import describe, given_name
+from ..call import given_name
+from ..errors import describe
 from ._array import shown
 from ._casting import may_be_of_jax
 

@@ -13,7 +13,7 @@ from jax.tree_util import (
     tree_structure,
 )
 
-from ..core import describe
+from ..errors import describe
 from ._array import ResultError, array_words, in_one_line, shown
 
 _LEAF = tree_structure(0)

@@ -110,7 +110,7 @@ def test_cell_that_loads_the_extension_may_run_again(kernel):
 
 def test_cell_that_unloads_the_extension_leaves_no_running_cell(kernel):
     kernel.run("%unload_ext jupyter_jaxcb", cell="a")
-    running = "from jupyter_jaxcb.stack.core import _late_binding as l; l._cells.running"
+    running = "from jupyter_jaxcb.stack.call import _late_binding as l; l._cells.running"
     assert kernel.run(running, cell="b").value == "[]"
     kernel.run("%load_ext jupyter_jaxcb", cell="a")
     assert kernel.run("len(l._cells.running)", cell="b").value == "1"

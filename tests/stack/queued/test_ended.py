@@ -9,8 +9,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import queue
-from jupyter_jaxcb.stack.dispatch import _ending
 from jupyter_jaxcb.stack.errors import EndedError
+from jupyter_jaxcb.stack.interrupt import _ending
 from jupyter_jaxcb.stack.queued._queue import Source
 
 

@@ -14,9 +14,9 @@ import jax
 import numpy as np
 
 from .... import jax_compat
-from ...core import add_note
-from ...dispatch import Crossing, interrupt_at_exit
-from ...errors import HostCallError, host_error
+from ...dispatch import Crossing
+from ...errors import HostCallError, add_note, host_error
+from ...interrupt import interrupt_at_exit
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
 

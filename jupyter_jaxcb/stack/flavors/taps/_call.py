@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .... import jax_compat
-from ...core import HostCallback, HostFunction
+from ...call import HostCallback, HostFunction
 from ...lowering import lower_host_call
 from ...options import Options
 from .. import bind_host_call, eager

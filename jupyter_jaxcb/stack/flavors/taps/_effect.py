@@ -11,7 +11,7 @@ import numpy as np
 
 from .... import jax_compat
 from ....recording import LoweredSite
-from ...core import Static
+from ...call import Static
 from ...dispatch import Build, CallPlan, Crossing, crossing
 from ...errors import HostCallError
 from .. import raise_itself, raise_runtime_error

@@ -12,7 +12,7 @@ from jax.tree_util import tree_structure, tree_unflatten
 
 from .... import jax_compat
 from ....recording import WHOLE_BATCH, VmapLevel
-from ...core import HostFunction, to_array
+from ...call import HostFunction, to_array
 from ...dispatch import Build
 from ...lowering import lower_host_call
 from ...options import Options

@@ -37,7 +37,7 @@ def slow_one():
 
 
 def test_call_without_block_until_ready_is_recorded(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.stack.core._listener._any_lowered", False)
+    monkeypatch.setattr("jupyter_jaxcb.stack.trace._listener._any_lowered", False)
     with jaxcb.observe_jax() as r:
         FLAVORS["jax pure"](slow_one())
     assert len(r.recording) == 1

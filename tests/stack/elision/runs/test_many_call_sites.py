@@ -14,7 +14,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import summarize
-from jupyter_jaxcb.stack.core import _site
+from jupyter_jaxcb.stack.trace import _site
 
 OUR_FILES = os.path.dirname(jaxcb.__file__) + os.sep
 X = np.float32(1)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jupyter_jaxcb
-from jupyter_jaxcb.stack.core import frames_of_threads, without_collecting
+from jupyter_jaxcb.stack.trace import frames_of_threads, without_collecting
 from tests.stack._interrupts import Interrupts
 
 PACKAGE = Path(jupyter_jaxcb.__file__).parent

@@ -11,7 +11,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import cell_begins, cell_ends
-from jupyter_jaxcb.stack.core import _late_binding
+from jupyter_jaxcb.stack.call import _late_binding
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 HOST = "@jaxcb.pure(result='x')\ndef host(x): return x + {}"

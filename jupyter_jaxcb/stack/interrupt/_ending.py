@@ -16,7 +16,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from ..core import (
+from ..errors import EndedError
+from ..trace import (
     CROSSINGS,
     WAITING,
     frames_of_threads,
@@ -24,7 +25,6 @@ from ..core import (
     is_recording,
     without_collecting,
 )
-from ..errors import EndedError
 
 # Declared with an extra argument, which C ignores: a weakref callback is passed the reference.
 raise_in_thread: Any = ctypes.PYFUNCTYPE(

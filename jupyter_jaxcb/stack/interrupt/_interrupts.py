@@ -21,8 +21,9 @@ import jax
 
 from ... import jax_compat
 from ...recording import LoweredSite
-from ..core import HostFunction, any_lowered, frames_of_threads
+from ..call import HostFunction
 from ..errors import NotCalledError
+from ..trace import any_lowered, frames_of_threads
 from ._ending import end_running, is_own, outermost
 from ._failure import caller_of, report_failure
 from ._in_flight import InFlight
@@ -31,8 +32,15 @@ _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5
 NOT_CALLED = "not called, because its run was interrupted"
 
-# Host calls on XLA's threads are refused until this is done.
-window: InFlight | _Stuck | None = None
+
+class _Refusal:
+    """Host calls on XLA's threads are refused until what is in `until` is done."""
+
+    def __init__(self) -> None:
+        self.until: InFlight | _Stuck | None = None
+
+
+refusal = _Refusal()
 
 
 class _Stuck:
@@ -61,7 +69,6 @@ def interrupt() -> None:
     ordering tokens of this thread are dropped; otherwise every later ordered call would fail with
     the same error. Safe to call from a signal handler.
     """
-    global window
     if not any_lowered():
         return
     in_flight = InFlight()
@@ -69,7 +76,7 @@ def interrupt() -> None:
     if in_flight.is_done():
         return
     in_flight.forget_finished()
-    window = in_flight
+    refusal.until = in_flight
     end_running()
 
 
@@ -80,10 +87,9 @@ def interrupt_main() -> None:
     its signal handler. The error of a refused call releases it. Does nothing if the main thread
     moves on within a moment.
     """
-    global window
     stuck = _Stuck()
-    if window is None and not stuck.wait(_MOMENT_SECONDS):
-        window = stuck
+    if refusal.until is None and not stuck.wait(_MOMENT_SECONDS):
+        refusal.until = stuck
         end_running()
 
 
@@ -97,25 +103,23 @@ def release() -> None:
 
     With several devices, programs do not wait for each other, so nothing is refused any longer.
     """
-    global window
-    if window is not None and (window.is_done() or jax.local_device_count() > 1):
-        window = None
+    if refusal.until is not None and (refusal.until.is_done() or jax.local_device_count() > 1):
+        refusal.until = None
 
 
 def is_interrupted() -> bool:
     """Return whether host calls may have to be refused."""
-    return window is not None
+    return refusal.until is not None
 
 
 def refuse() -> None:
     """Raise NotCalledError if this host call belongs to an interrupted run.
 
-    A crossing calls this first if there is a `window`.
+    A crossing calls this first if there is a `refusal`.
     """
-    global window
-    pending = window
+    pending = refusal.until
     if pending is None or pending.is_done(patience=True):
-        window = None
+        refusal.until = None
     elif caller_of(sys._getframe(1)) is None:
         raise NotCalledError(NOT_CALLED)
 
@@ -158,8 +162,8 @@ def interrupt_at_exit() -> None:
         return
     if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
         interrupt()
-        if window is not None:
-            window.wait(math.inf)
+        if refusal.until is not None:
+            refusal.until.wait(math.inf)
 
 
 atexit.register(interrupt_at_exit)

@@ -13,8 +13,8 @@ from jupyter_jaxcb.diagnostics.observe import _observe
 from jupyter_jaxcb.diagnostics.record import _listening, _record
 from jupyter_jaxcb.jax_compat import _profiler
 from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.stack.core import _listener
 from jupyter_jaxcb.stack.elision import _programs
+from jupyter_jaxcb.stack.trace import _listener
 from jupyter_jaxcb.testing import host_calls
 from tests.stack._interrupts import OUR_FILES, Interrupts
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import jv
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.core import ArrayNames, _array_names
+from jupyter_jaxcb.stack.call import ArrayNames, _array_names
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 

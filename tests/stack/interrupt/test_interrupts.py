@@ -12,7 +12,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt
-from jupyter_jaxcb.stack.dispatch import _failure, _interrupts
+from jupyter_jaxcb.stack.interrupt import _failure, _interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +137,7 @@ def test_interrupt_under_a_debugger_leaves_it_in_place():
 
 def test_interrupt_when_nothing_is_in_flight_refuses_nothing():
     interrupt()
-    assert _interrupts.window is None
+    assert _interrupts.refusal.until is None
     assert callbacks_work_again()
 
 

@@ -9,7 +9,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.core._callback import name_of
+from jupyter_jaxcb.stack.call._callback import name_of
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 

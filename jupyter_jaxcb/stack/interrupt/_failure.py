@@ -19,8 +19,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ...recording import LoweredSite
-from ..core import EAGER, attribute_of, is_a
-from ..errors import HostCallError, forget_error, host_call_error
+from ..errors import HostCallError, attribute_of, forget_error, host_call_error, is_a
+from ..trace import EAGER
 from ._ending import is_own, raise_in_thread
 
 _raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by number

@@ -14,8 +14,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt, release
-from jupyter_jaxcb.stack.core import frames_of_threads
-from jupyter_jaxcb.stack.dispatch import _ending, _interrupts
+from jupyter_jaxcb.stack.interrupt import _ending, _interrupts
+from jupyter_jaxcb.stack.trace import frames_of_threads
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def worker(late):
 
     yield run
     release()
-    _interrupts.window = None
+    _interrupts.refusal.until = None
 
 
 class Holds:
@@ -159,7 +159,7 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     assert called != [threading.current_thread().name]  # one of XLA's threads
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
         jax.block_until_ready(result)
-    assert len(waiting) == 6 and _interrupts.window is None
+    assert len(waiting) == 6 and _interrupts.refusal.until is None
 
 
 @in_new_thread

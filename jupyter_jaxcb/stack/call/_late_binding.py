@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from ..trace import is_cell
 from ._callback import HostFunction
-from ._code_owner import is_cell
 
 
 class Run:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import jax_compat
-from ..core import any_lowered, is_a
-from ..errors import host_error
+from ..errors import host_error, is_a
+from ..trace import any_lowered
 
 _POLL_SECONDS = 0.001
 _LONGEST_POLL_SECONDS = 0.02
