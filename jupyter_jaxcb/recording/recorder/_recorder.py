@@ -84,8 +84,8 @@ class Recorder:
         self._unobserved: dict[Program, int] = {}  # runs
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
-        # Not threading.get_ident(): a new thread may get the ident of one that has ended.
         self.on_thread = threading.local()
+        self._foreign_threads: dict[int, int] = {}  # not started by Python; by ident
         self._thread_names: list[str] = []
         self._workers = Workers(self._enlist)
         self._lock = threading.Lock()  # for the tables only, never held while user code runs
@@ -144,10 +144,19 @@ class Recorder:
     def enlist_thread(self) -> int:
         """Return the number of the current thread, `on_thread.number`, which gets one if needed."""
         number = getattr(self.on_thread, "number", None)
-        if number is None:
-            with self._lock:
-                number = self._enlist(threading.current_thread().name)
-                self.on_thread.number = number
+        if number is not None:
+            return number
+        thread = threading.current_thread()
+        with self._lock:
+            if isinstance(thread, threading._DummyThread):
+                # Of XLA: it has a new state of Python, without `on_thread.number`, in each call.
+                number = self._foreign_threads.get(threading.get_ident())
+                if number is None:
+                    number = self._enlist(thread.name)
+                    self._foreign_threads[threading.get_ident()] = number
+                return number
+            # The ident is not enough here: a new thread may get the ident of one that has ended.
+            number = self.on_thread.number = self._enlist(thread.name)
         return number
 
     def thread_named(self, name: str) -> int:

@@ -188,6 +188,35 @@ except AssertionError:
     assert in_process(code).stdout == "waited for ours only\n"
 
 
+def test_calls_on_one_thread_of_xla_are_calls_of_one_thread():
+    """Python forgets a thread that it has not started after each call."""
+    seen = []
+
+    def host(x):
+        seen.append(threading.get_ident())
+        return x
+
+    f = jaxcb.io(host, result="x")
+    loop = jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda i, x: f(x), x))
+    big = jax.jit(lambda m: (m @ m @ m @ m)[0, 0] * 0)
+
+    def work():
+        with jaxcb.record() as recorded:
+            loop(big(jnp.ones((900, 900)))).block_until_ready()
+        recordings.append(recorded.recording)
+
+    recordings: list[jaxcb.Recording] = []
+    loop(big(jnp.ones((900, 900)))).block_until_ready()
+    seen.clear()
+    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert thread.ident not in seen  # its operand was still being computed
+    numbers = recordings[0].calls["thread"].tolist()
+    assert len(recordings[0].threads) == len(set(numbers)) == len(set(seen))
+
+
 def test_blocks_of_several_threads_each_get_their_own_calls():
     """The threads share a recorder, which stops when the last block ends."""
     found = []
