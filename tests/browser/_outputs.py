@@ -37,6 +37,8 @@ def poisoned(value, poison, key=""):
     """Return `value` with every free string and key replaced by `poison`."""
     if isinstance(value, str):
         return value if key in KEPT else poison
+    if key == "axes":  # words with a fixed set of values, too
+        return value
     if key == "headline":
         return [[tone, poison] for tone, _ in value]
     if isinstance(value, list):

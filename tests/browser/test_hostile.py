@@ -118,7 +118,6 @@ def calls(rows, raw, unit_ns=100):
 def test_no_string_of_a_recording_becomes_markup(notebook, page, dialogs):
     facts, measured = recording()
     facts = poisoned(facts, POISON)
-    facts["sites"][1]["shapes"][0]["levels"][0][1] = "expand_dims"  # otherwise no diagram is drawn
     facts["sites"][2]["errors"] = [f"{POISON}\n" * 9]  # long errors are collapsed
     measured = poisoned(measured, POISON) | {"out_of_order": [POISON]}
     notebook("None", outputs=[[output(facts, measured)]])

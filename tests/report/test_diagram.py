@@ -11,6 +11,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
+    WHOLE_BATCH,
     Aval,
     LoweredSite,
     Program,
@@ -112,6 +113,12 @@ def test_diagram_shows_what_each_vmap_did_to_each_axis(method, shapes, rows):
 def test_shapes_that_contradict_the_vmaps_get_no_diagram():
     html = to_html(recorded(([(7, 7), (4, 1)], (4, 3), nested("expand_dims"))))
     assert html.count("<table>") == 1  # of the call sites
+
+
+@pytest.mark.parametrize(("shape", "drawn"), [((3, 2), True), ((2, 3), False)])
+def test_tap_has_a_diagram_if_the_program_has_the_batch_axis_in_front(shape, drawn):
+    html = to_html(recorded(([shape], (3,), (VmapLevel(3, WHOLE_BATCH, (True,)),))))
+    assert ("3 batched" in html) == drawn
 
 
 def test_call_without_vmap_has_no_diagram_and_stays_closed():

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import Compilation, Recording, SampleValues
+from ...recording import Compilation, Recording, SampleValues, VmapLevel
 from ..profile import to_text
-from ..summary import Shapes, SiteSummary, out_of_order, summarize
+from ..summary import Mask, Shapes, SiteSummary, out_of_order, summarize
 from ..text import by_other_threads, headline, sites_to_html, sites_to_text
 from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
 from ._profile import profile_facts
@@ -164,12 +164,20 @@ def variant_facts(shapes: Shapes) -> dict[str, Any]:
         "operand_names": list(shapes.operand_names),
         "result_names": list(shapes.result_names),
         "levels": [[v.size, v.method, list(v.batched)] for v in shapes.levels],
+        "axes": [_axes(level, mask, place) for place, level in enumerate(shapes.levels)],
         "calls": shapes.calls,
         "shards": shapes.shards,
         "devices": list(shapes.devices),
         "gathered_bytes": shapes.gathered_bytes,
         **more,
     }
+
+
+def _axes(level: VmapLevel, mask: Mask | None, place: int) -> dict[str, Any]:
+    """Return what one vmap did to operands, results and mask."""
+    method = level.vmap_method
+    own = {} if mask is None else {"mask": method.axis(mask.batched[place])}
+    return {"operands": list(level.axes), "results": method.batched, **own}
 
 
 def _measured(

@@ -214,8 +214,8 @@ def _row(
 
 
 def _axis(level: VmapLevel, is_batched: bool) -> _Axis | None:
-    """Return what a vmap does to an operand; None if its axis may be anywhere."""
+    """Return what a vmap does to an operand; None if that is unknown."""
     kind = level.vmap_method.axis(is_batched)
-    if kind is AxisKind.IN_PLACE:
-        return None
+    if level.vmap_method.batched is AxisKind.IN_PLACE:
+        return _Axis(AxisKind.BATCHED, level.size) if is_batched else None  # if it is in front
     return _Axis(kind, 1 if kind is AxisKind.SIZE1 else level.size)

@@ -49,10 +49,14 @@ TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 BYTES = (("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
 VMAP = "vmap {size}"
-BATCHED = "batched"
-UNBATCHED = "unbatched"
-# How an unbatched argument reaches the host, by vmap_method.
-UNBATCHED_AXES = {"expand_dims": "size-1 axis", "broadcast_all": "tiled"}
+ARGUMENTS = {  # under one vmap, by `AxisKind`; listed unless all are batched
+    "batched": "batched",
+    "tiled": "tiled",
+    "size1": "size-1 axis",
+    "looped": "batched",
+    "unbatched": "unbatched",
+    "in_place": "batched",
+}
 GATHERS = "gathers {bytes}"
 
 # How the batch elements of nested vmaps are spread over host calls.
@@ -69,7 +73,7 @@ MASKED_AHEAD = "calls for the elements whose mask is true"
 # For a callback that the program reaches several times, or has not reached.
 SOME_EACH_TIME = "{calls}, {some} each time"
 EACH_TIME = "{words} each time"
-# The vmap diagram: the kinds of axes, and the heads of its columns.
+# The vmap diagram: the kinds of axes (`AxisKind`), and the heads of its columns.
 AXES = {
     "batched": "batched",
     "tiled": "tiled",

@@ -11,14 +11,6 @@ from . import _phrases
 
 MAX_SITES = 60  # listed in text and HTML; the data has all of them
 MAX_DEVICES = 8  # named for one variant
-_ARGUMENTS = {  # of one vmap, where not all of them are batched
-    "batched": "batched",
-    "tiled": "tiled",
-    "size1": "size-1 axis",
-    "looped": "batched",
-    "unbatched": "unbatched",
-    "in_place": "batched",
-}
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
@@ -99,7 +91,7 @@ def level_words(levels: Iterable[VmapLevel]) -> str:
 def _arguments(level: VmapLevel) -> str:
     if all(level.batched):
         return ""
-    return f" ({', '.join(_ARGUMENTS[kind] for kind in level.axes)})"
+    return f" ({', '.join(_phrases.ARGUMENTS[kind] for kind in level.axes)})"
 
 
 def variant_words(shapes: Shapes) -> str:

@@ -110,9 +110,8 @@ def pure_callback(
             over the parameter names of `callback` (``"x"``).
         *args: pytrees of arrays; other hashable values (strings, enums) are passed unchanged.
         sharding: a SingleDeviceSharding with the device to call from.
-        vmap_method: ``"sequential"`` (correct for every function), ``"sequential_unrolled"``,
-            ``"expand_dims"``, ``"broadcast_all"`` or ``"legacy_vectorized"``; the table in
-            `jupyter_jaxcb.pure` lists the shapes that the host function gets. With None, vmap
+        vmap_method: one of those in the table in `jupyter_jaxcb.pure`, which lists the shapes that
+            the host function gets; ``"sequential"`` is correct for every function. With None, vmap
             raises an error.
         vectorized: deprecated; True is ``vmap_method="legacy_vectorized"``, False is
             ``vmap_method="sequential"``.

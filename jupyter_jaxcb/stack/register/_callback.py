@@ -90,9 +90,9 @@ class Callback:
 
         Under vmap there is one mask for each batch element, and the host function runs for the
         elements that need it: ``mask.sum()`` host calls if vmap makes one call for each element. If
-        it makes one call for all (``vmap_method="expand_dims"``, ``"broadcast_all"``,
-        ``"legacy_vectorized"``), that call gets the needed elements alone, on one batch axis, whose
-        length is the number of needed elements. There is no call if no element needs one.
+        it makes one call for all (as with ``vmap_method="expand_dims"``), that call gets the needed
+        elements alone, on one batch axis, whose length is the number of needed elements. There is
+        no call if no element needs one.
 
         A `jax.lax.cond` cannot do this: vmap makes it run both branches for every element.
 

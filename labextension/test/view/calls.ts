@@ -19,6 +19,7 @@ export const VARIANT: Variant = {
   operand_names: [],
   result_names: [],
   levels: [],
+  axes: [],
   calls: 1,
   shards: 0,
   devices: [],

@@ -39,7 +39,7 @@ describe('the recording that Python writes', () => {
       expect(text).toContain(site.reason);
       for (const variant of site.shapes) {
         expect(text).toContain(variantShapes(variant));
-        expect(text).toContain(levelWords(variant.levels));
+        expect(text).toContain(levelWords(variant));
       }
     }
   });

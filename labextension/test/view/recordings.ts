@@ -1,6 +1,7 @@
 /** Small recordings for the tests, as parsed from JSON. */
 
 import type { Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
+import { axesOf } from '../../src/view/data/parse/axes.js';
 import { NOT_MEASURED } from '../../src/view/data/parse/parse.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
@@ -11,12 +12,14 @@ export function aVariant(
   levels: Level[] = [],
   more: Partial<Variant> = {}
 ): Variant {
+  const known = { levels, ...more };
   return {
     operands: operands.map(shape => [shape, 'float32'] as const),
     results: results.map(shape => [shape, 'float32'] as const),
     operand_names: [],
     result_names: [],
     levels,
+    axes: axesOf(known.levels, known.mask),
     calls: 1,
     shards: 0,
     devices: [],

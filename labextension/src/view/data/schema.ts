@@ -31,8 +31,16 @@ export type Aval = readonly [shape: readonly number[], dtype: string];
 /** What one `vmap` did: its size, its method, and which operands it maps over. */
 export type Level = readonly [size: number, method: string, batched: readonly boolean[]];
 
-/** `vmap` methods with which the host loops over the batch elements. */
-export const LOOPED_METHODS: readonly string[] = ['sequential', 'sequential_unrolled'];
+/** What becomes of the batch elements of one `vmap` in one array of a host call. */
+export type AxisKind = keyof typeof phrases.arguments;
+export const AXIS_KINDS = Object.keys(phrases.arguments) as readonly AxisKind[];
+
+/** What one `vmap` did to the arrays of a host call. */
+export interface Axes {
+  readonly operands: readonly AxisKind[];
+  readonly results: AxisKind;
+  readonly mask?: AxisKind | undefined; // only of masked calls
+}
 
 /** One variant of a call site: a combination of shapes and vmap levels. */
 export interface Variant {
@@ -41,6 +49,7 @@ export interface Variant {
   readonly operand_names: readonly string[]; // "x", "params['w']"; empty: unknown
   readonly result_names: readonly string[];
   readonly levels: readonly Level[]; // innermost vmap first
+  readonly axes: readonly Axes[]; // by level
   readonly calls: number;
   readonly shards: number; // 0: one call for all devices
   readonly devices: readonly string[];

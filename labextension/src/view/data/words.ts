@@ -1,8 +1,7 @@
 /** Formats shapes, counts and times with the phrases of `jupyter_jaxcb/report`. */
 
 import phrases from './phrases.json';
-import { LOOPED_METHODS, type Aval, type Consequence, type Level } from './schema.js';
-import type { Tone, Variant } from './schema.js';
+import type { Aval, Axes, AxisKind, Consequence, Level, Tone, Variant } from './schema.js';
 
 /** Fills in the names in braces of a phrase. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
@@ -66,36 +65,45 @@ export function variantShapes(variant: Variant): string {
  * share one call, these are on one axis: `(≤ 12, 5)`.
  */
 export function callShapes(variant: Variant): [operands: string[], results: string[]] {
-  const { operands, results, levels, mask } = variant;
-  const method = levels[0]?.[1];
-  if (!mask || method === undefined || levels.some(isLooped)) {
+  const { operands, results, levels, axes, mask } = variant;
+  if (!mask || !levels.length || axes.some(isLooped)) {
     return [operands.map(([shape]) => shapeWords(shape)), results.map(([shape]) => shapeWords(shape))];
   }
   const size = product(levels);
   return [
     operands.map((aval, place) =>
-      gathered(aval, levels.map(([, , flags]) => flags[place] ?? false), method, size)
+      gathered(aval, axes.map(one => one.operands[place] ?? 'unbatched'), size)
     ),
-    results.map(aval => gathered(aval, levels.map(() => true), method, size))
+    results.map(aval => gathered(aval, axes.map(one => one.results), size))
   ];
 }
 
 /** The shape of a call for at most `size` batch elements of a batch. */
-function gathered([shape]: Aval, batched: readonly boolean[], method: string, size: number): string {
-  const maps = batched.filter(Boolean).length;
-  const axes = method === 'legacy_vectorized' ? maps : batched.length;
+function gathered([shape]: Aval, kinds: readonly AxisKind[], size: number): string {
+  const axes = kinds.filter(isOfHost).length;
   if (!axes) {
     return shapeWords(shape);
   }
-  const one = method === 'expand_dims' && !maps;
+  const one = kinds.every(kind => kind === 'size1');
   const first = one ? '1' : say(phrases.at_most, { size });
   const sizes = [first, ...shape.slice(axes).map(String)];
   return `(${sizes.join(', ')}${sizes.length === 1 ? ',' : ''})`;
 }
 
+/** Whether the host function gets such an axis, in front of the axes of inner vmaps. */
+export function isOfHost(kind: AxisKind): boolean {
+  return kind === 'batched' || kind === 'tiled' || kind === 'size1';
+}
+
 /** Whether the host loops over the batch elements of a vmap. */
-export function isLooped([, method]: Level): boolean {
-  return LOOPED_METHODS.includes(method);
+function isLooped({ results }: Axes): boolean {
+  return results === 'looped';
+}
+
+/** The vmaps that the host loops over, and the others; each outermost first. */
+export function splitLevels({ levels, axes }: Variant): [looped: Level[], together: Level[]] {
+  const looped = levels.filter((_, place) => isLooped(axes[place]!)).reverse();
+  return [looped, levels.filter(level => !looped.includes(level)).reverse()];
 }
 
 /** The number of batch elements of nested vmaps. */
@@ -103,26 +111,14 @@ export function product(levels: readonly Level[]): number {
   return levels.reduce((count, [size]) => count * size, 1);
 }
 
-const UNBATCHED_AXES: Readonly<Record<string, string>> = phrases.unbatched_axes;
-
-/** How an unbatched operand reaches the host. */
-export function unbatchedAxis(method: string): string {
-  return UNBATCHED_AXES[method] ?? phrases.unbatched;
-}
-
 /** `vmap 4 × vmap 3 (batched, unbatched), sequential`: outermost first; empty without vmap. */
-export function levelWords(levels: readonly Level[]): string {
-  const outermostFirst = [...levels].reverse();
-  const method = outermostFirst[0]?.[1];
-  if (method === undefined) {
-    return '';
-  }
-  const sizes = outermostFirst.map(([size, name, batched]) => {
-    const kinds = batched.map(on => (on ? phrases.batched : unbatchedAxis(name)));
+export function levelWords({ levels, axes }: Variant): string {
+  const sizes = levels.map(([size, , batched], place) => {
+    const kinds = axes[place]!.operands.map(kind => phrases.arguments[kind]);
     const all = batched.every(Boolean);
     return `${say(phrases.vmap, { size })}${all ? '' : ` (${kinds.join(', ')})`}`;
   });
-  return `${sizes.join(' × ')}, ${method}`;
+  return sizes.length ? `${sizes.reverse().join(' × ')}, ${levels.at(-1)![1]}` : '';
 }
 
 /** `⚠ unused`, `✕ raised`; the sign alone for kept calls, whose number is shown. */

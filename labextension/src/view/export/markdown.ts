@@ -32,7 +32,7 @@ export function toMarkdown(facts: Facts, measured: Measured, environment: string
 
 function cells(site: Site, ahead: boolean, ns: number): string[] {
   const shapes = site.shapes.map(
-    one => code(variantShapes(one)) + (one.levels.length ? ` ${escaped(levelWords(one.levels))}` : '')
+    one => code(variantShapes(one)) + (one.levels.length ? ` ${escaped(levelWords(one))}` : '')
   );
   return [
     escaped(site.where),

@@ -1,17 +1,23 @@
-/** Derives what each vmap did to each axis from the shapes that the host sees. */
+/** Which axis of each array, as the host sees it, is from which vmap. */
 
 import phrases from '../data/phrases.json';
-import type { Aval, Level, Mask, Stopped, Variant } from '../data/schema.js';
-import { callShapes, callWords, counted, isLooped, product, say, someOf } from '../data/words.js';
+import type { Aval, AxisKind, Level, Mask, Stopped, Variant } from '../data/schema.js';
+import {
+  callShapes,
+  callWords,
+  counted,
+  isOfHost,
+  product,
+  say,
+  someOf,
+  splitLevels
+} from '../data/words.js';
 
-/**
- * How one vmap treats an operand: `batched`, `tiled` and `size1` are axes of the host operand,
- * `looped` is an axis that the host loops over, `unbatched` adds no axis.
- */
-export type AxisKind = keyof typeof phrases.axes;
+/** A kind whose place is known. */
+export type DrawnKind = Exclude<AxisKind, 'in_place'>;
 
 export interface BatchAxis {
-  readonly kind: AxisKind;
+  readonly kind: DrawnKind;
   readonly size: number;
 }
 
@@ -26,8 +32,8 @@ export interface Batched {
 
 /** The operands and results; null if the data is inconsistent. */
 export function batchedOf(variant: Variant): readonly Batched[] | null {
-  const { operands, results, operand_names, result_names, levels } = variant;
-  if (levels.some(([, , flags]) => flags.length !== operands.length)) {
+  const { operands, results, operand_names, result_names, levels, axes } = variant;
+  if (axes.some(one => one.operands.length !== operands.length)) {
     return null;
   }
   const [given, returned] = callShapes(variant);
@@ -35,11 +41,11 @@ export function batchedOf(variant: Variant): readonly Batched[] | null {
   const resultNames = named(phrases.result, results, result_names);
   const found = [
     ...operands.map((aval, place) =>
-      batch(operandNames[place]!, aval, given[place]!, levels, flags => flags[place] ?? false)
+      batch(operandNames[place]!, aval, given[place]!, levels, axes.map(one => one.operands[place]!))
     ),
-    ...(variant.mask ? [maskRow(levels, variant.mask)] : []),
+    ...(variant.mask ? [maskRow(variant)] : []),
     ...results.map((aval, place) =>
-      batch(resultNames[place]!, aval, returned[place]!, levels, () => true)
+      batch(resultNames[place]!, aval, returned[place]!, levels, axes.map(one => one.results))
     )
   ];
   const fitting = found.filter(one => one !== null);
@@ -59,15 +65,17 @@ export function named(
 }
 
 /** The row of the mask, which the host function does not get. */
-function maskRow(levels: readonly Level[], [flags]: Mask): Batched | null {
-  const kinds = levels.map(([, method], place) => kindOf(method, flags[place] ?? false));
-  const axes = kinds.flatMap((kind, place) => (kind ? [axisOf(kind, levels[place]![0])] : []));
-  return axes.length === levels.length
-    ? { name: phrases.mask, dtype: 'bool', own: [], axes: axes.reverse(), host: phrases.not_passed }
+function maskRow({ levels, axes }: Variant): Batched | null {
+  const found = levels.flatMap(([size], place) => {
+    const kind = axes[place]!.mask ?? 'in_place';
+    return kind === 'in_place' ? [] : [axisOf(kind, size)];
+  });
+  return found.length === levels.length
+    ? { name: phrases.mask, dtype: 'bool', own: [], axes: found.reverse(), host: phrases.not_passed }
     : null;
 }
 
-function axisOf(kind: AxisKind, size: number): BatchAxis {
+function axisOf(kind: DrawnKind, size: number): BatchAxis {
   return { kind, size: kind === 'size1' ? 1 : size };
 }
 
@@ -76,13 +84,13 @@ function batch(
   [shape, dtype]: Aval,
   host: string,
   levels: readonly Level[],
-  isBatched: (flags: readonly boolean[]) => boolean
+  kinds: readonly AxisKind[]
 ): Batched | null {
   const axes: BatchAxis[] = [];
   let seen = 0; // axes of the host operand so far
-  for (const [size, method, flags] of [...levels].reverse()) {
-    const kind = kindOf(method, isBatched(flags));
-    if (kind === null) {
+  for (const [place, [size]] of [...levels.entries()].reverse()) {
+    const kind = kinds[place]!;
+    if (kind === 'in_place') {
       return null;
     }
     axes.push(axisOf(kind, size));
@@ -96,35 +104,13 @@ function batch(
   return { name, dtype, own: shape.slice(seen), axes, host };
 }
 
-function kindOf(method: string, isBatched: boolean): AxisKind | null {
-  if (isLooped([0, method, []])) {
-    return isBatched ? 'looped' : 'unbatched';
-  }
-  switch (method) {
-    case 'expand_dims':
-      return isBatched ? 'batched' : 'size1';
-    case 'broadcast_all':
-      return isBatched ? 'batched' : 'tiled';
-    case 'legacy_vectorized':
-      return isBatched ? 'batched' : 'unbatched';
-    default:
-      return null;
-  }
-}
-
-/** Whether the host function sees such an axis. */
-export function isOfHost(kind: AxisKind): boolean {
-  return kind !== 'looped' && kind !== 'unbatched';
-}
-
 /** `1 call for 12 elements (4 × 3)`, `24 calls, 12 (4 × 3) each time, one for each element`. */
-export function elementWords({ levels, calls, mask, stopped }: Variant): string {
+export function elementWords(variant: Variant): string {
+  const { levels, calls, mask, stopped } = variant;
   if (mask) {
     return maskedWords(calls, mask);
   }
-  const outermostFirst = [...levels].reverse();
-  const looped = outermostFirst.filter(isLooped);
-  const together = outermostFirst.filter(level => !isLooped(level));
+  const [looped, together] = splitLevels(variant);
   const atOnce = product(looped); // calls each time the program gets there
   const elements = `${counted(product(together), 'element')}${factors(together)}`;
   if (calls === 0 && product(levels) === 0) {
@@ -191,15 +177,15 @@ export function methodWords(levels: readonly Level[]): string {
 }
 
 /** `each call receives`: the head of the shapes that the host function sees. */
-export function receives(levels: readonly Level[]): string {
-  return product(levels.filter(isLooped)) === 1 ? phrases.one_receives : phrases.each_receives;
+export function receives(variant: Variant): string {
+  return product(splitLevels(variant)[0]) === 1 ? phrases.one_receives : phrases.each_receives;
 }
 
 /** The whole diagram as text, for screen readers. */
 export function diagramWords(variant: Variant, rows: readonly Batched[]): string {
-  const { operands, levels, mask } = variant;
+  const { operands, mask } = variant;
   const split = operands.length + (mask ? 1 : 0);
-  const given = rows.slice(0, split).map(row => rowWords(row, receives(levels)));
+  const given = rows.slice(0, split).map(row => rowWords(row, receives(variant)));
   const returned = rows.slice(split).map(row => rowWords(row, phrases.must_return));
   return [elementWords(variant), ...given, ...returned].join('. ');
 }

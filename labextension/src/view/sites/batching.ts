@@ -1,11 +1,11 @@
 /** Draws how vmap changed the shapes: a row per operand or result, a column per vmap. */
 
-import { batchedOf, diagramWords, elementWords, isOfHost, receives } from './batching-axes.js';
-import type { AxisKind, BatchAxis, Batched } from './batching-axes.js';
+import { batchedOf, diagramWords, elementWords, receives } from './batching-axes.js';
+import type { BatchAxis, Batched, DrawnKind } from './batching-axes.js';
 import { h, set, type Child } from '../dom/elements.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
-import { levelWords, say, shapeWords, variantShapes } from '../data/words.js';
+import { isOfHost, levelWords, say, shapeWords, variantShapes } from '../data/words.js';
 
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
@@ -56,12 +56,12 @@ function gridOf(variant: Variant, rows: readonly Batched[]): HTMLElement {
   return grid;
 }
 
-function header({ levels }: Variant): Node[] {
-  const columns = [...levels].reverse().map(([size], place, { length }) => {
+function header(variant: Variant): Node[] {
+  const columns = [...variant.levels].reverse().map(([size], place, { length }) => {
     const ends = { 0: phrases.outermost, [length - 1]: phrases.innermost };
     return head(say(phrases.vmap, { size: size.toLocaleString('en-US') }), length > 1 && ends[place]);
   });
-  const host = head(receives(levels));
+  const host = head(receives(variant));
   host.classList.add('jaxcb-batching-receives');
   return [head(''), ...columns, head(phrases.own_axes), head(''), host];
 }
@@ -114,12 +114,12 @@ function legend(rows: readonly Batched[]): HTMLElement {
   return h('ul', { class: 'jaxcb-batching-legend' }, ...[...kinds].map(meaning));
 }
 
-function meaning(kind: AxisKind): HTMLElement {
+function meaning(kind: DrawnKind): HTMLElement {
   return h('li', {}, h('em', {}, phrases.axes[kind]), `: ${phrases.axes_mean[kind]}`);
 }
 
 function shapesOnly(variant: Variant): HTMLElement {
-  const vmaps = levelWords(variant.levels);
+  const vmaps = levelWords(variant);
   return h(
     'div',
     { class: 'jaxcb-batching-plain', role: 'img', 'aria-label': plainWords(variant, vmaps) },

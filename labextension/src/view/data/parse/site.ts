@@ -13,6 +13,7 @@ import {
   tuple,
   whole
 } from './fields.js';
+import { axesOf, checked, readAxes } from './axes.js';
 import {
   CONSEQUENCES,
   OUT_OF_RANGE,
@@ -67,17 +68,21 @@ export function readSite(value: unknown, path: string): Site {
 /** Reads a variant of a call site. */
 export function readVariant(value: unknown, path: string): Variant {
   const variant = new Fields(value, path);
+  const levels = variant.get('levels', listOf(readLevel, MOST_LEVELS));
+  const mask = variant.getOr('mask', undefined, readMask);
+  const axes = variant.getOr('axes', axesOf(levels, mask), listOf(readAxes(MOST_OPERANDS), MOST_LEVELS));
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
     results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
     operand_names: variant.getOr('operand_names', [], listOf(text(NAME), MOST_OPERANDS)),
     result_names: variant.getOr('result_names', [], listOf(text(NAME), MOST_OPERANDS)),
-    levels: variant.get('levels', listOf(readLevel, MOST_LEVELS)),
+    levels,
+    axes: checked(axes, levels, path),
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),
     devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
     gathered_bytes: variant.get('gathered_bytes', amount),
-    mask: variant.getOr('mask', undefined, readMask),
+    mask,
     stopped: variant.getOr('stopped', undefined, readStopped)
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { BadRecording, parseFacts } from '../../../../src/view/data/parse/parse.js';
+import type { AxisKind } from '../../../../src/view/data/schema.js';
 import { aSite, aVariant, changed, someFacts } from '../../recordings.js';
 
 const FACTS = someFacts([
@@ -8,6 +9,16 @@ const FACTS = someFacts([
     shapes: [aVariant([[4, 1]], [[4]], [[4, 'expand_dims', [true]]])],
     sample_values: [[-1, ['0.5'], ['1'], false, null]]
   })
+]);
+
+/** For methods of older versions, the axes of a batched and an unbatched operand, results, and mask. */
+const KINDS = new Map<string, readonly [readonly AxisKind[], AxisKind, AxisKind]>([
+  ['sequential', [['looped', 'unbatched'], 'looped', 'unbatched']],
+  ['sequential_unrolled', [['looped', 'unbatched'], 'looped', 'unbatched']],
+  ['expand_dims', [['batched', 'size1'], 'batched', 'size1']],
+  ['broadcast_all', [['batched', 'tiled'], 'batched', 'tiled']],
+  ['legacy_vectorized', [['batched', 'unbatched'], 'batched', 'unbatched']],
+  ['whole batch', [['in_place', 'unbatched'], 'in_place', 'unbatched']]
 ]);
 
 describe('parseFacts', () => {
@@ -27,6 +38,14 @@ describe('parseFacts', () => {
     const old = changed(changed(FACTS, path, undefined), path.replace('operand', 'result'), undefined);
     const { operand_names, result_names } = parseFacts(old).sites[0]!.shapes[0]!;
     expect([operand_names, result_names]).toEqual([[], []]);
+  });
+
+  it('reads what was saved with only the names of vmap methods', () => {
+    const levels = [...KINDS.keys()].map(method => [4, method, [true, false]] as const);
+    const axes = [...KINDS.values()].map(([operands, results, mask]) => ({ operands, results, mask }));
+    const saved = { ...aVariant([[4], []], [[4]]), levels, mask: [levels.map(() => false), 1, 4] };
+    const old = changed(changed(FACTS, 'sites.0.shapes.0', saved), 'sites.0.shapes.0.axes', undefined);
+    expect(parseFacts(old).sites[0]!.shapes[0]!.axes).toEqual(axes);
   });
 
   it('ignores inherited keys', () => {
@@ -65,6 +84,9 @@ describe('parseFacts', () => {
     ['sites.0.shapes.0.operands.0.0', [-3], 'sites[0].shapes[0].operands[0][0][0] is -3, not'],
     ['sites.0.shapes.0.operands.0', [[]], 'sites[0].shapes[0].operands[0] has 1 entries, not 2.'],
     ['sites.0.shapes.0.levels.0.2', [0], 'sites[0].shapes[0].levels[0][2][0] is 0, not true'],
+    ['sites.0.shapes.0.axes.0.results', 'odd', 'axes[0].results is "odd", not one of batched, tiled'],
+    ['sites.0.shapes.0.axes.0.operands', [], 'sites[0].shapes[0].axes do not fit its vmaps.'],
+    ['sites.0.shapes.0.axes', [], 'sites[0].shapes[0].axes do not fit its vmaps.'],
     ['sites.0.sample_values.0.0', -2, 'sites[0].sample_values[0][0] is -2, not a whole number of at least -1']
   ])('rejects a recording whose %s is %j', (path, value, message) => {
     expect(() => parseFacts(changed(FACTS, path, value))).toThrow(message);
