@@ -160,12 +160,9 @@ def test_calls_of_batch_elements_that_do_not_need_them_are_advised_to_be_masked(
     assert ".where(" not in looped(100, 900, flavor)
 
 
-@pytest.mark.parametrize(
-    ("flavor", "facts"),
-    [("pure", {"masked": True}), ("tap", {}), ("pure", {"notes": [NoteKind.COMPILED]})],
-)
+@pytest.mark.parametrize(("flavor", "facts"), [("pure", {"masked": True}), ("tap", {})])
 def test_calls_that_are_masked_or_cannot_be_have_no_advice_about_a_mask(flavor, facts):
-    facts = {**facts, "notes": [FINISHED, *facts.get("notes", ())]}
+    facts = {**facts, "notes": [FINISHED]}
     assert ".where(" not in looped(100, 900, flavor, **facts)
 
 

@@ -65,9 +65,7 @@ def could_have_mask(
     """Return whether a mask could leave out calls of a site; None if they have a mask."""
     if any(fact.masked for fact in lowered):
         return None
-    kinds = {note.kind for outcome in outcomes for note in outcome.notes}
-    flavor = site.flavor.removeprefix(OBSERVED)
-    return flavor in ("pure", "io", "debug", "buffer") and NoteKind.COMPILED not in kinds
+    return site.flavor.removeprefix(OBSERVED) in ("pure", "io", "debug", "buffer")
 
 
 def words(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -64,13 +65,12 @@ class Block:
         self._bindings = 0  # how often the function was replaced
         self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
         self.address = address_of(self.words)
-        self._before = 0  # crossings made for other functions
+        self._before = 0  # calls of other functions
         host.followers.add(self)
         self.resolve()
         number = self.words[_handler.NUMBER] = _log.number_of(self)
         _failure.sites[self.address] = self
-        elements = lowered.elements or 1
-        last = weakref.finalize(self, _gone, weakref.ref(host), self.words, elements, number)
+        last = weakref.finalize(self, _gone, weakref.ref(host), self.words, number)
         last.atexit = False
 
     def __call__(self, *arrays: Any) -> Any:
@@ -107,17 +107,28 @@ class Block:
             start: the cycle counter before the call; 0 if it is not recorded.
         """
         lowered = self.lowered
-        at = 0 if status == _handler.NOT_COMPILED else status >> _handler.WHY_BITS
-        operands = self._element(self._operands(frame), at)
+        every, needed = self._operands(frame), self._needed(frame)
+        at = status >> _handler.WHY_BITS
+        if status == _handler.NOT_COMPILED:
+            at = int(needed[0]) if len(needed) else 0
+        operands = self._element(every, at)
         if status == _handler.NOT_COMPILED:
             error: Any = self._problem or KeyboardInterrupt()
         else:
             error = cause(self.host.name, frame, operands, status, self._again)
-        _log.failed(self, operands, at, start, describe(error))
+        _log.failed(self, operands, needed, at, start, describe(error))
         element = None if lowered.elements is None else at
         made = self.host.calls + sum(block.calls() for block in list(self.host.followers))
-        number = max(made - (lowered.elements or 1), 0) + at + 1
+        number = made if lowered.masked else max(made - len(needed), 0) + at + 1
         return report_failure(error, lowered, number, element)
+
+    def note(self, frame: int, version: int, start: int, end: int) -> None:
+        """Record a crossing with a mask, by the cycle counter before and after its calls."""
+        _log.made(self, self._needed(frame), version, start, end)
+
+    def reported(self, error: BaseException) -> BaseException:
+        """Report an error beside the host calls; return the one to give to XLA."""
+        return report_failure(error, self.lowered, self.host.calls)
 
     def follow(self, host: HostFunction) -> None:
         """Call another function from now on."""
@@ -128,15 +139,15 @@ class Block:
 
     def calls(self) -> int:
         """Return how many calls of its host function this call site has started."""
-        return (int(self.words[_handler.MADE]) - self._before) * (self.lowered.elements or 1)
+        return int(self.words[_handler.MADE]) - self._before
 
     def _operands(self, frame: int) -> list[np.ndarray]:
         """Copy the operands that XLA passed."""
-        arguments = word(frame, _handler.ARGUMENTS)
-        return [
-            _copied(word(arguments, n), aval.dtype)
-            for n, aval in enumerate(self.lowered.operands, start=self._interface.first)
-        ]
+        return [self._operand(frame, n) for n in range(len(self.lowered.operands))]
+
+    def _operand(self, frame: int, number: int) -> np.ndarray:
+        buffer = word(word(frame, _handler.ARGUMENTS), number + self._interface.first)
+        return _copied(buffer, self.lowered.operands[number].dtype)
 
     def _element(self, operands: list[np.ndarray], at: int) -> list[np.ndarray]:
         """Return the arguments of one host call."""
@@ -144,15 +155,25 @@ class Block:
         index = np.unravel_index(at, [level.size for level in looped]) if looped else ()
         return [
             x[tuple(i for i, level in zip(index, looped, strict=True) if level.batched[n])]
-            for n, x in enumerate(operands)
+            for n, x in enumerate(operands[: len(operands) - self.lowered.masked])
         ]
 
+    def _needed(self, frame: int) -> np.ndarray:
+        """Return the batch elements for which host calls are made; 0 stands for the only call."""
+        looped = [level for level in self.lowered.levels if level.looped][::-1]
+        sizes = [level.size for level in looped]
+        if not self.lowered.masked:
+            return np.arange(math.prod(sizes), dtype=np.int32)
+        own = [level.size if level.batched[-1] else 1 for level in looped]
+        mask = self._operand(frame, len(self.lowered.operands) - 1)
+        return np.flatnonzero(np.broadcast_to(mask.reshape(own), sizes)).astype(np.int32)
 
-def _gone(host: weakref.ref[HostFunction], words: np.ndarray, elements: int, number: int) -> None:
+
+def _gone(host: weakref.ref[HostFunction], words: np.ndarray, number: int) -> None:
     """Keep what is counted of a block whose program is gone."""
     called = host()
     if called is not None:
-        called.calls += int(words[_handler.MADE]) * elements
+        called.calls += int(words[_handler.MADE])
     _log.gone(number)
 
 
@@ -231,6 +252,8 @@ def _head(lowered: LoweredSite) -> list[int]:
     words[_handler.LOG : _handler.LEVELS] = _handler.addresses()
     looped = [level for level in lowered.levels if level.looped]
     words[_handler.CALLS] = 1 if lowered.elements is None else lowered.elements
+    words[_handler.ADDED] = 0 if lowered.masked else words[_handler.CALLS]
+    words[_handler.NOTE] = _failure.note_address() if lowered.masked else 0
     words[_handler.INNER] = looped[0].size if looped else 1
     words[_handler.OUTER_LEVELS] = max(len(looped) - 1, 0)
     return words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -118,9 +117,7 @@ def _direct_calls(
     )  # fmt: skip
     found = compiled.direct.get(key)
     if found is None:
-        interface = interface_of(callback, lowered, writes=writes, first=0)
-        alone = tuple(dataclasses.replace(operand, inner=True) for operand in interface.operands)
-        interface = dataclasses.replace(interface, operands=alone)
+        interface = interface_of(callback, lowered, writes=writes, first=0).unmasked()
         made = DirectCalls(compiled.kernel(interface), interface)
         found = compiled.direct.setdefault(key, made)
     return found

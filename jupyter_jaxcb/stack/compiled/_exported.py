@@ -114,7 +114,8 @@ def _read(tree: Any) -> Any:
 
 def _facts(lowered: LoweredSite) -> tuple[Any, ...]:
     avals = [[tuple(aval) for aval in avals] for avals in (lowered.operands, lowered.results)]
-    return *avals, [(v.size, v.method, v.batched) for v in lowered.levels]
+    levels = [(v.size, v.method, v.batched) for v in lowered.levels]
+    return *avals, levels, lowered.masked
 
 
 def _block(text: str) -> Block:
@@ -140,11 +141,12 @@ def _block(text: str) -> Block:
         tuple(map(tuple, paths)),
         cast=cast,
         writes=writes,
+        masked=facts[3],
     )
     passed, received = (tuple(Aval(*aval) for aval in avals) for avals in facts[:2])
     levels = tuple(VmapLevel(size, method_named(name), on) for size, name, on in facts[2])
     site = Site(flavor, name, "exported program", 1, 0, cell=False)
-    lowered = LoweredSite(site, None, -1, passed, received, levels)
+    lowered = LoweredSite(site, None, -1, passed, received, levels, masked=facts[3])
     return Block(host, interface, lowered, None)
 
 

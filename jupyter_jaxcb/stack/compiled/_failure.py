@@ -23,6 +23,8 @@ class Site(Protocol):
 
     def resolve(self) -> int: ...
     def failed(self, frame: int, status: int, start: int) -> BaseException: ...
+    def note(self, frame: int, version: int, start: int, end: int) -> None: ...
+    def reported(self, error: BaseException) -> BaseException: ...
 
 
 # The exceptions of compiled functions, by the address of the call frame. Machine code adds them.
@@ -56,6 +58,25 @@ def _resolve() -> Any:
             return 0
 
     return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve))
+
+
+@functools.cache
+@starts_unchecked("note")
+def _note() -> Any:
+    def note(frame: int, block: int, version: int, start: int, end: int) -> int:
+        """Record a crossing with a mask; return 0, or the address of an XLA_FFI_Error."""
+        try:
+            sites[block].note(frame, version, start, end)
+            return 0
+        except BaseException as error:  # an interrupt
+            return xla_error(frame, str(sites[block].reported(error)))
+
+    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(note))
+
+
+def note_address() -> int:
+    """Return the address of ``note(frame, block, version, start, end)``, for compiled code."""
+    return ctypes.cast(_note(), ctypes.c_void_p).value or 0
 
 
 def fail_address() -> int:

@@ -24,6 +24,7 @@ from ._native import (
     address_of,
     call_2,
     call_4,
+    call_5,
     cycles,
     forever,
     named,
@@ -42,8 +43,10 @@ DATA, RANK, SIZES = 3, 4, 5  # words of XLA_FFI_Buffer
 _METADATA = 1  # type of the extension that asks for the version of the API
 _API_VERSION = 1 << 32  # major 0, minor 1: the oldest that every supported jaxlib accepts
 # Words of a block; those of the loops follow, see `_block`.
-KERNEL, VERSION, NUMBER, MADE, LOST, LOST_CYCLES, CALLS, INNER, OUTER_LEVELS = range(9)
-LOG, RESOLVE, FAIL, FALLBACK, LEVELS = range(9, 14)
+# `MADE` counts host calls: a crossing adds `ADDED` before them, but with a mask, the kernel counts.
+# `NOTE` is 0, or the address of what records a crossing with a mask.
+KERNEL, VERSION, NUMBER, MADE, ADDED, LOST, LOST_CYCLES, CALLS, INNER, OUTER_LEVELS = range(10)
+NOTE, LOG, RESOLVE, FAIL, FALLBACK, LEVELS = range(10, 16)
 # Words of the head of the log, and of each of its rows.
 ON, CLAIMED, COLLECTED, ROWS = range(4)
 BLOCK, RAN, START, END = range(4)  # block number, version, cycles; END is 0 until it is complete
@@ -109,7 +112,7 @@ def _run(frame: Any, block: Any) -> Any:
         kernel = call_2(site[RESOLVE], frame, block)
         if kernel == 0:
             return _failed(frame, block, NOT_COMPILED, cycles())
-    site[MADE] += 1
+    site[MADE] += site[ADDED]
     log = words(site[LOG])
     if log[ON] == 0:
         status = call_2(kernel, frame, block)
@@ -120,6 +123,8 @@ def _run(frame: Any, block: Any) -> Any:
     end = cycles()
     if status != 0:
         return _failed(frame, block, status, start)
+    if site[NOTE] != 0:
+        return call_5(site[NOTE], frame, block, version, start, end)
     if log[CLAIMED] - log[COLLECTED] >= CAPACITY:
         add(block + 8 * LOST, 1)
         add(block + 8 * LOST_CYCLES, end - start)

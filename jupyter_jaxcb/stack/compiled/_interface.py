@@ -65,7 +65,7 @@ class Interface:
     Arguments are trees: `Operand`, `Buffer`, `Constant`, None, or a tuple of them.
 
     Attributes:
-        operands: the operands, in order.
+        operands: the operands, in order; the last one is the mask, if there is one.
         results: the results, in order.
         args: the positional arguments.
         kwargs: the keyword arguments, by name.
@@ -73,6 +73,7 @@ class Interface:
         first: the index of the first operand and result in what XLA passes: 1 after a token.
         cast: whether a conversion may lose information.
         writes: whether the function writes its results instead of returning them.
+        masked: whether there is a mask.
     """
 
     operands: tuple[Array, ...]
@@ -83,6 +84,13 @@ class Interface:
     first: int = 0
     cast: bool = False
     writes: bool = False
+    masked: bool = False
+
+    def unmasked(self) -> Interface:
+        """Return the interface of one host call, which has no mask and no batch."""
+        passed = self.operands[: len(self.operands) - self.masked]
+        alone = tuple(dataclasses.replace(operand, inner=True) for operand in passed)
+        return dataclasses.replace(self, operands=alone, masked=False)
 
 
 def type_of(argument: Any, interface: Interface) -> Any:
@@ -124,8 +132,10 @@ def interface_of(
     given, declared = lowered.host_avals()
     operands = [
         Array(computable(name, aval.dtype), len(aval.shape), on)
-        for aval, on in zip(given, inner, strict=True)
+        for aval, on in zip(given, inner, strict=False)
     ]
+    if lowered.masked:
+        operands.append(Array(np.dtype(bool), 0, inner[-1]))
     results = [Array(computable(name, aval.dtype), len(aval.shape)) for aval in declared]
     args, kwargs = tree_unflatten(callback.in_tree, _leaves(callback))
     out_tree: Any = callback.out_tree
@@ -140,6 +150,7 @@ def interface_of(
         first=first,
         cast=callback.options.cast,
         writes=writes,
+        masked=lowered.masked,
     )
 
 

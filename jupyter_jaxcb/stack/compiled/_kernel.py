@@ -118,6 +118,7 @@ class _Kernel:
         self.context, self.builder, self._library = context, builder, library
         self._compiled, self._interface = compiled, interface
         self._frame: Any = None
+        self._made: Any = None  # counts the calls, where a mask leaves out some; see `_return`
         self._python: Any = None  # how to undo what `_attach` did
         self._returned: Any = None  # what the function returned
 
@@ -129,13 +130,19 @@ class _Kernel:
             self._attach()
         self._operands = self._arrays(interface.operands, self.word(frame, _handler.ARGUMENTS))
         self._results = self._arrays(interface.results, self.word(frame, _handler.RESULTS))
+        if interface.masked:
+            made = cgutils.alloca_once_value(builder, WORD(0))
+            self._made = made, builder.add(block, WORD(8 * _handler.MADE))
         inner = self.word(block, _handler.INNER)
         rounds = builder.sdiv(self.word(block, _handler.CALLS), inner)
         with cgutils.for_range(builder, rounds) as outer:
             self._start(block, outer.index)
             with cgutils.for_range(builder, inner) as loop:
                 at = builder.add(builder.mul(outer.index, inner), loop.index)
-                self._call(arguments, loop.index, at)
+                if interface.masked:
+                    self._call_if_needed(arguments, loop.index, at)
+                else:
+                    self._call(arguments, loop.index, at)
         self._return(WORD(0))
 
     def _attach(self) -> None:
@@ -148,6 +155,10 @@ class _Kernel:
         self._python = python, locked, python.save_thread()
 
     def _return(self, status: Any) -> None:
+        if self._made is not None:
+            made, place = self._made
+            place = self.builder.inttoptr(place, WORD.as_pointer())
+            self.builder.atomic_rmw("add", place, self.builder.load(made), "monotonic")
         if self._python is not None:
             python, locked, state = self._python
             python.restore_thread(state)
@@ -186,6 +197,20 @@ class _Kernel:
                 builder.store(moved, place)
         for array, place in zip(every, places, strict=True):
             array.first = builder.load(place)
+
+    def _call_if_needed(self, arguments: Sequence[Any], inner: Any, at: Any) -> None:
+        """Call the function if the mask is true for a batch element; else its results are zero."""
+        builder, mask = self.builder, self._operands[-1]
+        needed = self.context.unpack_value(builder, mask.type, mask.at(builder, inner))
+        with builder.if_else(needed) as (then, otherwise):
+            with then:
+                made, _ = self._made
+                builder.store(builder.add(builder.load(made), WORD(1)), made)
+                self._call(arguments, inner, at)
+            with otherwise:
+                for result in self._results:
+                    size = builder.mul(result.count, WORD(result.array.dtype.itemsize))
+                    cgutils.memset(builder, result.at(builder, inner), size, 0)
 
     def _call(self, arguments: Sequence[Any], inner: Any, at: Any) -> None:
         """Call the function for one batch element, and store its results."""

@@ -215,7 +215,33 @@ def gone(number: int) -> None:
     _log.gone(number)
 
 
-def failed(block: Site, operands: Sequence[np.ndarray], at: int, start: int, error: str) -> None:
+def made(block: Site, needed: np.ndarray, version: int, start: int, end: int) -> None:
+    """Record a crossing with a mask that made calls for the batch elements `needed`."""
+    recorder, lowered = active(), block.lowered
+    if recorder is None:
+        return
+    _count(recorder, lowered, needed)
+    began, ended = _log.times(np.array([start, end]), recorder).tolist()
+    if lowered.elements is not None:
+        stamps = np.linspace(began, ended, len(needed) + 1).astype(np.int64).tolist()
+        record_elements(recorder, lowered, version, needed, stamps)
+    elif len(needed):
+        record_call(recorder, lowered, version, began, ended)
+
+
+def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None:
+    if lowered.masked:
+        recorder.masks.add(lowered, (lowered.elements or 1, len(needed)))
+
+
+def failed(
+    block: Site,
+    operands: Sequence[np.ndarray],
+    needed: np.ndarray,
+    at: int,
+    start: int,
+    error: str,
+) -> None:
     """Record a crossing that failed in its batch element `at`, and the values of that call."""
     recorder, lowered = active(), block.lowered
     if recorder is None or not start:
@@ -223,12 +249,14 @@ def failed(block: Site, operands: Sequence[np.ndarray], at: int, start: int, err
     now = recorder.clock()
     began = min(int(_log.times(np.array([start]), recorder)[0]), now)
     version = int(block.words[VERSION])
+    _count(recorder, lowered, needed)
     if lowered.elements is None:
         crossing = record_call(recorder, lowered, version, began, now, error)
         element = -1
     else:
-        stamps = np.linspace(began, now, at + 2).astype(np.int64).tolist()
-        elements = np.arange(lowered.elements, dtype=np.int32)
-        crossing = record_elements(recorder, lowered, version, elements, stamps, at, error)
+        needed = needed if len(needed) else np.array([at], np.int32)
+        place = int(np.searchsorted(needed, at))  # among the calls
+        stamps = np.linspace(began, now, place + 2).astype(np.int64).tolist()
+        crossing = record_elements(recorder, lowered, version, needed, stamps, place, error)
         element = at
     recorder.values.take(lowered, crossing, element, operands, (), failed=True)

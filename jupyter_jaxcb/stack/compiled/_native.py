@@ -57,6 +57,12 @@ def call_4(typing: Any, function: Any, one: Any, two: Any, three: Any, four: Any
 
 
 @intrinsic
+def call_5(typing: Any, function: Any, one: Any, two: Any, three: Any, four: Any, five: Any) -> Any:
+    """Call the function at an address with five words, and return its word."""
+    return types.int64(*[types.int64] * 6), _calling(5)
+
+
+@intrinsic
 def add(typing: Any, address: Any, number: Any) -> Any:
     """Add to the word at an address, in one step for all threads; return its value before."""
 

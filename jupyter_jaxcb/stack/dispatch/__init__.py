@@ -42,4 +42,5 @@ from ._plan import Stage as Stage
 from ._plan import crossing as crossing
 from ._plan import decides as decides
 from ._plan import enters as enters
+from ._plan import leaves_xla as leaves_xla
 from ._plan import selects as selects

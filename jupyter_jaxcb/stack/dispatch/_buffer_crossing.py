@@ -111,6 +111,7 @@ def _crossing(plan: CallPlan) -> Cross:
         return _calls(plan, _call_of(plan, lowered), schedule, lowered, plan.recorder_now)
     size = math.prod(level.size for level in lowered.levels)
     call_of = functools.lru_cache(_CALLS)(functools.partial(_call_of, plan))
+    call_of(select.site)  # here an error is not one of a call
 
     def selected(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
         *arrays, mask = operands

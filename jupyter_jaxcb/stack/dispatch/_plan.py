@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,19 @@ from ._arguments import Adapt
 from ._crossing import Crossing, build_crossing
 from ._elements import Selection
 
-# Selects the batch elements of one crossing, given its last operand, and tells the recorder.
-Select = Callable[[np.ndarray, Recorder | None], Selection]
+
+class Select(Protocol):
+    """Selects the batch elements of one crossing.
+
+    Attributes:
+        site: a site with the avals of one call for all elements.
+    """
+
+    site: LoweredSite
+
+    def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
+        """Return those that a mask, the last operand, selects, and tell the recorder."""
+        ...
 
 
 class Stage(enum.IntEnum):
@@ -114,6 +125,11 @@ def selects(applies: _Applies) -> Callable[[_Selecting], _Selecting]:
         return select
 
     return register
+
+
+def leaves_xla(callback: HostCallback) -> bool:
+    """Return whether its calls are made at another time, or elsewhere than where XLA crosses."""
+    return any(stage < Stage.WHICH and applies(callback) for stage, applies, _ in _stages)
 
 
 def crossing(plan: CallPlan) -> Crossing:

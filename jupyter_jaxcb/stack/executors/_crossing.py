@@ -31,7 +31,7 @@ from ..dispatch import (
 )
 from ..errors import describe
 from ..interrupt import refuse_call, report_failure
-from ..masked import MakeCalls, masked_crossing, parts_by_site
+from ..masked import MakeCalls, masked_crossing
 from ..options import Options
 from ..results import ResultChecker, shown
 from ..trace import CROSSINGS, WAITING
@@ -57,28 +57,29 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         pickled(callback.host, options)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
-    parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
     build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
     if callback.masked:
-        return masked_crossing(plan, _masked_calls(plan, build))
+        return masked_crossing(plan, _masked_calls(build))
+    parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
     cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
     return reporting_interrupts(cross, lowered, callback.host)
 
 
 def _masked_calls(
-    plan: CallPlan,
     build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]]], _Crossing],
 ) -> MakeCalls:
     """Return what makes the host calls of a masked crossing."""
-    parts_of = parts_by_site(plan)
 
     def make_calls(
-        chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
+        parts: Parts,
+        chosen: Selection,
+        operands: Sequence[np.ndarray],
+        recorder: Recorder | None,
     ) -> tuple[np.ndarray, ...]:
         elements = chosen if isinstance(chosen, Elements) else None
         outer = [aval.shape for aval in chosen.site.results]
-        return build(parts_of(chosen.site), elements, outer).cross(*operands)
+        return build(parts, elements, outer).cross(*operands)
 
     return make_calls
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ... import jax_compat
 from ..call import HostCallback, HostFunction, debug_equivalent, option
-from ..lowering import lower_compiled_call, lower_host_call
+from ..lowering import is_machine_code, lower_compiled_call, lower_host_call
 from ..options import Options, checked
 from ..queued import check_nothing_returned
 from ..results import result_avals as declared
@@ -98,7 +98,7 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> An
 
 def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
     effect = _effect(callback)
-    if callback.options.compile and not callback.options.queued:  # the queue calls from Python
+    if is_machine_code(callback, levels):
         return lower_compiled_call(
             ctx, *operands, callback=callback, levels=levels, has_side_effect=True, ordered=effect
         )

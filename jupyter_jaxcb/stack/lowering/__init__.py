@@ -4,6 +4,7 @@ Read `_host_call` first, then `_custom_call`. `_multi_device` makes one call on 
 devices.
 """
 
+from ._compiled_call import is_machine_code as is_machine_code
 from ._compiled_call import lower_compiled_call as lower_compiled_call
 from ._custom_call import HOST_MEMORY as HOST_MEMORY
 from ._facts import eager_fact as eager_fact

@@ -12,8 +12,18 @@ from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
 from ..call import HostCallback, to_aval
 from ..compiled import named_call, new_block
+from ..dispatch import leaves_xla
 from ._custom_call import set_token, zeros
 from ._facts import note_call
+
+
+def is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
+    """Return whether XLA calls machine code, and not a crossing in Python that calls it.
+
+    The latter gathers the elements for which a mask is true, if one call gets them together.
+    """
+    gathers = callback.masked and levels and not any(level.looped for level in levels)
+    return bool(callback.options.compile) and not gathers and not leaves_xla(callback)
 
 
 def lower_compiled_call(
@@ -97,7 +107,9 @@ def _emit_by_name(
 ) -> list[Any]:
     """Emit the custom call for a program that is exported."""
     given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
-    lowered = LoweredSite(callback.bind.site, None, -1, given, declared, levels)
+    lowered = LoweredSite(
+        callback.bind.site, None, -1, given, declared, levels, masked=callback.masked
+    )
     if lowered.is_empty:
         return list(zeros(ctx.avals_out))
     target, attributes = named_call(callback, lowered, writes=writes)

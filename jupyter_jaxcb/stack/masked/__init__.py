@@ -9,7 +9,6 @@ ones (`_gather`). `_crossing` makes the calls for them; buffer callbacks have th
 
 from ._crossing import MakeCalls as MakeCalls
 from ._crossing import masked_crossing as masked_crossing
-from ._crossing import parts_by_site as parts_by_site
 from ._elements import count_needed as count_needed
 from ._mask import checked_mask as checked_mask
 from ._mask import mask_of_rule as mask_of_rule

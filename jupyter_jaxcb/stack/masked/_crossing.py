@@ -23,26 +23,31 @@ from ..dispatch import (
     reporting_interrupts,
     single_call,
 )
-from ._selection import needed_elements
+from ._selection import NeededElements
 
 _PARTS = 64  # kept for each call site: one for each number of gathered elements
 
 # Makes the host calls of one crossing for selected batch elements; returns their results.
-MakeCalls = Callable[[Selection, Sequence[np.ndarray], Recorder | None], tuple[np.ndarray, ...]]
+MakeCalls = Callable[
+    [Parts, Selection, Sequence[np.ndarray], Recorder | None], tuple[np.ndarray, ...]
+]
 
 
 @decides(Stage.WHICH, lambda callback: callback.masked)
 def build_masked_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing whose last operand, the mask, says for which elements to call."""
+    __tracebackhide__ = True
     host, lowered = plan.callback.host, plan.lowered
     if not lowered.levels:
         return _if_needed(plan)
-    parts_of = parts_by_site(plan)
 
     def make_calls(
-        chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
+        parts: Parts,
+        chosen: Selection,
+        operands: Sequence[np.ndarray],
+        recorder: Recorder | None,
     ) -> tuple[np.ndarray, ...]:
-        adapt, check, shapes, dtypes = parts_of(chosen.site)
+        adapt, check, shapes, dtypes = parts
         site, now = (host, lowered, adapt), lambda: recorder
         if isinstance(chosen, Elements):
             collected = functools.partial(CollectedResults, chosen.size, check, shapes, dtypes)
@@ -52,21 +57,19 @@ def build_masked_crossing(plan: CallPlan) -> Crossing:
     return masked_crossing(plan, make_calls)
 
 
-def parts_by_site(plan: CallPlan) -> Callable[[LoweredSite], Parts]:
-    """Return a function from a `Selection.site` to the parts of its calls."""
-    dtypes = plan.operand_dtypes, plan.result_dtypes
-
-    @functools.lru_cache(_PARTS)
-    def parts_of(site: LoweredSite) -> Parts:
-        return parts_of_crossing(plan.callback, site, *dtypes, plan.entry(site))
-
-    return parts_of
+def _parts_of(plan: CallPlan, site: LoweredSite) -> Parts:
+    """Return the parts of the calls of a `Selection.site`."""
+    __tracebackhide__ = True
+    return parts_of_crossing(
+        plan.callback, site, plan.operand_dtypes, plan.result_dtypes, plan.entry(site)
+    )
 
 
 def _if_needed(plan: CallPlan) -> Crossing:
     """Build a crossing without vmap: one call, or none."""
+    __tracebackhide__ = True
     host, lowered, recorder_now = plan.callback.host, plan.lowered, plan.recorder_now
-    adapt, check, shapes, dtypes = parts_by_site(plan)(lowered)
+    adapt, check, shapes, dtypes = _parts_of(plan, lowered)
     call = single_call(host, lowered, adapt, check, finite_checker(shapes, dtypes), recorder_now)
     zeros = _zeros(plan)
 
@@ -86,7 +89,10 @@ def masked_crossing(plan: CallPlan, make_calls: MakeCalls) -> Crossing:
 
     Results are zero where no call is made.
     """
-    select, recorder_now = needed_elements(plan), plan.recorder_now
+    __tracebackhide__ = True
+    select, recorder_now = NeededElements(plan), plan.recorder_now
+    parts_of = functools.lru_cache(_PARTS)(functools.partial(_parts_of, plan))
+    parts_of(select.site)  # here an error is not one of a call
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         *arrays, mask = operands
@@ -94,7 +100,8 @@ def masked_crossing(plan: CallPlan, make_calls: MakeCalls) -> Crossing:
         chosen = select(mask, recorder)
         if chosen.size == 0:
             return _zeros(plan)
-        return chosen.scatter(make_calls(chosen, chosen.gather(arrays), recorder))
+        results = make_calls(parts_of(chosen.site), chosen, chosen.gather(arrays), recorder)
+        return chosen.scatter(results)
 
     return reporting_interrupts(cross, plan.lowered, plan.callback.host)
 

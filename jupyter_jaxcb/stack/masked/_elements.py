@@ -7,7 +7,7 @@ import numpy as np
 from ..dispatch import Elements, ElementSchedule
 
 
-class NeededElements(Elements):
+class LoopedElements(Elements):
     """Some of the elements of a schedule, without its last operand, which is the mask.
 
     Args:

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ...recording import Recorder
-from ..dispatch import CallPlan, ElementSchedule, Select, Selection, selects
-from ._elements import NeededElements
+from ..dispatch import CallPlan, ElementSchedule, Selection, selects
+from ._elements import LoopedElements
 from ._gather import Gathering
 
 
 @selects(lambda callback: callback.masked)
-def needed_elements(plan: CallPlan) -> Select:
-    """Return what selects the batch elements whose mask is true, and counts them."""
-    lowered = plan.lowered
-    size = math.prod(level.size for level in lowered.levels)
-    choose = Gathering(lowered).select
-    if lowered.elements is not None:
-        choose = functools.partial(NeededElements, ElementSchedule(lowered))
+class NeededElements:
+    """Selects the batch elements whose mask is true, and counts them."""
 
-    def select(mask: np.ndarray, recorder: Recorder | None) -> Selection:
-        chosen = choose(mask)
+    def __init__(self, plan: CallPlan) -> None:
+        lowered = self._lowered = plan.lowered
+        self._size = math.prod(level.size for level in lowered.levels)
+        if lowered.elements is None:
+            gathering = Gathering(lowered)
+            self._choose: Callable[[np.ndarray], Selection] = gathering.select
+            self.site = gathering.site(self._size)
+        else:
+            self._choose = functools.partial(LoopedElements, ElementSchedule(lowered))
+            self.site = lowered
+
+    def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
+        """Return them."""
+        chosen = self._choose(mask)
         if recorder is not None:
-            recorder.masks.add(lowered, (size, chosen.size))
+            recorder.masks.add(self._lowered, (self._size, chosen.size))
         return chosen
-
-    return select

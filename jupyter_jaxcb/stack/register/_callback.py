@@ -113,7 +113,7 @@ class Callback:
 
         Raises:
             TypeError: if `mask` is not boolean, `otherwise` is missing or has another dtype, or the
-                calls of this callback cannot be masked: those of taps and of compiled callbacks.
+                calls of this callback cannot be masked: those of taps.
             ValueError: if `mask` is not a scalar, or `otherwise` has another shape.
 
         >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
@@ -159,11 +159,6 @@ class Callback:
         """Return why its calls cannot be masked, and what to do; None if they can."""
         if self.flavor == "tap":
             return "a tap passes its value on. Register it as debug."
-        if self.settings.get("compile"):
-            return (
-                "compiled code does not look at masks. Pass the mask as an argument and test it in "
-                "the function, or register it without compile=."
-            )
         return None
 
     def _check_own_otherwise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -101,8 +101,6 @@ def test_otherwise_is_broadcast_to_each_result():
     np.testing.assert_array_equal(pair.where(False, x, otherwise=5), [[5, 5], [5, 5]])
 
 
-def test_callbacks_that_cannot_be_masked_say_what_to_do():
+def test_tap_cannot_be_masked_and_says_what_to_do():
     with pytest.raises(TypeError, match="Register it as debug"):
         jaxcb.tap(lambda x: None).where(True, x)
-    with pytest.raises(TypeError, match="or register it without compile="):
-        jaxcb.pure(lambda x: x, result="x", compile="numba").where(True, x, otherwise=0)

@@ -101,7 +101,7 @@ def test_each_pair_of_options_computes_what_a_loop_does_or_is_refused_by_the_tab
         (flavor, name)
         for flavor in FLAVORS
         for name, _ in rows(flavor)
-        if name in VALUES and flavor != "tap" and name != "compile"
+        if name in VALUES and flavor != "tap"
     ],
 )
 def test_each_option_goes_with_a_mask(flavor, option):
@@ -109,7 +109,7 @@ def test_each_option_goes_with_a_mask(flavor, option):
     options = {name: VALUES[name] for name in (option, *needs)}
     seen = []
     returns = flavor in ("pure", "buffer") or (flavor == "io" and not options.get("queued"))
-    host = host_of(flavor, returns, seen)
+    host = compilable_of(flavor, returns) if option == "compile" else host_of(flavor, returns, seen)
     result = {"result": "x" if returns else None} if flavor != "debug" else {}
     callback = DECORATORS[flavor](host, **result, **options)
     otherwise = {"otherwise": -1} if returns else {}
@@ -119,11 +119,13 @@ def test_each_option_goes_with_a_mask(flavor, option):
 
     x = np.arange(6, dtype=np.float32)
     loops = option in ("ordered", "partitioned")
-    found = jax.jit((lambda x: jax.lax.map(masked, x)) if loops else jax.vmap(masked))(x)
-    jax.effects_barrier()
+    with jaxcb.record() as r:
+        found = jax.jit((lambda x: jax.lax.map(masked, x)) if loops else jax.vmap(masked))(x)
+        jax.effects_barrier()
     if returns:
         np.testing.assert_array_equal(found, np.where(x % 2 == 1, 2 * x, -1))
-    assert sorted(seen) == ([3] if option == "vmap_method" else [1, 1, 1])
+    assert len(r.recording) == (1 if option == "vmap_method" else 3)
+    assert sorted(seen) == {"vmap_method": [3], "compile": []}.get(option, [1, 1, 1])
 
 
 def compilable_of(flavor, returns):
