@@ -53,7 +53,7 @@ FOLDERS = {
         "executors": "options trace call results errors interrupt dispatch masked",
         "compiled": "options trace call errors results interrupt dispatch",
         "queued": "options trace call errors interrupt dispatch masked",
-        "lowering": "options trace call errors elision lint interrupt dispatch compiled",
+        "lowering": "options trace call errors elision interrupt dispatch compiled",
         "flavors": "options trace call results errors elision dispatch queued lowering",
         "flavors/taps": (
             "options trace call results errors elision interrupt dispatch lowering flavors"
@@ -221,6 +221,7 @@ def test_module_imports_only_what_its_layer_may(path):
         ("stack/results", "from ..dispatch import crossing"),
         ("stack/elision", "from ..lowering import note_lowered"),
         ("stack/lint", "from ..dispatch import interrupt"),
+        ("stack/lowering", "from ..lint import jax_inside"),
         ("stack/derivatives", "from ..flavors import pure_callback"),
         ("stack/dispatch", "from ..elision import bound"),
         ("stack/dispatch", "from ..executors import build_crossing"),

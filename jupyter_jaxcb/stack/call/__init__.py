@@ -1,7 +1,8 @@
 """What is called: the user's function, under which name, with which arrays and options.
 
 Read `_callback` first (the static parameter of every bind), then `_late_binding` (which function a
-registered name calls). `_observed` is the same for JAX's own callbacks.
+registered name calls). `_observed` is the same for JAX's own callbacks. `_described` has what
+capabilities say of a callback in a recording.
 """
 
 from ._advice import as_magic_options as as_magic_options
@@ -27,6 +28,11 @@ from ._callback import HostFunction as HostFunction
 from ._callback import Static as Static
 from ._callback import given_name as given_name
 from ._callback import name_of as name_of
+from ._described import Topic as Topic
+from ._described import marks as marks
+from ._described import marks_of as marks_of
+from ._described import note_on as note_on
+from ._described import notes as notes
 from ._late_binding import Run as Run
 from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...recording import Note, NoteKind
 from .. import options
+from ..call import Topic, notes
 from ..dispatch import enters
 
 if TYPE_CHECKING:
@@ -91,7 +93,16 @@ def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
     return named_call(*args, **options)
 
 
-@enters(lambda callback: callback.options.compile is not None)
+def _is_compiled(callback: HostCallback) -> bool:
+    return callback.options.compile is not None
+
+
+@notes(Topic.HOW)
+def _note(callback: HostCallback, platform: str) -> Note | None:
+    return Note(NoteKind.COMPILED) if _is_compiled(callback) else None
+
+
+@enters(_is_compiled)
 def entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
     """Return what calls machine code from Python, see `_direct`."""
     __tracebackhide__ = True

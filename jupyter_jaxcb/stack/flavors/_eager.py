@@ -12,7 +12,7 @@ import numpy as np
 from ... import jax_compat
 from ...recording import VmapLevel, active
 from .. import elision
-from ..call import ArrayNames, HostCallback, aligned, to_aval
+from ..call import ArrayNames, HostCallback, aligned, marks_of, to_aval
 from ..dispatch import Build, CallPlan, crossing
 from ..errors import HostCallError, host_error, is_a
 from ..lowering import eager_fact
@@ -64,10 +64,8 @@ def eager(
     recorder = active()
     # Without a recorder the fact is short-lived, and nothing would read the names.
     names = None if recorder is None else ArrayNames.of(callback)
-    fact = eager_fact(
-        callback.bind, avals, results, levels,
-        names=names, queued=callback.options.queued, masked=callback.masked,
-    )  # fmt: skip
+    marks = marks_of(callback)
+    fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
     if levels and fact.is_empty:
         if recorder is not None:  # there is no host call to record
             recorder.lowered(fact)
@@ -106,8 +104,8 @@ def without_call(
         avals = tuple(to_aval(jax.typeof(x)) for x in args)
         results = tuple(map(to_aval, result_avals))
         names = ArrayNames.of(callback)
-        masked = callback.masked
-        fact = eager_fact(callback.bind, avals, results, levels, names=names, masked=masked)
+        marks = marks_of(callback)
+        fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
         recorder.lowered(fact)
     return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]
 

@@ -9,7 +9,6 @@ from ._jax_inside import advice_for_jax_inside as advice_for_jax_inside
 from ._jax_inside import body_of as body_of
 from ._jax_inside import jax_inside as jax_inside
 from ._jax_inside import look_at_new_body as look_at_new_body
-from ._jax_inside import warn_of_jax_inside as warn_of_jax_inside
 from ._jax_inside import warn_of_jax_inside_jaxs_own as warn_of_jax_inside_jaxs_own
 from ._jax_inside import warn_once as warn_once
 from ._purity import ImpureFunctionWarning as ImpureFunctionWarning

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
-from ..call import HostFunction
+from ..call import HostCallback, HostFunction, Topic, notes
 from ..trace import is_cell
 from ._references import loads
 
@@ -104,17 +104,18 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
     return names
 
 
-def warn_of_jax_inside(host: HostFunction, site: Site, platform: str) -> Note | None:
-    """Warn if `host` uses JAX where that can deadlock, once for each function body.
+@notes(Topic.INSIDE)
+def warn_of_jax_inside(callback: HostCallback, platform: str) -> Note | None:
+    """Warn if a host function uses JAX where that can deadlock, once for each function body.
 
     Args:
-        host: the host function of a program that is being lowered.
-        site: the call site.
+        callback: the host function of a program that is being lowered.
         platform: the platform of the program.
 
     Returns:
-        A note for the recording, also where JAX is safe to use; None if `host` does not use JAX.
+        A note for the recording, also where JAX is safe to use; None if it does not use JAX.
     """
+    host, site = callback.host, callback.bind.site
     _lowered[host] = site, platform
     return _note_of(host, jax_inside(host), site, platform)
 
@@ -176,4 +177,4 @@ def look_at_new_body(host: HostFunction) -> None:
     """Warn about JAX in a new function body that already lowered programs will call."""
     for one in () if host.definition is None else list(host.definition.hosts):
         if one in _lowered and one.version > 1:
-            warn_of_jax_inside(one, *_lowered[one])
+            _note_of(one, jax_inside(one), *_lowered[one])

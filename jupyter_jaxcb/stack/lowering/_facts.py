@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import jax_compat
-from ...recording import Aval, LoweredSite, Note, NoteKind, VmapLevel, calls_each_time
+from ...recording import Aval, LoweredSite, Note, VmapLevel, calls_each_time
 from .. import elision
-from ..call import ArrayNames, Bind, HostCallback, to_aval
+from ..call import ArrayNames, Bind, HostCallback, marks_of, note_on, to_aval
 from ..elision import HostCallIndex
-from ..lint import warn_of_jax_inside
 from ..trace import listener
 
+_NO_MARKS: Mapping[str, Any] = {}
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
 
@@ -37,8 +37,7 @@ def lowering(
     note: Note | None = None,
     version: int = 1,
     names: ArrayNames | None = None,
-    queued: bool = False,
-    masked: bool = False,
+    marks: Mapping[str, Any] = _NO_MARKS,
     of_jax: bool = False,
     noted: bool = False,
 ) -> Callable[[], LoweredSite]:
@@ -53,8 +52,7 @@ def lowering(
         note: a note about its calls.
         version: the version of the host function's body.
         names: names its operands and results; None if they have no names.
-        queued: whether the program does not wait for the host calls.
-        masked: whether the last operand says where to call the host function.
+        marks: further fields of its facts, see `marks_of`.
         of_jax: whether it is a callback of JAX's own API.
         noted: whether it is one that is not recorded.
     """
@@ -82,8 +80,7 @@ def lowering(
             gathered_bytes=sum(map(_bytes, operands)) if gathered else 0,
             operand_names=names.operands() if names else (),
             result_names=names.results() if names else (),
-            queued=queued,
-            masked=masked,
+            **marks,
         )
 
     return make
@@ -97,19 +94,11 @@ def note_call(
     times: int,
     gathered: bool,
 ) -> LoweredSite:
-    """Record that `callback` is lowered, and warn if its host function uses JAX."""
-    bind, host = callback.bind, callback.host
-    if callback.options.queued:
-        note = Note(NoteKind.QUEUED)
-    elif callback.options.compile:
-        note = Note(NoteKind.COMPILED)
-    else:
-        note = warn_of_jax_inside(host, bind.site, ctx.module_context.platforms[0])
+    """Record that `callback` is lowered, with what capabilities say of its calls."""
     return note_lowered(
-        ctx, bind, levels,
-        times=times, gathered=gathered, note=note, version=host.version,
-        names=ArrayNames.of(callback), queued=callback.options.queued,
-        masked=callback.masked,
+        ctx, callback.bind, levels, times=times, gathered=gathered, version=callback.host.version,
+        note=note_on(callback, ctx.module_context.platforms[0]), names=ArrayNames.of(callback),
+        marks=marks_of(callback),
     )  # fmt: skip
 
 
@@ -123,8 +112,7 @@ def eager_fact(
     results: tuple[Aval, ...],
     levels: tuple[VmapLevel, ...],
     names: ArrayNames | None = None,
-    queued: bool = False,
-    masked: bool = False,
+    marks: Mapping[str, Any] = _NO_MARKS,
 ) -> LoweredSite:
     """Return one `LoweredSite` for all equal eager calls, so that a loop of them is one row.
 
@@ -134,18 +122,17 @@ def eager_fact(
         results: of one host call.
         levels: the vmaps that the bind went through.
         names: names its operands and results; None if they have no names.
-        queued: whether the call is queued.
-        masked: whether the last operand says where to call the host function.
+        marks: further fields, see `marks_of`.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
     serves = 1 if levels else math.prod(around)
-    key = (bind.site, operands, results, levels, serves, names and names[1:], queued, masked)
+    key = (bind.site, operands, results, levels, serves, names and names[1:], *marks.values())
     fact = _facts.get(key)
     if fact is None:
         fact = LoweredSite(
             bind.site, None, -1, operands, results, levels, serves=serves,
             operand_names=names.operands() if names else (),
-            result_names=names.results() if names else (), queued=queued, masked=masked,
+            result_names=names.results() if names else (), **marks,
         )  # fmt: skip
         _facts[key] = fact
     return fact

@@ -14,8 +14,10 @@ from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
-from ..call import is_array
+from ..call import is_array, marks
 from ..results import MISSING
+
+marks("masked", lambda callback: callback.masked)
 
 
 class _Rule(threading.local):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Aval, QueuedRecorder, Recorder, active
-from ..call import HostFunction
+from ...recording import Aval, Note, NoteKind, QueuedRecorder, Recorder, active
+from ..call import HostCallback, HostFunction, Topic, marks, notes
 from ..dispatch import (
     CallPlan,
     Crossing,
@@ -38,7 +38,19 @@ class _Delivery(threading.local):
 _delivery = _Delivery()
 
 
-@decides(Stage.WHEN, lambda callback: callback.options.queued)
+def _is_queued(callback: HostCallback) -> bool:
+    return callback.options.queued
+
+
+marks("queued", _is_queued)
+
+
+@notes(Topic.WHEN)
+def _note(callback: HostCallback, platform: str) -> Note | None:
+    return Note(NoteKind.QUEUED) if _is_queued(callback) else None
+
+
+@decides(Stage.WHEN, _is_queued)
 def build_queued_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing that queues the host calls."""
     wait_in_barriers()

@@ -1,0 +1,50 @@
+"""What the recording says of the calls of a callback: each capability adds its part."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...recording import Note
+from ._callback import HostCallback
+
+
+class Topic(enum.IntEnum):
+    """What a note is about: of several notes on a callback, the recording has the first."""
+
+    WHEN = 0  # its calls are made
+    HOW = 1  # the host function is entered
+    INSIDE = 2  # the host function
+
+
+_Notes = Callable[[HostCallback, str], Note | None]
+_Noting = TypeVar("_Noting", bound=_Notes)
+_notes: list[tuple[Topic, _Notes]] = []
+_marks: dict[str, Callable[[HostCallback], bool]] = {}
+
+
+def notes(topic: Topic) -> Callable[[_Noting], _Noting]:
+    """Register what notes something on a callback, given the platform of its program."""
+
+    def register(note: _Noting) -> _Noting:
+        _notes.append((topic, note))
+        _notes.sort(key=lambda registered: registered[0])
+        return note
+
+    return register
+
+
+def marks(name: str, applies: Callable[[HostCallback], bool]) -> None:
+    """Register the field of `LoweredSite` that is true for some callbacks."""
+    _marks[name] = applies
+
+
+def note_on(callback: HostCallback, platform: str) -> Note | None:
+    """Return the note on a callback that is lowered for a platform."""
+    return next(filter(None, (note(callback, platform) for _, note in _notes)), None)
+
+
+def marks_of(callback: HostCallback) -> dict[str, Any]:
+    """Return the fields of `LoweredSite` that capabilities have registered, by name."""
+    return {name: applies(callback) for name, applies in _marks.items()}
