@@ -12,15 +12,10 @@ import numpy as np
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import VMAP_METHODS
 from jupyter_jaxcb.stack import cell_begins, cell_ends
 
-METHODS = (
-    "sequential",
-    "sequential_unrolled",
-    "expand_dims",
-    "broadcast_all",
-    "legacy_vectorized",
-)
+METHODS = tuple(VMAP_METHODS)
 LATE = """
 @jaxcb.pure(result='x')
 def {name}(x):

@@ -7,12 +7,14 @@ import dataclasses
 import random
 from collections.abc import Callable, Iterator
 
+from jupyter_jaxcb.recording import VMAP_METHODS
+
 from ._context import Context, Helper
 from ._program import Function, Host, Program, Statement
 from ._text import call_text
 from ._typed import DrawTyped
 
-METHODS = ("sequential", "sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
+METHODS = ("sequential", *(name for name, one in VMAP_METHODS.items() if not one.hides_axes))
 ARITHMETIC = (
     "0.5 * $0 + 0.25 * $1",
     "jnp.sin($0)",

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jupyter_jaxcb.recording import VMAP_METHODS
+
 from . import _leaves
 from ._numbers import (
     NOTHING,
@@ -225,9 +227,8 @@ class Plain:
         depends = spec.typed is None or spec.typed.leaves or spec.typed.masked  # on variables
         taint = taint_of(values).union(*(self.forced if depends else ()))
         arrays = [to_numpy(value) for value in values]
-        one_for_all = spec.flavor == "tap" or spec.method in (
-            "expand_dims", "broadcast_all", "legacy_vectorized",
-        )  # fmt: skip
+        method = VMAP_METHODS.get(spec.method or "")
+        one_for_all = spec.flavor == "tap" or (method is not None and not method.looped)
         elements = (
             ()
             if one_for_all

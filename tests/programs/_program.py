@@ -10,7 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 
-TOGETHER = ("expand_dims", "broadcast_all")
+from jupyter_jaxcb.recording import VMAP_METHODS
+
+# One call for a batch, in which the host function sees which arguments are batched.
+TOGETHER = tuple(
+    name for name, one in VMAP_METHODS.items() if not one.looped and not one.hides_axes
+)
 
 
 @dataclasses.dataclass(frozen=True)

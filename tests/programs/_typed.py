@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from jupyter_jaxcb.recording import VMAP_METHODS
+
 from ._program import TOGETHER, Host, Statement, Typed
 
 DTYPES = {
@@ -14,7 +16,7 @@ DTYPES = {
 WITHOUT_X64 = {
     "float64": "float32", "complex128": "complex64", "int64": "int32", "uint64": "uint32"
 }  # fmt: skip
-METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+METHODS = tuple(VMAP_METHODS)
 LITERALS = ("3.0", "3", "True", "jnp.asarray(3.0)", "jnp.asarray(3)")
 
 
@@ -37,12 +39,13 @@ class DrawTyped:
         literal = self.random.choice(LITERALS) if self.one_in(4) else ""
         if flavor == "pure":
             host.method = None if self.one_in(15) else self.random.choice((*METHODS, "sequential"))
-            if host.method == "legacy_vectorized":  # it cannot tell which of several are batched
+            method = VMAP_METHODS.get(host.method or "")
+            if method and method.hides_axes:  # it cannot tell which of several are batched
                 leaves, literal = (leaves or (self.leaf(),))[:1], ""
         else:
             unbatched = not batched or (flavor == "debug" and not looped)
             host.ordered = self.one_in(2) and (unbatched or self.one_in(6))
-        masked = self.one_in(4) and host.method in (None, "sequential", "sequential_unrolled")
+        masked = self.one_in(4) and (host.method is None or VMAP_METHODS[host.method].looped)
         host.registered |= masked
         host.queued = flavor == "debug" and self.one_in(3)
         host.typed = Typed(

@@ -9,6 +9,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
     Aval,
+    AxisKind,
     LoweredSite,
     Program,
     Recorder,
@@ -44,18 +45,15 @@ def recorded(run):
 
 XS = np.arange(3, dtype=np.float32)
 Y = np.float32(1)
-METHODS = {
-    "sequential": "unbatched",
-    "sequential_unrolled": "unbatched",
-    "expand_dims": "size-1 axis",
-    "broadcast_all": "tiled",
-}
+UNBATCHED = {
+    AxisKind.UNBATCHED: "unbatched", AxisKind.SIZE1: "size-1 axis", AxisKind.TILED: "tiled"
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", VMAP_METHODS)
 def test_unbatched_arguments_are_named(method, transform):
-    other = METHODS[method]
+    other = UNBATCHED[VMAP_METHODS[method].unbatched]
     for axes, args, words in (
         ((0, None), (XS, Y), f"batched, {other}"),
         ((None, 0), (Y, XS), f"{other}, batched"),
@@ -64,7 +62,7 @@ def test_unbatched_arguments_are_named(method, transform):
         assert row(recorded(lambda f=f, args=args: f(*args))) == f"vmap 3 ({words}), {method}"
 
 
-@pytest.mark.parametrize("method", [*METHODS, "legacy_vectorized"])
+@pytest.mark.parametrize("method", VMAP_METHODS)
 def test_arguments_are_not_listed_if_all_are_batched(method):
     assert row(recorded(lambda: jax.jit(jax.vmap(add(method)))(XS, XS))) == f"vmap 3, {method}"
 
@@ -81,7 +79,7 @@ def test_host_function_gets_the_axes_that_are_shown():
             host, jax.ShapeDtypeStruct((), np.float32), x, y, vmap_method=method
         )
         variant = row(recorded(lambda f=f: jax.vmap(f, (0, None))(XS, Y)))
-        assert variant == f"vmap 3 (batched, {METHODS[method]}), {method}"
+        assert variant == f"vmap 3 (batched, {UNBATCHED[VMAP_METHODS[method].unbatched]}), {method}"
         assert seen.pop() == ((3,), shape)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from tests._vmap_methods import LOOPED
 from tests.conformance._arrays import like_first, shapes, values
 
 
@@ -87,7 +88,7 @@ def test_batch_axes_come_first_with_the_outermost_vmap_leading(pure, spy, run, n
 
 
 @nests
-@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
+@pytest.mark.parametrize("method", LOOPED)
 def test_sequential_methods_call_once_per_nested_element(pure, spy, run, nest, method):
     """Every call gets arguments of the unbatched shapes."""
     host, seen = spy(scaled)

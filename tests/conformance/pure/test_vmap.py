@@ -6,6 +6,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS
+from tests._vmap_methods import LOOPED
 from tests.conformance._arrays import like_first, shapes
 from tests.conformance._parameters import eager_or_jit
 
@@ -58,7 +59,7 @@ def test_recording_has_the_shapes_of_the_host_arguments(method, run):
         assert (level.size, level.method, level.batched) == (4, method, (True, False))
 
 
-@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
+@pytest.mark.parametrize("method", LOOPED)
 def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
     host, seen = spy(np.sin)
     f = our_pure(host, like_first, vmap_method=method)
@@ -67,7 +68,7 @@ def test_zero_elements_make_zero_calls(our_pure, spy, run, method):
     assert seen == []
 
 
-@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
+@pytest.mark.parametrize("method", LOOPED)
 def test_vmap_of_unbatched_arguments_makes_one_call(pure, spy, run, method):
     """All batch elements get the same value."""
     host, seen = spy(np.sin)

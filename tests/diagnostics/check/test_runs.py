@@ -11,12 +11,13 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.check import _subject
+from tests._vmap_methods import LOOPED
 
 from ._planted import X, pure
 from .test_check import only
 
 
-@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled", None])
+@pytest.mark.parametrize("method", [*LOOPED, None])
 def test_function_whose_method_makes_no_batches_gets_none(method):
     shapes = set()
     found = jaxcb.check(pure(vmap_method=method)(lambda x: shapes.add(x.shape) or x), X)

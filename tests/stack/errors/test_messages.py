@@ -6,6 +6,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import error_for_user
+from tests._vmap_methods import TOGETHER
 
 
 class Mute(Exception):
@@ -158,7 +159,7 @@ def notes_of(flavor, method, run, arrays):
 
 
 @pytest.mark.parametrize("flavor", ["pure", "buffer"])
-@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+@pytest.mark.parametrize("method", TOGETHER)
 def test_note_on_a_batched_call_names_the_vmap_method(flavor, method):
     (note,) = notes_of(flavor, method, jax.vmap, [np.ones((4, 3), np.float32)])
     assert note.endswith(

@@ -8,9 +8,10 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS, VmapLevel
 from jupyter_jaxcb.report import summarize
+from tests._vmap_methods import TOGETHER
 from tests.conformance._parameters import eager_or_jit
 
-together = pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+together = pytest.mark.parametrize("method", TOGETHER)
 X, Y = np.arange(105, dtype=np.float32).reshape(5, 7, 3), np.arange(7, dtype=np.float32)
 REGISTERED = {
     "io": lambda f, **options: jaxcb.io(f, result="x", **options),

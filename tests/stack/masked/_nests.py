@@ -5,8 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
-LOOPED = ("sequential", "sequential_unrolled")
-TOGETHER = ("expand_dims", "broadcast_all", "legacy_vectorized")
 OTHER = 7
 DTYPES = ("float32", "int32", "complex64", "bfloat16", "uint8")
 

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import VMAP_METHODS, AxisKind
+from tests._vmap_methods import LOOPED, TOGETHER
 
-from ._nests import LOOPED, OTHER, TOGETHER, expected, facts, mapped, nests, weigh
+from ._nests import OTHER, expected, facts, mapped, nests, weigh
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -72,13 +74,14 @@ def test_other_vmap_methods_make_one_call_with_the_needed_elements(jitted, nest,
     if 0 in wanted.shape:
         return  # JAX removes pure calls whose results are empty
     assert len(made) == bool(calls)
+    unbatched = VMAP_METHODS[method].unbatched
     for given_arguments in made if maps else ():
         for place, (got, own) in enumerate(
             zip(given_arguments, zip(*calls, strict=True), strict=True)
         ):
-            if method == "broadcast_all" or any(on[place + 1] == "1" for on in maps):
+            if unbatched is AxisKind.TILED or any(on[place + 1] == "1" for on in maps):
                 np.testing.assert_array_equal(got, np.stack(own))
-            elif method == "expand_dims":
+            elif unbatched is AxisKind.SIZE1:
                 np.testing.assert_array_equal(got, own[0][None])
             else:
                 np.testing.assert_array_equal(got, own[0])
@@ -93,8 +96,10 @@ def test_one_call_serves_all_needed_elements_if_only_the_mask_is_mapped(flavor, 
     call = jax.vmap(lambda mask, x: f.where(mask, x, otherwise=0), in_axes=(0, None))
     found = jax.jit(call)(jnp.array(mask), jnp.arange(2))
     np.testing.assert_array_equal(found, np.where(np.array(mask)[:, None], [[0, 2]], 0))
-    tiled = {"expand_dims": (1, 2), "broadcast_all": (sum(mask), 2), "legacy_vectorized": (2,)}
-    assert made == [tiled[method]]
+    shapes = {
+        AxisKind.SIZE1: (1, 2), AxisKind.TILED: (sum(mask), 2), AxisKind.UNBATCHED: (2,)
+    }  # fmt: skip
+    assert made == [shapes[VMAP_METHODS[method].unbatched]]
 
 
 def test_an_unbatched_call_is_made_once_or_not_at_all():

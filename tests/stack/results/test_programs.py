@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from tests._vmap_methods import TOGETHER
 
 from ._messages import message_of
 from ._oracle import EVERY, INTS, NARROW, SUB_BYTE_IS_SOUND, expected, interesting, limits, meaning
@@ -106,7 +107,7 @@ def test_integer_of_a_loop_is_exact_in_every_step(name):
         assert np.asarray(got).tolist() == [[n, n] for n in numbers]
 
 
-@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all", "legacy_vectorized"])
+@pytest.mark.parametrize("method", TOGETHER)
 def test_error_of_a_result_without_batch_axes_names_the_batch(method):
     total = jaxcb.pure(lambda x: np.sum(x), result="x.shape[:-1]", vmap_method=method)
     batch = jnp.ones((2, 4, 3))
