@@ -12,6 +12,7 @@ import scipy.special
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
+from tests._vmap_methods import TOGETHER
 from tests.stack.lint._correct import CORRECT, register
 
 from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
@@ -97,7 +98,7 @@ def test_derivative_at_a_kink_is_not_checked():
 
 
 def test_correct_vmap_methods_are_listed():
-    every = {"expand_dims": True, "broadcast_all": True, "legacy_vectorized": True}
+    every = dict.fromkeys(TOGETHER, True)
     assert jaxcb.check(pure(result=X)(np.sin), X).vmap_methods == every
     cube = pure(result=lambda x: x)(functools.partial(np.power, 3))
     assert jaxcb.check(cube, X).vmap_methods == every

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { batchedOf, elementWords } from '../../../src/view/sites/batching-axes.js';
 import { batchingDiagram } from '../../../src/view/sites/batching.js';
-import type { Level, Stopped, Variant } from '../../../src/view/data/schema.js';
+import type { Axes, Level, Stopped, Variant } from '../../../src/view/data/schema.js';
 import { variantShapes } from '../../../src/view/data/words.js';
 import { aVariant } from '../recordings.js';
 
@@ -64,6 +64,16 @@ describe('batchedOf', () => {
       'looped 4, size1 1 | ',
       'unbatched, batched 3 | ',
       'looped 4, batched 3 | '
+    ]);
+  });
+
+  it('draws what a method did that only the kernel knows', () => {
+    const levels: Level[] = [[4, 'magic', [true, false]]];
+    const axes: Axes[] = [{ operands: ['batched', 'tiled'], results: 'batched' }];
+    expect(rows([[4], [4, 5]], [[4]], levels, { axes })).toEqual([
+      'batched 4 | ',
+      'tiled 4 | 5',
+      'batched 4 | '
     ]);
   });
 
