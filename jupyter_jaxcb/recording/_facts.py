@@ -129,6 +129,11 @@ class LoweredSite:
         return calls_each_time(self.levels)
 
     @property
+    def calls_each_time(self) -> int | None:
+        """Host calls of each crossing; None if a mask decides."""
+        return None if self.masked else self.elements or 1
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is no host call, for lack of batch elements."""
         return any(level.is_empty for level in self.levels)

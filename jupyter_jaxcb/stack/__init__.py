@@ -60,7 +60,6 @@ from .queued import QueueFullWarning as QueueFullWarning
 from .queued import Unfinished as Unfinished
 from .queued import drop_queued as drop_queued
 from .queued import queue as queue
-from .queued import queued_words as queued_words
 from .queued import set_queue_limit as set_queue_limit
 from .register import BufferCallback as BufferCallback
 from .register import Callback as Callback

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from ...diagnostics import all_running_calls
-from ...stack import Unfinished, queue, queued_words
+from ...stack import Unfinished, queue
 from ._stacks import running_line
 from ._stop_button import Stop
 
@@ -31,7 +31,7 @@ class Barrier:
         self._clock = clock
 
     def wait(self, unfinished: Unfinished, stop: Stop) -> bool:
-        """Wait for the host calls, queued ones too; return whether they ended in time.
+        """Wait for the host calls, also those in the queue; return whether they ended in time.
 
         Raises:
             KeyboardInterrupt: the stop button was pressed.
@@ -39,10 +39,10 @@ class Barrier:
         begun = time.monotonic()
         seen: dict[tuple[int, int], float] = {}  # when; by ids of host functions, call numbers
         printed: set[tuple[int, int]] = set()
-        queued_printed = False
+        said = False  # that calls wait in the queue
 
         def poll() -> None:
-            nonlocal queued_printed
+            nonlocal said
             if stop.pressed:
                 raise KeyboardInterrupt
             now = time.monotonic()
@@ -51,11 +51,11 @@ class Barrier:
                 if now - seen.setdefault(key, now) > _MESSAGE_AFTER_SECONDS and key not in printed:
                     printed.add(key)
                     _print(f"waiting for {running_line(call, self._clock())}")
-            if now - begun > _MESSAGE_AFTER_SECONDS and not queued_printed:
-                queued = queue.waiting_calls()
-                if queued:
-                    queued_printed = True
-                    _print(f"waiting for {queued_words(queued)}; the stop button drops them")
+            if now - begun > _MESSAGE_AFTER_SECONDS and not said:
+                waiting = queue.waiting_calls()
+                if waiting:
+                    said = True
+                    _print(f"waiting for {waiting}; the stop button drops them")
 
         done = unfinished.wait(self.seconds, poll)
         if not done:
@@ -67,9 +67,9 @@ class Barrier:
 
     def _print_unfinished(self, running: bool) -> None:
         """Say what is left after the wait, besides the `running` calls that are already named."""
-        queued = queue.waiting_calls()
-        if queued:
-            what = f"{queued_words(queued)} are left"
+        waiting = queue.waiting_calls()
+        if waiting:
+            what = f"{waiting} are left"
             more = "; jaxcb.drop_queued() drops them"
         else:
             what = f"{'Host calls' if running else 'Programs of this cell'} are still running"

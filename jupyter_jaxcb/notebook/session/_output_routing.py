@@ -25,7 +25,6 @@ class _EarlierCell:
         self.header = header
         self.number = number
         self.in_flight = in_flight
-        self.last_queued = queue.added  # the last crossing queued before it ended
         self.marked = False  # "late" was printed
 
 
@@ -70,6 +69,7 @@ class OutputRouting:
             self._earlier = [cell for cell in self._earlier if not cell.in_flight.is_done()]
             if self._replaced and header and not in_flight.is_done():
                 in_flight.forget_finished()
+                in_flight.end()
                 self._earlier.append(_EarlierCell(header, number, in_flight))
 
     def header(self) -> dict[str, Any] | None:
@@ -81,7 +81,8 @@ class OutputRouting:
             return None
         with self._lock:
             if queue.is_own_thread():
-                cell = self._cell_that_queued(queue.number)
+                cells, number = self._earlier, queue.number
+                cell = next((one for one in cells if one.in_flight.includes(number)), None)
             elif on_thread_of_xla():
                 cell = self._cell_of_program()
             else:
@@ -98,10 +99,6 @@ class OutputRouting:
         while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
             del self._earlier[0]
         return self._earlier[0] if self._earlier else None
-
-    def _cell_that_queued(self, number: int) -> _EarlierCell | None:
-        """Return the ended cell during which that crossing was queued."""
-        return next((cell for cell in self._earlier if number <= cell.last_queued), None)
 
     def _replace(self, owner: Any, name: str, new: Any) -> None:
         self._replaced.append((owner, name, getattr(owner, name)))

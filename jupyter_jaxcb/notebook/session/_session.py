@@ -32,7 +32,6 @@ from ...stack import (
     interrupt,
     is_a,
     queue,
-    queued_words,
     release,
 )
 from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
@@ -243,7 +242,7 @@ class Session:
             interrupted = True
             dropped = queue.drop()
             if dropped:
-                print(f"interrupted; dropped {queued_words(dropped)}")
+                print(f"interrupted; dropped {dropped}")
         self._stop.pressed = interrupted
         if interrupted and not in_flight.wait(ENDING_SECONDS):
             print(left_running())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import linecache
-from collections import Counter
 
 from ...diagnostics import RunningCall
 from ...recording import Frame
 from ...report import time_words
-from ...stack import advice_for_jax_inside, is_cell, queued_words
+from ...stack import advice_for_jax_inside, is_cell
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:
@@ -32,13 +31,13 @@ def running_line(call: RunningCall, now_ns: int) -> str:
     return ", ".join(parts)
 
 
-def stacks(calls: list[RunningCall], now_ns: int, queued: Counter[str]) -> str:
+def stacks(calls: list[RunningCall], now_ns: int, waiting: object) -> str:
     """Describe each running host call with the Python stack of its thread, innermost line last.
 
     Args:
         calls: see `all_running_calls`.
         now_ns: time of the recorder's clock.
-        queued: the number of queued calls, by the name of their host function.
+        waiting: describes the calls that wait in the queue; false if none do.
     """
     lines = [] if calls else ["no host call is running"]
     for call in calls:
@@ -46,8 +45,8 @@ def stacks(calls: list[RunningCall], now_ns: int, queued: Counter[str]) -> str:
         lines += [f"    {_place(frame)}" for frame in reversed(call.stack)]
         if not call.stack:
             lines.append("    in library code or compiled code")
-    if queued:
-        lines.append(f"waiting: {queued_words(queued)}")
+    if waiting:
+        lines.append(f"waiting: {waiting}")
     return "\n".join(lines)
 
 

@@ -180,8 +180,7 @@ def expected_calls(
             made[fact.program] += count
     total = 0
     for fact, count in begun.items():
-        # An eager crossing calls for all batch elements, unless a mask chooses among them.
-        per_crossing = 1 if fact.masked else fact.elements or 1
+        per_crossing = fact.calls_each_time or 1  # an eager crossing makes all of them
         total += per_crossing * -(-count // per_crossing)
     calls_per_run = _calls_per_run(snapshot.outcomes)
     for program, so_far in made.items():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...recording import Outcome, Program, Recording, SampleValues, Site
-from ._capabilities import reached_but_not_made
+from ._capabilities import ends_runs, reached_but_not_made
 
 _HALF = np.uint64(32)  # bits of each number where two are packed into one
 
@@ -216,7 +216,7 @@ class _Programs:
             if fact.program is not None and count:
                 self._calls[fact.program, fact.site] += count
                 self.called.add(fact.program)
-                if failed[number] and not fact.queued:  # a failed queued call ends no run
+                if failed[number] and ends_runs(fact):
                     own = self.failures.setdefault(fact.program, Counter())
                     own[number] = failed[number]
         self._running = Counter(recording.lowered[one.lowered].program for one in recording.running)

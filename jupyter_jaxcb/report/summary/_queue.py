@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ...recording import QueueUse, Recording
+from ...recording import LoweredSite, NoteKind, QueueUse, Recording
 from ._numbers import call_words
+
+NOTES = {NoteKind.QUEUED: "queued: the program does not wait for its calls"}
 
 
 def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:
     """Count the queued calls of a site that were not made."""
-    return [_words(use) for use in recording.queue if use.lowered in numbers]
+    return [_use_words(use) for use in recording.queue if use.lowered in numbers]
+
+
+def ends_runs(fact: LoweredSite) -> bool:
+    """Return whether a failed call ends the run of its program: not after the run went on."""
+    return not fact.queued
 
 
 def not_made(recording: Recording) -> Counter[int]:
@@ -22,7 +29,7 @@ def not_made(recording: Recording) -> Counter[int]:
     return found
 
 
-def _words(use: QueueUse) -> str:
+def _use_words(use: QueueUse) -> str:
     whys = (
         (use.full, "dropped, because the queue was full"),
         (use.ended, "dropped from the queue by an interrupt or by drop_queued"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...recording import Note, NoteKind, Outcome, Reason
+from . import _queue
 from ._numbers import call_words, counted
 
 
@@ -188,7 +189,7 @@ NOTES: Mapping[NoteKind, str] = {
         "compiled by numba: only whole crossings are timed; values, NaN and threads are not "
         "recorded"
     ),
-    NoteKind.QUEUED: "queued: the program does not wait for its calls",
+    **_queue.NOTES,
 }
 
 

@@ -8,6 +8,7 @@ them to the front end as finished text.
 from __future__ import annotations
 
 from ...recording import Status
+from . import _mask
 
 # What became of the calls of a site (`SiteSummary.consequence`), worst first, and how much it
 # matters: badges, rows, headline and panel give it the same sign, words and color.
@@ -67,9 +68,6 @@ EMPTY_BATCH = "no calls, because the batch is empty"
 # After a host function raised.
 STOPPED = "stopped at element {element}"
 STOPPED_OFTEN = "stopped {count} times, first at element {element}"
-# For a masked callback, which is called for some elements.
-MASKED = "{calls} for {needed} of {elements}"
-MASKED_AHEAD = "calls for the elements whose mask is true"
 # For a callback that the program reaches several times, or has not reached.
 SOME_EACH_TIME = "{calls}, {some} each time"
 EACH_TIME = "{words} each time"
@@ -113,3 +111,4 @@ NOT_COUNTED = "the log was full: another {calls} not counted"
 NOT_LISTED = "{count} more call sites are not listed"
 
 TABLE = {name.lower(): value for name, value in tuple(globals().items()) if name.isupper()}
+TABLE |= _mask.PHRASES

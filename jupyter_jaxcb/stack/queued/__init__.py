@@ -6,7 +6,6 @@ queued calls; `_unfinished` does that for a cell.
 
 from . import _crossing as _crossing
 from ._barrier import QueueFullWarning as QueueFullWarning
-from ._barrier import queued_words as queued_words
 from ._limit import drop_queued as drop_queued
 from ._limit import set_queue_limit as set_queue_limit
 from ._options import check_nothing_returned as check_nothing_returned

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 import warnings
-from collections import Counter
 
 import jax
 
@@ -52,7 +51,7 @@ def settle() -> None:
     dropped = queue.take_dropped()
     if dropped:
         warnings.warn(
-            f"the queue was full, so it dropped {queued_words(dropped)}. Pass on_full='wait', or "
+            f"the queue was full, so it dropped {dropped}. Pass on_full='wait', or "
             "raise the limit with jaxcb.set_queue_limit.",
             QueueFullWarning,
             stacklevel=2,
@@ -88,19 +87,12 @@ def _settle_at_exit() -> None:
         if not said and time.monotonic() - begun > _SAY_AFTER_SECONDS:
             said = True
             calls = queue.waiting_calls()
-            what = f"making {queued_words(calls)}" if calls else "making the last queued calls"
+            what = f"making {calls}" if calls else "making the last queued calls"
             print(f"{what}; Ctrl-C drops them", file=sys.stderr)
 
     try:
         Unfinished().wait(math.inf, say)
     except KeyboardInterrupt:
         interrupt()
-        print(f"dropped {queued_words(queue.drop())}", file=sys.stderr)
+        print(f"dropped {queue.drop()}", file=sys.stderr)
     settle()
-
-
-def queued_words(calls: Counter[str]) -> str:
-    """Return ``3 queued calls (log 2, save 1)``."""
-    count = calls.total()
-    names = ", ".join(f"{name} {number:,}" for name, number in calls.most_common())
-    return f"{count:,} queued {'call' if count == 1 else 'calls'} ({names or 'none waiting'})"

@@ -77,6 +77,16 @@ class Source(NamedTuple):
 Crossed = tuple[Source, Recorder | None, int, str, tuple[np.ndarray, ...]]
 
 
+class QueuedCalls(Counter[str]):
+    """Numbers of calls in the queue, by the name of the host function."""
+
+    def __str__(self) -> str:
+        """Return ``3 queued calls (log 2, save 1)``."""
+        count = self.total()
+        names = ", ".join(f"{name} {number:,}" for name, number in self.most_common())
+        return f"{count:,} queued {'call' if count == 1 else 'calls'} ({names or 'none waiting'})"
+
+
 class Failures(NamedTuple):
     """The failed calls that have not been reported."""
 
@@ -111,7 +121,7 @@ class Queue:
         self._thread: threading.Thread | None = None
         self._rested_ns = 0  # its CPU time when it last rested
         self._failures: Failures | None = None
-        self._dropped: Counter[str] = Counter()  # calls, because the queue was full
+        self._dropped = QueuedCalls()  # calls, because the queue was full
 
     def set_limit(self, nbytes: int) -> int:
         """Set `limit_bytes`; return the previous one."""
@@ -208,7 +218,7 @@ class Queue:
             with self._changed:
                 self._waiting -= 1
 
-    def drop(self) -> Counter[str]:
+    def drop(self) -> QueuedCalls:
         """Drop what is queued, and end the call that is running if it runs Python code.
 
         Returns:
@@ -227,7 +237,7 @@ class Queue:
                 recorder.queue.ended(source.lowered, source.calls(operands))
         return _by_name(dropped)
 
-    def waiting_calls(self) -> Counter[str]:
+    def waiting_calls(self) -> QueuedCalls:
         """Count the calls in the queue, by the name of the host function."""
         return _by_name(list(self._items))
 
@@ -266,10 +276,10 @@ class Queue:
         with self._changed:
             self._dropped[name] += calls
 
-    def take_dropped(self) -> Counter[str]:
+    def take_dropped(self) -> QueuedCalls:
         """Return the calls counted by `note_dropped` since the last time, by name."""
         with self._changed:
-            dropped, self._dropped = self._dropped, Counter()
+            dropped, self._dropped = self._dropped, QueuedCalls()
         return dropped
 
     def _start(self) -> bool:
@@ -369,8 +379,8 @@ def was_ended(error: HostCallError) -> bool:
     return kept is not None and is_a(kept.error, EndedError)
 
 
-def _by_name(crossings: Iterable[Crossed]) -> Counter[str]:
-    found: Counter[str] = Counter()
+def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
+    found = QueuedCalls()
     for source, *_, operands in crossings:
         found[source.name] += source.calls(operands)
     return found
