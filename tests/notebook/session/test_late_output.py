@@ -65,7 +65,7 @@ def test_output_appears_in_the_cell_that_ran_the_program(held, wait):
 CLOCK = """
 from jupyter_jaxcb.diagnostics import all_running_calls
 from jupyter_jaxcb.notebook.session import _cell_barrier
-from jupyter_jaxcb.stack.dispatch import _in_flight
+from jupyter_jaxcb.stack.interrupt import _in_flight
 class Clock:
     now = 0.0
     def monotonic(self):
