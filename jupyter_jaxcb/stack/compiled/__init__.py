@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ._c_functions import CFunction
 
 COMPILERS = ("numba",)
-_PYTHON = "compiled code runs without Python"
 
 
 @options.check("compile", COMPILERS)
@@ -43,8 +42,7 @@ def _check_compiler(compiler: Any) -> Any:
     return compiler
 
 
-for _other in ("arrays", "executor", "sharding", "check"):
-    options.refuse(_other, "compile", _PYTHON)
+options.refuse("arrays", "compile", "machine code computes with numbers and arrays in memory")
 
 
 def register_compiled(host: HostFunction, *, exported: bool = True) -> None:

@@ -15,7 +15,7 @@ from ...recording import LoweredSite, Recorder, active
 from ..call import HostCallback, empty_aligned
 from ..errors import HostCallError, host_error
 from ..results import ResultError
-from ._arguments import takes_flat_operands, to_arguments
+from ._arguments import Adapt, takes_flat_operands, to_arguments
 from ._borrowed_memory import borrow, reclaim, rescue, still_held
 from ._canary import run_checked
 from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
@@ -131,9 +131,14 @@ def _crossing(plan: CallPlan) -> Cross:
 
 def _call_of(plan: CallPlan, site: LoweredSite) -> Call:
     """Return what calls the host function with the avals of `site`."""
-    entry = plan.entry(site)
-    if entry is None:
-        return _calling(plan.callback, len(site.host_avals()[0]))
+    callback, entry = plan.callback, plan.entry(site)
+    count = len(site.host_avals()[0])
+    call = _only_writing(callback, count) if entry is None else _entering(entry)
+    return _checking(callback, call) if callback.options.check else call
+
+
+def _entering(entry: Adapt) -> Call:
+    """Return a function that calls what `entry` returns instead of the host function."""
     return lambda function, context, operands, outs: entry(function)(operands, outs)
 
 
@@ -251,13 +256,10 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: Elements) -> Iterator[tu
     return zip(*(map(row.__getitem__, places) for row in rows), strict=True)
 
 
-def _calling(callback: HostCallback, count: int) -> Call:
-    """Return a function that calls the host function and checks that it only writes."""
-    options = callback.options
+def _only_writing(callback: HostCallback, count: int) -> Call:
+    """Return a function that calls the host function and checks that it returns nothing."""
     call = _passing_arguments(callback, count, callback.leading == WITH_CONTEXT)
-    name, paths = callback.host.name, _paths(callback.out_tree)
-    begun = {result for _, result in options.input_output_aliases}
-    own = [n for n in range(len(paths)) if n not in begun]
+    name = callback.host.name
 
     def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
         returned = call(function, context, operands, outs)
@@ -268,16 +270,25 @@ def _calling(callback: HostCallback, count: int) -> Call:
                 "or register the function as pure."
             )
 
+    return writing
+
+
+def _checking(callback: HostCallback, call: Call) -> Call:
+    """Return a function that calls the host function and checks that it writes all outputs."""
+    options, name, paths = callback.options, callback.host.name, _paths(callback.out_tree)
+    begun = {result for _, result in options.input_output_aliases}
+    own = [n for n in range(len(paths)) if n not in begun]
+
     def checking(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
         run_checked(
-            lambda: writing(function, context, operands, outs),
+            lambda: call(function, context, operands, outs),
             [outs[n] for n in own],
             [paths[n] for n in own],
             name,
             again=not options.has_side_effect and not begun,
         )
 
-    return checking if options.check else writing
+    return checking
 
 
 def _passing_arguments(callback: HostCallback, count: int, with_context: bool) -> Call:

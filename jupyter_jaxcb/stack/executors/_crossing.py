@@ -60,7 +60,9 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
     build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
     if callback.masked:
         return masked_crossing(plan, _masked_calls(build))
-    parts = parts_of_crossing(callback, lowered, plan.operand_dtypes, plan.result_dtypes)
+    parts = parts_of_crossing(
+        callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
+    )
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
     cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
     return reporting_interrupts(cross, lowered, callback.host)
@@ -199,6 +201,11 @@ def pickled(host: HostFunction, options: Options) -> bytes:
         TypeError: if it cannot be pickled; the message says why.
     """
     __tracebackhide__ = True
+    if options.compile:
+        raise TypeError(
+            f"cannot send {host.name} to {options.spelled('executor')}: machine code cannot leave "
+            "its process. Drop compile=, or pass executor='threads'."
+        )
     return _bytes_of(host.current, host.name, options)
 
 

@@ -123,10 +123,14 @@ options.refuse(
     "ordered calls run one after the other, in program order, but an executor runs them in "
     "parallel",
 )
-options.refuse(
-    "arrays",
-    "executor",
-    "JAX arrays cannot leave their process",
-    "Use arrays='numpy', or pass executor='threads'.",
-    applies=lambda given: bool(leaves_process(given.executor)),
-)
+for _other, _what, _instead in (
+    ("arrays", "JAX arrays cannot leave their process", "Use arrays='numpy'"),
+    ("compile", "machine code cannot leave its process", "Drop compile="),
+):
+    options.refuse(
+        _other,
+        "executor",
+        _what,
+        f"{_instead}, or pass executor='threads'.",
+        applies=lambda given: bool(leaves_process(given.executor)),
+    )

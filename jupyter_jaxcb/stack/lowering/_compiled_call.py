@@ -20,10 +20,13 @@ from ._facts import note_call
 def is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
     """Return whether XLA calls machine code, and not a crossing in Python that calls it.
 
-    The latter gathers the elements for which a mask is true, if one call gets them together.
+    The latter gathers the elements for which a mask is true, if one call gets them together, makes
+    the call from one device, and looks at what it wrote.
     """
+    options = callback.options
     gathers = callback.masked and levels and not any(level.looped for level in levels)
-    return bool(callback.options.compile) and not gathers and not leaves_xla(callback)
+    by_python = gathers or options.sharding is not None or options.check or leaves_xla(callback)
+    return options.compile is not None and not by_python
 
 
 def lower_compiled_call(

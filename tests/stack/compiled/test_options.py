@@ -22,24 +22,36 @@ def test_unknown_compiler_is_refused(flavor, compiler):
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 @pytest.mark.parametrize(
-    "option",
+    ("option", "refused"),
     [
-        {"arrays": "jax"},
-        {"executor": "threads"},
-        {"sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0])},
+        ({"arrays": "jax"}, r"^arrays=.* compile='numba': .* Drop arrays='jax' or compile="),
+        ({"executor": "processes"}, r"^compile='numba' .* executor='processes': .* Drop compile="),
     ],
-    ids=lambda option: next(iter(option)),
+    ids=["arrays", "executor"],
 )
-def test_options_that_need_python_are_refused(flavor, option):
-    (name,) = option
-    refused = rf"^{name}=.* cannot be combined with compile='numba': .* Drop {name}=.* or compile="
+def test_options_that_need_python_are_refused(flavor, option, refused):
     with pytest.raises(ValueError, match=refused):
         FLAVORS[flavor](same, result="x", compile="numba", **option)
 
 
-def test_check_of_a_buffer_callback_needs_python():
-    with pytest.raises(ValueError, match="check=True cannot be combined with compile='numba'"):
-        jaxcb.buffer(same, result="x", compile="numba", check=True)
+@pytest.mark.parametrize("jitted", [False, True])
+def test_check_of_a_compiled_buffer_callback_finds_unwritten_output(jitted):
+    def partly(out, x):
+        out[1:] = x[1:]
+
+    f = jaxcb.buffer(partly, result="x", compile="numba", check=True)
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready((jax.jit(f) if jitted else f)(np.float32([1, 2, 3])))
+    assert "partly did not write 1 of the 3 elements of out" in str(jaxcb.host_error(raised.value))
+
+
+@pytest.mark.parametrize("flavor", ["pure", "io"])
+def test_device_of_sharding_makes_the_calls(flavor):
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    f = FLAVORS[flavor](lambda x: 2 * x, result="x", compile="numba", sharding=sharding)
+    with jaxcb.record() as r:
+        np.testing.assert_array_equal(jax.jit(jax.vmap(f))(np.float32([1, 2, 3])), [2, 4, 6])
+    assert len(r.recording) == 3
 
 
 def test_decorator_takes_the_option():

@@ -65,6 +65,7 @@ def host_of(flavor, returns, seen):
     return host
 
 
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")  # arrays="jax"
 @pytest.mark.parametrize(("flavor", "one", "other"), PAIRS)
 def test_each_pair_of_options_computes_what_a_loop_does_or_is_refused_by_the_table(
     flavor, one, other
@@ -86,15 +87,18 @@ def test_each_pair_of_options_computes_what_a_loop_does_or_is_refused_by_the_tab
     x = np.arange(4, dtype=np.float32)
     loops = options.get("ordered") or options.get("partitioned")
     program = (lambda x: jax.lax.map(callback, x)) if loops else jax.vmap(callback)
-    found = jax.jit(program)(x)
-    jax.effects_barrier()
+    with jaxcb.record() as r:
+        found = jax.jit(program)(x)
+        jax.effects_barrier()
     if returns:
         np.testing.assert_array_equal(found, 2 * x)
+    batched = options.get("vmap_method") == "expand_dims"
+    assert len(r.recording) == (1 if batched else 4)
     if not options.get("compile"):
-        batched = options.get("vmap_method") == "expand_dims"
         assert sorted(seen) == ([4] if batched else [1, 1, 1, 1])
 
 
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")  # arrays="jax"
 @pytest.mark.parametrize(
     ("flavor", "option"),
     [
