@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from jax import export
 
 import jupyter_jaxcb as jaxcb
+from tests._vmap_methods import TOGETHER
 
-from ..masked._nests import OTHER, TOGETHER, expected, facts, mapped, nests, weigh
+from ..masked._nests import OTHER, expected, facts, mapped, nests, weigh
 
 X = np.arange(6, dtype=np.float32)
 NEEDED = X % 2 == 1
