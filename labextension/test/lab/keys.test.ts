@@ -9,7 +9,7 @@ import { figuresOf } from '../../src/view/calls/distribution/figures.js';
 import { CallTable } from '../../src/view/calls/table/table.js';
 import { Timeline } from '../../src/view/calls/timeline/timeline.js';
 import { viewFooter } from '../../src/view/footer.js';
-import { storeOf } from '../view/calls.js';
+import { storeOf } from '../view/calls/stores.js';
 import { fakePen } from '../view/gestures.js';
 import { withoutSuppression } from '../view/keys.js';
 import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../view/recordings.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { appendInSteps } from '../../../src/view/data/raw.js';
-import { storeOf } from '../calls.js';
+import { storeOf } from '../calls/stores.js';
 import { someCalls } from '../recordings.js';
 
 describe('appendInSteps', () => {

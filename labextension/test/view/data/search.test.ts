@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EVERYTHING } from '../../../src/view/data/store.js';
-import { storeOf } from '../calls.js';
+import { storeOf } from '../calls/stores.js';
 
 const STORE = storeOf(
   [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Change, EVERYTHING, type Filter, labelsOf } from '../../../src/view/data/store.js';
 import type { Facts, Measured } from '../../../src/view/data/schema.js';
-import { columns, storeOf } from '../calls.js';
+import { columns, storeOf } from '../calls/stores.js';
 
 const CALLS = [
   { start: 0, variant: 0, thread: 0 },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../../src/view/data/store.js';
 import { Distribution } from '../../../../src/view/calls/distribution/distribution.js';
 import { figuresOf } from '../../../../src/view/calls/distribution/figures.js';
-import { storeOf } from '../../calls.js';
+import { storeOf } from '../stores.js';
 
 const CALLS = [
   ...[10_000, 20_000, 20_000, 20_100, 300_000].map((duration, n) => ({ start: n, duration })),

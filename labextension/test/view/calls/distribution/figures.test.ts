@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { EVERYTHING } from '../../../../src/view/data/store.js';
 import { figuresOf, shownBins } from '../../../../src/view/calls/distribution/figures.js';
-import { storeOf } from '../../calls.js';
+import { storeOf } from '../stores.js';
 
 const CALLS = [
   { start: 0, duration: 40 },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { EVERYTHING } from '../../../../src/view/data/store.js';
 import { Order } from '../../../../src/view/calls/table/order.js';
-import { storeOf } from '../../calls.js';
+import { storeOf } from '../stores.js';
 
 describe('Order', () => {
   it('has no place for a row that the filter hides', () => {

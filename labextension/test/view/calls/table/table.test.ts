@@ -3,7 +3,7 @@ import { EVERYTHING, type Store } from '../../../../src/view/data/store.js';
 import { CallTable } from '../../../../src/view/calls/table/table.js';
 import { ROW } from '../../../../src/view/calls/table/scroll.js';
 import { type Figures, figuresOf } from '../../../../src/view/calls/distribution/figures.js';
-import { type Call, columns, NO_FIGURES, storeOf, VARIANT } from '../../calls.js';
+import { type Call, columns, NO_FIGURES, storeOf, VARIANT } from '../stores.js';
 
 describe('CallTable', () => {
   let frames: FrameRequestCallback[];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EVERYTHING, type Store } from '../../../../src/view/data/store.js';
 import { Timeline } from '../../../../src/view/calls/timeline/timeline.js';
-import { type Call, columns, storeOf } from '../../calls.js';
+import { type Call, columns, storeOf } from '../stores.js';
 import { click, drag, fakePen, key, pointer, wheel } from '../../gestures.js';
 
 describe('Timeline', () => {

@@ -7,7 +7,7 @@ import {
 } from '../../../../../src/view/calls/timeline/picture/colouring.js';
 import type { Theme } from '../../../../../src/view/calls/timeline/picture/theme.js';
 import { Tracks } from '../../../../../src/view/calls/timeline/tracks/tracks.js';
-import { storeOf } from '../../../calls.js';
+import { storeOf } from '../../stores.js';
 
 const STORE = storeOf([
   { start: 0, duration: 1 },

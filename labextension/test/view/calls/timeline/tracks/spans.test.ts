@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { dominant, walk } from '../../../../../src/view/calls/timeline/tracks/spans.js';
 import { Tracks } from '../../../../../src/view/calls/timeline/tracks/tracks.js';
-import { type Call, storeOf } from '../../../calls.js';
+import { type Call, storeOf } from '../../stores.js';
 
 describe('walk', () => {
   test('makes bars of calls wider than a pixel, and shades of the others', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EVERYTHING } from '../../../../../src/view/data/store.js';
 import { LitTracks, Tracks } from '../../../../../src/view/calls/timeline/tracks/tracks.js';
-import { columns, storeOf } from '../../../calls.js';
+import { columns, storeOf } from '../../stores.js';
 
 describe('Tracks', () => {
   test('put nested calls of one thread at different depths', () => {

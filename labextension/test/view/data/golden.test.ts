@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
-import { Calls } from '../../src/view/data/columns.js';
-import { parseFacts, parseMeasured } from '../../src/view/data/parse/parse.js';
-import { MIME_TYPE } from '../../src/view/data/schema.js';
-import { unpack } from '../../src/view/data/unpack.js';
-import { levelWords, variantShapes } from '../../src/view/data/words.js';
+import { Calls } from '../../../src/view/data/columns.js';
+import { parseFacts, parseMeasured } from '../../../src/view/data/parse/parse.js';
+import { MIME_TYPE } from '../../../src/view/data/schema.js';
+import { unpack } from '../../../src/view/data/unpack.js';
+import { levelWords, variantShapes } from '../../../src/view/data/words.js';
 
 // The Python tests check that Python still writes exactly this file.
 const GOLDEN = JSON.parse(readFileSync('../tests/data/recording.json', 'utf8'));
