@@ -25,6 +25,7 @@ from ._events import Events
 from ._lanes import ThreadLane, add_calls, lanes_of
 from ._outside import Outside, Samples, by_place, interval_of, outside
 from ._parts import Parts
+from ._queue import BACKGROUND, in_background, kind_of, waits
 from ._session import Gap
 
 MAX_PARTS = 10  # of a kind; the others are added up
@@ -33,7 +34,7 @@ PIECES = 1000  # of the block, each with one span in a lane
 # The kinds of intervals; a later one takes precedence.
 _LAYERS = (
     PartKind.UNKNOWN,
-    PartKind.QUEUED,
+    BACKGROUND,
     PartKind.DISPATCH,
     PartKind.COMPILATION,
     PartKind.XLA,
@@ -83,8 +84,8 @@ def build(collected: Collected) -> Profile:
         for lane in lanes
     ]
     division = divide(start, end, [layers[kind] for kind in _LAYERS], edges)
-    is_queued = np.array([kind == PartKind.QUEUED for kind in kinds] + [True])
-    is_free = is_queued[division.owners]  # the last one stands for `NOBODY`
+    may_be_free = np.array([kind == BACKGROUND for kind in kinds] + [True])
+    is_free = may_be_free[division.owners]  # the last one stands for `NOBODY`
     own = [one for lane, one in zip(lanes, divided, strict=True) if lane.is_own]
     found = outside(division, is_free, own[0] if own else divide(start, end, [], edges), samples)
     block = _Block(division, is_free, found)
@@ -115,7 +116,7 @@ def _intervals(
 ) -> tuple[list[ThreadLane], dict[PartKind, Intervals]]:
     """Return the lanes, and all intervals by their kind; number and count the parts."""
     numbered = [(events, parts.of_events(events.keys)) for events in collected.events]
-    host, queued = parts.host_calls()
+    host, background = parts.host_calls()
     compiled = parts.compilations(collected.stages)
     lanes = lanes_of(numbered, collected.thread)
     for lane in lanes:
@@ -125,18 +126,18 @@ def _intervals(
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
     events = _concatenated([lane.events for lane in lanes])
     block = collected.start_ns, collected.end_ns
-    for intervals in (events, host, queued):
+    for intervals in (events, host, background):
         parts.count(intervals.touching(*block).owners)
     parts.count(_rests(numbered).touching(*block).owners, by=-1)
     layers = {
         kind: events.chosen(kinds[events.owners] == number) for number, kind in enumerate(_LAYERS)
     }
-    layers |= {PartKind.HOST: host, PartKind.QUEUED: queued, PartKind.COMPILATION: compiled}
+    layers |= {PartKind.HOST: host, BACKGROUND: background, PartKind.COMPILATION: compiled}
     gaps = [
         gap._replace(start_ns=_unknown_since(gap.start_ns, lanes, parts)) for gap in collected.gaps
     ]
     layers[PartKind.UNKNOWN] = parts.gaps(gaps, collected.end_ns)
-    _add_calls(lanes, parts, collected.recording, host, queued)
+    _add_calls(lanes, parts, collected.recording, host, background)
     return lanes, layers
 
 
@@ -167,14 +168,18 @@ def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int
 
 
 def _add_calls(
-    lanes: list[ThreadLane], parts: Parts, recording: Recording, host: Intervals, queued: Intervals
+    lanes: list[ThreadLane],
+    parts: Parts,
+    recording: Recording,
+    host: Intervals,
+    background: Intervals,
 ) -> None:
     crossings, places = parts.crossings, [place for _, _, place in parts.keys]
     keys = zip(parts.lowered, places, strict=True)
     crossing_of = np.array([crossings.get(key, -1) for key in keys], np.int64)
-    rows, queues = recording.calls, parts.is_queued
-    add_calls(lanes, host, rows[~queues], recording, crossing_of)
-    add_calls(lanes, queued, rows[queues], recording, np.full_like(crossing_of, -1))
+    rows, behind = recording.calls, in_background(recording)
+    add_calls(lanes, host, rows[~behind], recording, crossing_of)
+    add_calls(lanes, background, rows[behind], recording, np.full_like(crossing_of, -1))
 
 
 def _of_lane(
@@ -206,9 +211,9 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     division, _, found = block
     samples = collected.samples
     weights = division.lengths.astype(float)
-    at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
-    is_queued = block.is_free & (division.owners != NOBODY)
-    weights[is_queued] *= found.queued[at][is_queued]
+    at = np.clip(interval_of(division, samples), 0, len(found.background) - 1)
+    behind = block.is_free & (division.owners != NOBODY)
+    weights[behind] *= found.background[at][behind]
     owned = division.owners != NOBODY
     wall = np.bincount(division.owners[owned], weights[owned], minlength=len(parts.keys))
     places = by_place(division, block.is_free, found, samples)
@@ -234,15 +239,14 @@ class _Sum(NamedTuple):
 def _only_sums(recording: Recording, parts: Parts) -> list[_Sum]:
     """Return how long crossings waited for a full queue, and how long calls without rows took."""
     found = []
-    for use in recording.queue:
-        crossings = parts.crossings_of(use.lowered)
-        if use.waited_ns and crossings:
-            part = parts.of_callback(PartKind.WAITING, use.lowered)
-            found.append(_Sum([*crossings.values()], part, use.waited_ns))
+    for lowered, waited_ns in waits(recording):
+        crossings = parts.crossings_of(lowered)
+        if crossings:
+            part = parts.of_callback(PartKind.WAITING, lowered)
+            found.append(_Sum([*crossings.values()], part, waited_ns))
     for calls in recording.not_kept:
-        kind, crossings = PartKind.HOST, parts.crossings_of(calls.lowered)
-        if recording.lowered[calls.lowered].queued:
-            kind, crossings = PartKind.QUEUED, {}
+        kind = kind_of(recording.lowered[calls.lowered])
+        crossings = {} if kind == BACKGROUND else parts.crossings_of(calls.lowered)
         place = next(iter(crossings)) if len(crossings) == 1 else None
         part = parts.of_callback(kind, calls.lowered, place)
         parts.counts[part] += calls.calls
@@ -275,7 +279,7 @@ def _drawn(block: _Block, samples: Samples, parts: Parts) -> Division:
     first = {kind: number for (kind, _, _), number in reversed(parts.keys.items())}
     of_jax = [number for (_, name, _), number in parts.keys.items() if name == PYTHON_OF_JAX]
     python = first.get(PartKind.PYTHON, of_jax[0] if of_jax else NOBODY)
-    at = np.clip(interval_of(division, samples), 0, len(found.queued) - 1)
+    at = np.clip(interval_of(division, samples), 0, len(found.background) - 1)
     owners = division.owners.copy()
     nobody = owners == NOBODY
     owners[nobody] = first.get(PartKind.IDLE, NOBODY)

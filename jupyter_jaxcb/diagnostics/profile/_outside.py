@@ -28,7 +28,7 @@ class Outside(NamedTuple):
 
     python_ns: np.ndarray  # in which Python runs
     waiting_ns: np.ndarray  # in which nothing runs
-    queued: np.ndarray  # the share of the time of queued host calls in which only they run
+    background: np.ndarray  # the share of the time of calls in the background when only they run
 
     def runs(self, interval: np.ndarray) -> np.ndarray:
         """Return whether Python runs for most of the free time of these intervals."""
@@ -43,20 +43,20 @@ def outside(block: Division, is_free: np.ndarray, own: Division, samples: Sample
 
     Args:
         block: who owns each instant of the block.
-        is_free: for each of its segments, whether nobody or a queued host call owns it.
+        is_free: for each of its segments, whether nobody or a call in the background owns it.
         own: what the block's own thread does for JAX.
         samples: the samples; `block` and `own` have edges at their times.
     """
     count = len(samples.times) - 1
     free = _per_interval(block, is_free, samples, count)
-    queued = free - _per_interval(block, block.owners == NOBODY, samples, count)
+    background = free - _per_interval(block, block.owners == NOBODY, samples, count)
     known = _per_interval(own, own.owners != NOBODY, samples, count)
     cpu, lengths = np.diff(samples.cpu), np.diff(samples.times)
     covered = known >= _COVERED * lengths
     load = cpu[covered].sum() / max(known[covered].sum(), 1) if covered.any() else 1.0
     python = np.clip(cpu - min(load, 1.0) * known, 0, free).astype(np.int64)
-    only_queued = np.minimum(queued, free - python)
-    return Outside(python, free - python - only_queued, only_queued / np.maximum(queued, 1))
+    alone = np.minimum(background, free - python)
+    return Outside(python, free - python - alone, alone / np.maximum(background, 1))
 
 
 def interval_of(division: Division, samples: Samples) -> np.ndarray:

@@ -13,6 +13,7 @@ from ...stack import elision
 from ._compilations import Stage
 from ._division import Intervals
 from ._events import CALLBACK, Key
+from ._queue import in_background, kind_of
 from ._session import Gap
 
 
@@ -116,22 +117,15 @@ class Parts:
         for number, more in enumerate(np.bincount(numbers, minlength=len(self.counts))):
             self.counts[number] += by * int(more)
 
-    @property
-    def is_queued(self) -> np.ndarray:
-        """Whether each host call was queued, in log order."""
-        facts, calls = self._recording.lowered, self._recording.calls
-        return np.array([fact.queued for fact in facts], bool)[calls["lowered"]]
-
     def host_calls(self) -> tuple[Intervals, Intervals]:
-        """Return the intervals of host calls, and of those that were queued, in log order."""
+        """Return the intervals of host calls, and of those in the background, in log order."""
         calls, facts = self._recording.calls, self._recording.lowered
-        kinds = [PartKind.QUEUED if fact.queued else PartKind.HOST for fact in facts]
-        parts = [self.of_callback(kind, number) for number, kind in enumerate(kinds)]
+        parts = [self.of_callback(kind_of(fact), number) for number, fact in enumerate(facts)]
         found = Intervals(
             calls["start_ns"], calls["end_ns"], np.array(parts, np.int64)[calls["lowered"]]
         )
-        is_queued = self.is_queued
-        return found.chosen(~is_queued), found.chosen(is_queued)
+        behind = in_background(self._recording)
+        return found.chosen(~behind), found.chosen(behind)
 
     def name_crossings(self, events: Intervals, calls: Intervals) -> tuple[Intervals, Intervals]:
         """Return `events` with the callbacks of crossings whose program does not tell, and `calls`.
@@ -170,7 +164,7 @@ class Parts:
         full = {
             self.site_of(calls.lowered)
             for calls in self._recording.not_kept
-            if not facts[calls.lowered].queued
+            if kind_of(facts[calls.lowered]) == PartKind.HOST
         }
         for (kind, _, place), number in list(self.keys.items()):
             if kind == PartKind.CROSSING and self.lowered[number] < 0:
