@@ -51,10 +51,10 @@ FOLDERS = {
         "masked": "trace call results interrupt dispatch",
         "derivatives": "options trace call errors results masked",
         "executors": "options trace call results errors interrupt dispatch masked",
-        "compiled": "options trace call errors results interrupt dispatch",
+        "compiled": "options trace call errors results interrupt dispatch lowering",
         "queued": "options trace call errors interrupt dispatch masked",
-        "lowering": "options trace call errors elision interrupt dispatch compiled",
-        "flavors": "options trace call results errors elision dispatch queued lowering",
+        "lowering": "options trace call errors elision interrupt dispatch",
+        "flavors": "options trace call results errors elision dispatch lowering",
         "flavors/taps": (
             "options trace call results errors elision interrupt dispatch lowering flavors"
         ),
@@ -222,6 +222,8 @@ def test_module_imports_only_what_its_layer_may(path):
         ("stack/elision", "from ..lowering import note_lowered"),
         ("stack/lint", "from ..dispatch import interrupt"),
         ("stack/lowering", "from ..lint import jax_inside"),
+        ("stack/lowering", "from ..compiled import c_function"),
+        ("stack/flavors", "from ..queued import queue"),
         ("stack/derivatives", "from ..flavors import pure_callback"),
         ("stack/dispatch", "from ..elision import bound"),
         ("stack/dispatch", "from ..executors import build_crossing"),

@@ -1,9 +1,10 @@
 """Host functions that numba compiles: XLA calls machine code, without Python and its lock.
 
-`_handler` is what XLA calls, `_block` what it finds there for one call site, `_kernel` the machine
-code that loads arguments, calls the function and stores results; `_direct` calls it in eager code.
-`_log` records, `_failure` and `_block` turn a failure into the user's exception. numba is imported
-with the first compiled callback, so everything else works without it.
+`_lowering` emits the custom call. `_handler` is what XLA calls, `_block` what it finds there for
+one call site, `_kernel` the machine code that loads arguments, calls the function and stores
+results; `_direct` calls it in eager code. `_log` records, `_failure` and `_block` turn a failure
+into the user's exception. numba is imported with the first compiled callback, so everything else
+works without it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ...recording import Note, NoteKind
 from .. import options
 from ..call import Topic, notes
 from ..dispatch import enters
+from . import _lowering as _lowering
 
 if TYPE_CHECKING:
     from ...recording import LoweredSite
     from ..call import HostCallback, HostFunction
-    from ._block import Block
     from ._c_functions import CFunction
 
 COMPILERS = ("numba",)
@@ -73,22 +74,6 @@ def c_function(function: Any) -> CFunction | None:
     from ._c_functions import c_function
 
     return c_function(function)
-
-
-def new_block(*args: Any, **options: Any) -> Block:
-    """Return the block of a call site, see `_block.block_of`."""
-    __tracebackhide__ = True
-    from ._block import block_of
-
-    return block_of(*args, **options)
-
-
-def named_call(*args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
-    """Return the custom call for a program that is exported, see `_exported.named_call`."""
-    __tracebackhide__ = True
-    from ._exported import named_call
-
-    return named_call(*args, **options)
 
 
 def _is_compiled(callback: HostCallback) -> bool:

@@ -15,7 +15,7 @@ from ... import jax_compat
 from ...recording import VmapLevel
 from ..call import HostCallback, HostFunction, is_array, without_leading
 from ..dispatch import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
-from ..lowering import HOST_MEMORY, is_machine_code, lower_buffer_call, lower_compiled_call
+from ..lowering import HOST_MEMORY, lower_buffer_call
 from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
@@ -86,11 +86,6 @@ def _lower(
     if not in_host_memory and (callback.masked or any(level.looped for level in levels)):
         by_program = _by_program(callback, levels, result_avals, **params)
         return jax_compat.mlir.lower_fun(by_program)(ctx, *operands)
-    if is_machine_code(callback, levels):
-        return lower_compiled_call(
-            ctx, *operands, callback=callback, levels=levels, writes=True,
-            has_side_effect=callback.options.has_side_effect,
-        )  # fmt: skip
     return lower_buffer_call(ctx, *operands, callback=callback, levels=levels)
 
 

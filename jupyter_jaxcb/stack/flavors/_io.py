@@ -7,9 +7,8 @@ from typing import Any, NoReturn
 
 from ... import jax_compat
 from ..call import HostCallback, HostFunction, debug_equivalent, option
-from ..lowering import is_machine_code, lower_compiled_call, lower_host_call
-from ..options import Options, checked
-from ..queued import check_nothing_returned
+from ..lowering import lower_host_call
+from ..options import Options, checked, refuse_returning
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
@@ -97,18 +96,13 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> An
 
 
 def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
-    effect = _effect(callback)
-    if is_machine_code(callback, levels):
-        return lower_compiled_call(
-            ctx, *operands, callback=callback, levels=levels, has_side_effect=True, ordered=effect
-        )
     return lower_host_call(
         ctx,
         *operands,
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=effect,
+        ordered=_effect(callback),
         sharding=callback.options.sharding,
     )
 
@@ -138,7 +132,8 @@ def bind_io(
     """
     __tracebackhide__ = True
     out = declared(result, host.current, args, kwargs)
-    check_nothing_returned(host.name, options.queued, bool(out[0]))
+    if out[0]:
+        refuse_returning(host.name, options)
     return bind_host_call(
         io_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import jax_compat
 from ..call import HostCallback, HostFunction
-from ..lowering import is_machine_code, lower_compiled_call, lower_host_call
+from ..lowering import lower_host_call
 from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
@@ -43,10 +43,6 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> An
 
 
 def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
-    if is_machine_code(callback, levels):
-        return lower_compiled_call(
-            ctx, *operands, callback=callback, levels=levels, has_side_effect=False
-        )
     return lower_host_call(
         ctx,
         *operands,

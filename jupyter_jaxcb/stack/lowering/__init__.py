@@ -1,16 +1,18 @@
 """Lower a bind to a custom call in an XLA program.
 
 Read `_host_call` first, then `_custom_call`. `_multi_device` makes one call on behalf of several
-devices.
+devices, `_ways` has what capabilities register.
 """
 
-from ._compiled_call import is_machine_code as is_machine_code
-from ._compiled_call import lower_compiled_call as lower_compiled_call
 from ._custom_call import HOST_MEMORY as HOST_MEMORY
+from ._custom_call import set_token as set_token
+from ._custom_call import zeros as zeros
 from ._facts import eager_fact as eager_fact
 from ._facts import lowering as lowering
+from ._facts import note_call as note_call
 from ._facts import note_lowered as note_lowered
 from ._host_call import lower_buffer_call as lower_buffer_call
 from ._host_call import lower_host_call as lower_host_call
 from ._multi_device import lower_once as lower_once
 from ._sub_byte import bits as bits
+from ._ways import lowers as lowers

@@ -23,6 +23,7 @@ from ..dispatch import (
 from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all
+from ._ways import other_way
 
 _NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 
@@ -56,6 +57,13 @@ def lower_host_call(
     Returns:
         The IR values of the results.
     """
+    __tracebackhide__ = True
+    lower = other_way(callback, levels)
+    if lower is not None:
+        return lower(
+            ctx, *operands, callback=callback, levels=levels, has_side_effect=has_side_effect,
+            ordered=ordered,
+        )  # fmt: skip
     _refuse(ctx, callback, ordered)
     platform = ctx.module_context.platforms[0]
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
@@ -123,8 +131,15 @@ def lower_buffer_call(
 
     In a program over several devices each device makes the call, with the whole arrays, as in JAX.
     """
+    __tracebackhide__ = True
+    options, lower = callback.options, other_way(callback, levels)
+    if lower is not None:
+        return lower(
+            ctx, *operands, callback=callback, levels=levels, writes=True,
+            has_side_effect=options.has_side_effect,
+        )  # fmt: skip
     _refuse(ctx, callback, None)
-    platform, options = ctx.module_context.platforms[0], callback.options
+    platform = ctx.module_context.platforms[0]
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
     times = jax_compat.times_called(ctx, everywhere=True)

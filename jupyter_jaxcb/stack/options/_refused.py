@@ -10,6 +10,7 @@ from ._options import Options, rows
 _Check = TypeVar("_Check", bound=Callable[[Any], Any])
 _checks: dict[str, Callable[[Any], Any]] = {}
 _choices: dict[str, Sequence[str]] = {}
+_checks_of_returning: list[Callable[[str, Options], None]] = []
 
 
 class Refusal(NamedTuple):
@@ -50,6 +51,22 @@ def check(option: str, choices: Sequence[str] = ()) -> Callable[[_Check], _Check
         return function
 
     return register
+
+
+def check_returning(function: Callable[[str, Options], None]) -> Callable[[str, Options], None]:
+    """Register what refuses options of callbacks that return something, as a decorator.
+
+    It gets the name of the host function and the options, and raises ValueError.
+    """
+    _checks_of_returning.append(function)
+    return function
+
+
+def refuse_returning(name: str, options: Options) -> None:
+    """Raise ValueError if a callback with these options may not return something, which it does."""
+    __tracebackhide__ = True
+    for check_options in _checks_of_returning:
+        check_options(name, options)
 
 
 def choices_of(option: str) -> Sequence[str]:

@@ -5,9 +5,9 @@ queued calls; `_unfinished` does that for a cell.
 """
 
 from . import _crossing as _crossing
+from . import _options as _options
 from ._barrier import QueueFullWarning as QueueFullWarning
 from ._limit import drop_queued as drop_queued
 from ._limit import set_queue_limit as set_queue_limit
-from ._options import check_nothing_returned as check_nothing_returned
 from ._queue import queue as queue
 from ._unfinished import Unfinished as Unfinished

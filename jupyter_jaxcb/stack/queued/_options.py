@@ -21,10 +21,10 @@ def _check_on_full(on_full: Any) -> Any:
     return on_full
 
 
-def check_nothing_returned(name: str, queued: bool, returns: bool) -> None:
-    """Raise ValueError if a queued callback returns something."""
+@options.check_returning
+def _check_nothing_returned(name: str, given: options.Options) -> None:
     __tracebackhide__ = True
-    if queued and returns:
+    if given.queued:
         raise ValueError(
             f"cannot queue the calls of {name}: the program needs its result. Declare result=None, "
             "or drop queued=True."

@@ -10,8 +10,7 @@ from ..call import HostFunction, name_of, register
 from ..compiled import c_function, register_compiled
 from ..flavors import bind_debug, bind_io, bind_pure
 from ..lint import warn_of_impurity
-from ..options import Options, checked
-from ..queued import check_nothing_returned
+from ..options import Options, checked, refuse_returning
 from ..results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
 from ._elementwise import declared_by, elementwise
@@ -238,7 +237,8 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     __tracebackhide__ = True
     check_function(function, "io")
     declared = declared_result(function, "io", result)
-    check_nothing_returned(name_of(function), options.queued, declared is not None)
+    if declared is not None:
+        refuse_returning(name_of(function), options)
     host = register(function, (result_interface(declared), options))
     if options.compile:
         register_compiled(host, exported=False)

@@ -11,13 +11,11 @@ import numpy as np
 from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
 from ..call import HostCallback, to_aval
-from ..compiled import named_call, new_block
 from ..dispatch import leaves_xla
-from ._custom_call import set_token, zeros
-from ._facts import note_call
+from ..lowering import lowers, note_call, set_token, zeros
 
 
-def is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
+def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
     """Return whether XLA calls machine code, and not a crossing in Python that calls it.
 
     The latter gathers the elements for which a mask is true, if one call gets them together, makes
@@ -29,7 +27,8 @@ def is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool
     return options.compile is not None and not by_python
 
 
-def lower_compiled_call(
+@lowers(_is_machine_code)
+def _lower(
     ctx: Any,
     *operands: Any,
     callback: HostCallback,
@@ -41,18 +40,6 @@ def lower_compiled_call(
     """Emit the custom call through which XLA calls the compiled host function.
 
     In a program over several devices each device makes the call, with the whole arrays.
-
-    Args:
-        ctx: JAX's lowering context.
-        *operands: IR values.
-        callback: the host function.
-        levels: the vmap levels around the bind.
-        has_side_effect: whether XLA must keep the call even if its results are unused.
-        ordered: the ordered effect whose token the call takes and returns, if any.
-        writes: whether the host function writes its results into buffers.
-
-    Returns:
-        The IR values of the results.
 
     Raises:
         NotImplementedError: on another platform than the CPU; for a call with side effects in a
@@ -71,7 +58,9 @@ def lower_compiled_call(
         if ordered is not None:
             ctx.set_tokens_out(ctx.tokens_in)
         return zeros(ctx.avals_out)
-    block = new_block(
+    from ._block import block_of  # numba is imported with the first compiled callback
+
+    block = block_of(
         callback, lowered, writes=writes, repeats=not has_side_effect, ordered=ordered is not None
     )
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
@@ -115,6 +104,8 @@ def _emit_by_name(
     )
     if lowered.is_empty:
         return list(zeros(ctx.avals_out))
+    from ._exported import named_call
+
     target, attributes = named_call(callback, lowered, writes=writes)
     lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)
     return list(lower(ctx, *operands, **attributes).results)
