@@ -67,6 +67,7 @@ from .files import read_binary as read_binary
 from .files import write_binary as write_binary
 from .recorder import COMPILED_THREAD as COMPILED_THREAD
 from .recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
+from .recorder import NOT_PLAIN as NOT_PLAIN
 from .recorder import QUEUE_THREAD as QUEUE_THREAD
 from .recorder import Mark as Mark
 from .recorder import QueuedRecorder as QueuedRecorder
@@ -77,5 +78,6 @@ from .recorder import YieldPoints as YieldPoints
 from .recorder import activate as activate
 from .recorder import active as active
 from .recorder import add_native_log as add_native_log
+from .recorder import pack_times as pack_times
 from .recorder import record_call as record_call
 from .recorder import record_elements as record_elements

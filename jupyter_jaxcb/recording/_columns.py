@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+import functools
+import operator
+import struct
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +26,8 @@ ROW = np.dtype(
         ("queued_ns", "<i8"),  # in the queue; or of the first call of an executor's chunk; else 0
     ]
 )
+_row = struct.Struct("<qqIIiIIIq")
+pack_row = _row.pack  # the fields of `ROW`
 _RECENT = 4_096  # rows
 
 
@@ -38,24 +44,33 @@ class CallLog:
         self._limit = capacity * ROW.itemsize
         self._overflow_lock = threading.Lock()
         self._not_kept: dict[tuple[int, int], NotKept] = {}
-        self.overflow = 0  # host calls made after the log was full
 
     def __len__(self) -> int:
         return len(self._rows) // ROW.itemsize
 
-    def append(self, rows: bytes, first: bool = True) -> None:
-        """Log host calls of one site.
+    def append(
+        self, rows: bytes, first: bool = True, also: Sequence[Callable[[], object]] = ()
+    ) -> None:
+        """Log host calls.
 
         Args:
             rows: rows of `ROW`, whole.
             first: whether the first row is the first one of its crossing.
+            also: functions in C to call in the same instant; nothing is logged if the first raises.
         """
         if len(self._rows) + len(rows) <= self._limit:
-            self._rows.extend(rows)
+            if also:
+                _at_once(*also, functools.partial(self._rows.extend, rows))
+            else:
+                self._rows.extend(rows)
             return
         kept = self.room() * ROW.itemsize
-        self._rows.extend(rows[:kept])
-        self._overflowed(*_counted(np.frombuffer(rows[kept:], ROW), first and not kept))
+        if len(rows) == ROW.itemsize:
+            start, end, site, _, _, _, _, error, _ = _row.unpack(rows)
+            counted = [NotKept(site, error, 1, int(first), end - start)]
+        else:
+            counted = _counted(np.frombuffer(rows[kept:], ROW), first and not kept)
+        self._overflowed(counted, *also, functools.partial(self._rows.extend, rows[:kept]))
 
     def room(self) -> int:
         """Return how many more rows will be kept."""
@@ -63,7 +78,7 @@ class CallLog:
 
     def count(self, calls: NotKept) -> None:
         """Count host calls of which no row is kept."""
-        self._overflowed(calls)
+        self._overflowed([calls])
 
     def fail(self, lowered: int, crossing: int, element: int, error: int) -> None:
         """Give a logged call without an error, or one that was only counted, an error."""
@@ -100,29 +115,33 @@ class CallLog:
             calls = self._not_kept[lowered, 0]
         crossings = calls.crossings if calls.calls == 1 else 0
         moved = 1, crossings, calls.host_ns // calls.calls
-        self._overflowed(
-            NotKept(lowered, 0, *(-one for one in moved)), NotKept(lowered, error, *moved)
-        )
+        fewer = NotKept(lowered, 0, *(-one for one in moved))
+        self._overflowed([fewer, NotKept(lowered, error, *moved)])
 
-    def _overflowed(self, *counted: NotKept) -> None:
+    def _overflowed(self, counted: Iterable[NotKept], *also: Callable[[], object]) -> None:
         with self._overflow_lock:
+            new: dict[tuple[int, int], NotKept] = {}
             for one in counted:
                 key = one.lowered, one.error
                 before = self._not_kept.get(key)
-                self._not_kept[key] = _plus(before, one) if before else one
-                self.overflow += one.calls
+                new[key] = _plus(before, one) if before else one
+            _at_once(*also, functools.partial(self._not_kept.update, new))
+
+
+def _at_once(*steps: Callable[[], object]) -> None:
+    """Call functions in C, between which no interrupt is raised and no other thread runs."""
+    collections.deque(map(operator.call, steps), maxlen=0)
 
 
 def _counted(rows: np.ndarray, first: bool) -> list[NotKept]:
-    """Count `rows` of one site by error; the crossing of the first row, only if it is `first`."""
+    """Count `rows` by site and error; the crossing of the first row, only if it is `first`."""
     begins = np.diff(rows["crossing"].astype(np.int64), prepend=-1) != 0
     begins[0] = first
     found = []
-    for error in np.unique(rows["error"]).tolist():
-        own = rows["error"] == error
+    for lowered, error in np.unique(rows[["lowered", "error"]]).tolist():
+        own = (rows["lowered"] == lowered) & (rows["error"] == error)
         taken = int((rows["end_ns"] - rows["start_ns"])[own].sum())
-        site = int(rows["lowered"][0])
-        found.append(NotKept(site, error, int(own.sum()), int(begins[own].sum()), taken))
+        found.append(NotKept(lowered, error, int(own.sum()), int(begins[own].sum()), taken))
     return found
 
 

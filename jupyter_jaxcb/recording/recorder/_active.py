@@ -21,6 +21,8 @@ def activate(recorder: Recorder | None) -> Recorder | None:
     global _active
     for log in native_logs:
         log.switch(recorder)
+    if recorder is not None:
+        recorder.forget_plain()
     previous, _active = _active, recorder
     return previous
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from .._columns import ROW
 from .._facts import LoweredSite
+from ._plain import PlainTimes
 from ._recorder import Recorder
 
 
@@ -36,6 +37,7 @@ class QueuedRecorder:
         "worker_rows",
     )  # fmt: skip
     masks = _CountedBefore()
+    plain: Final[PlainTimes] = {}  # always: the times in the queue are recorded, too
 
     def __init__(
         self, recorder: Recorder, crossed_ns: int, calls: int, lock: AbstractContextManager[Any]
@@ -55,6 +57,9 @@ class QueuedRecorder:
             if not self._settled:
                 self.whole.called(rows, first)
                 self.left -= len(rows) // ROW.itemsize
+
+    def make_plain(self, lowered: LoweredSite, version: int, plain: object) -> None:
+        """See `Recorder.make_plain`; do nothing."""
 
     def settle(self, lowered: LoweredSite, *, ended: bool) -> None:
         """Count what is `left` of a crossing that is over: its calls will not be made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from .._columns import CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
+from ._plain import PART_BYTES, PlainCalls, PlainTimes
 from ._queue_use import QueueUses
 from ._sample_values import Values
 from ._site_counts import SiteCounts
@@ -47,14 +49,13 @@ class Recorder:
             it is on.
 
     Attributes:
-        called: records rows of host calls, see `CallLog.append`; the one way to record calls.
-        crossing: returns the number of a new crossing.
         crossed_ns: when the calls that are recorded were queued; None: they were not.
         values: collects sample values and counts non-finite results.
         queue: counts what happens in the queue to queued crossings.
         masks: counts the batch elements of masked crossings, and those whose mask was true.
         numbers: the number of each site.
         on_thread: has the number of the current thread, see `enlist_thread`.
+        plain: what a site's next call needs to know if it is plain; see `make_plain`.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
@@ -72,9 +73,11 @@ class Recorder:
         self.masks = SiteCounts()
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
-        self.called = self._log.append
         self.crossed_ns: int | None = None
-        self.crossing = itertools.count().__next__
+        self._crossings = itertools.count()
+        self._plain = PlainCalls(self._log, self._crossings)
+        self.plain: PlainTimes = {}
+        self._pause: Callable[[], None] | None = None
         self._bound: dict[Site, int] = {}  # how often
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
@@ -136,6 +139,49 @@ class Recorder:
         with self._lock:
             self._stale.add(lowered)
 
+    def called(self, rows: bytes, first: bool = True) -> None:
+        """Record host calls; see `CallLog.append`."""
+        self._log.append(rows, first)
+        if self._pause is not None:
+            self._pause()
+
+    def plain_called(self) -> None:
+        """Note that a plain call was recorded whose times are full."""
+        if self._pause is not None:
+            self._pause()
+        self._plain.collect_long()
+
+    def make_plain(self, lowered: LoweredSite, version: int, plain: PlainTimes) -> None:
+        """Let the next calls of a site on this thread be plain, until `forget_plain`.
+
+        Args:
+            lowered: the site.
+            version: number of the host function's body.
+            plain: `self.plain`, from before anything about the call was looked up.
+        """
+        number, thread = self.numbers[lowered], self.enlist_thread()
+        times = self._plain.times(number, thread, version)
+        full = PART_BYTES if self._pause is None else 0
+        plain[lowered] = threading.get_ident(), times, full, version, self.clock
+
+    def forget_plain(self) -> None:
+        """Let every site's next call record more than its times."""
+        self.plain = {}
+
+    def pausing(self, pause: Callable[[], None] | None) -> None:
+        """Call `pause`, which may wait, after each host call is recorded; None: do so no longer."""
+        self._pause = pause
+        self.forget_plain()
+
+    def crossing(self) -> int:
+        """Return the number of a new crossing, whose calls come after all that have ended."""
+        self._plain.collect()
+        return next(self._crossings)
+
+    def crossings(self, count: int) -> np.ndarray:
+        """Return the numbers of so many new crossings."""
+        return np.fromiter(itertools.islice(self._crossings, count), np.uint32, count)
+
     def error(self, error: str) -> int:
         """Return the number of an error."""
         with self._lock:
@@ -157,6 +203,7 @@ class Recorder:
                 return number
             # The ident is not enough here: a new thread may get the ident of one that has ended.
             number = self.on_thread.number = self._enlist(thread.name)
+            self.on_thread.end = _ThreadEnd(weakref.ref(self))
         return number
 
     def thread_named(self, name: str) -> int:
@@ -177,6 +224,7 @@ class Recorder:
 
     def room(self) -> int:
         """Return how many more rows the log will keep."""
+        self._plain.collect()
         return self._log.room()
 
     def not_kept(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
@@ -190,6 +238,7 @@ class Recorder:
         with self._lock:
             bound, runs, unobserved = dict(self._bound), dict(self._runs), dict(self._unobserved)
         self.values.begin()
+        self.forget_plain()
         return Mark(
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
             self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
@@ -300,12 +349,25 @@ class Recorder:
         )
 
     def _collect(self) -> None:
+        self._plain.collect()
         for log in native_logs:
             log.collect(self)
 
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)
         return len(self._thread_names) - 1
+
+
+class _ThreadEnd:
+    """Notes the end of a thread, whose ident the next one may get."""
+
+    def __init__(self, recorder: Callable[[], Recorder | None]) -> None:
+        self._recorder = recorder
+
+    def __del__(self) -> None:
+        recorder = self._recorder()
+        if recorder is not None:
+            recorder.forget_plain()
 
 
 class _Numbers(dict[LoweredSite, int]):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
 
-from .._columns import ROW
+from .._columns import ROW, pack_row
 from .._facts import LoweredSite
 from ._queued import QueuedRecorder
 from ._recorder import Recorder
-
-_pack = struct.Struct("<qqIIiIIIq").pack  # the fields of `ROW`
 
 
 def record_call(
@@ -31,7 +28,7 @@ def record_call(
         thread = recorder.enlist_thread()
     code = 0 if error is None else recorder.error(error)
     queued = 0 if recorder.crossed_ns is None else start - recorder.crossed_ns
-    row = _pack(start, end, number, crossing, -1, thread, version, code, queued)
+    row = pack_row(start, end, number, crossing, -1, thread, version, code, queued)
     recorder.called(row)
     return crossing
 

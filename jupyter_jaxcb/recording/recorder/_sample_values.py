@@ -73,8 +73,8 @@ class Values:
         Failed calls are limited separately.
         """
         with self._lock:
-            count = self._taken.get(_whose(lowered, failed), 0) + 1
-            self._taken[_whose(lowered, failed)] = count
+            whose = _whose(lowered, failed)
+            count = self._taken[whose] = self._taken.get(whose, 0) + 1
             full = len(self._kept) >= KEPT
             if not failed and (count >= SAMPLES or full):
                 self.full.add(lowered)

@@ -18,8 +18,7 @@ class YieldPoints:
     milliseconds only to a thread that was not woken meanwhile.) With turns the thread gets the GIL
     at once, and costs only the time that it runs.
 
-    While entered, this object wraps `Recorder.called`. A call is recorded before it waits, so
-    pauses do not count as host time.
+    A call is recorded before it waits, so pauses do not count as host time.
 
     Args:
         recorder: the recorder whose calls are paused.
@@ -28,7 +27,6 @@ class YieldPoints:
 
     def __init__(self, recorder: Recorder, every_ns: int) -> None:
         self._recorder = recorder
-        self._record = recorder.called
         self._every_ns = every_ns
         self._due_ns = 0
         self._turn = threading.Semaphore(0)
@@ -36,12 +34,11 @@ class YieldPoints:
 
     def __enter__(self) -> YieldPoints:
         self._due_ns = self._recorder.clock() + self._every_ns
-        self._record = self._recorder.called
-        self._recorder.called = self._record_and_pause
+        self._recorder.pausing(self._pause)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._recorder.called = self._record
+        self._recorder.pausing(None)
         self.end()  # a call may still wait for a turn that nobody took
 
     def take(self, seconds: float) -> bool:
@@ -56,8 +53,7 @@ class YieldPoints:
         """Make `take` return, without a pause of the host calls."""
         self._turn.release()
 
-    def _record_and_pause(self, rows: bytes, first: bool = True) -> None:
-        self._record(rows, first)
+    def _pause(self) -> None:
         now = self._recorder.clock()
         if now > self._due_ns:
             self._due_ns = now + self._every_ns

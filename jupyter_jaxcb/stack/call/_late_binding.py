@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from ...recording import active
 from ..trace import is_cell
 from ._callback import HostFunction
 
@@ -197,7 +198,11 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
             known = Definition(run, function, known, _name_of(function))
             _definitions[place] = known
             run.definitions.append(known)
-        return known.host(function)
+        host = known.host(function)
+    recorder = active()
+    if recorder is not None:
+        recorder.forget_plain()  # versions may have changed
+    return host
 
 
 def _name_of(function: Callable[..., Any]) -> _Name:

@@ -183,8 +183,7 @@ def _record(
         passed = (share[:, None] * np.arange(edge, count + edge)).astype(np.int64)
         rows[field] = starts[:kept, None] + passed
     rows["lowered"] = recorder.numbers[lowered]
-    crossings = np.fromiter((recorder.crossing() for _ in range(kept)), np.uint32, kept)
-    rows["crossing"] = crossings[:, None]
+    rows["crossing"] = recorder.crossings(kept)[:, None]
     rows["element"] = -1 if lowered.elements is None else np.arange(count)
     rows["thread"] = recorder.thread_named(COMPILED_THREAD)
     rows["version"] = versions[:kept, None]

@@ -10,13 +10,23 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from math import isfinite
+from threading import get_ident
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from jupyter_jaxcb_worker import check_ended
 
-from ...recording import LoweredSite, Recorder, active, record_call, record_elements
+from ...recording import (
+    NOT_PLAIN,
+    LoweredSite,
+    Recorder,
+    active,
+    pack_times,
+    record_call,
+    record_elements,
+)
 from ..call import HostCallback, HostFunction, aligning, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError, describe, is_a
 from ..interrupt import NOT_CALLED, elements_left, refusal, refuse_call, report_failure
@@ -24,7 +34,14 @@ from ..results import ResultChecker, any_structure_checker, exact_checker, resul
 from ._arguments import Adapt, adapting
 from ._elements import CollectedResults, Elements, ElementSchedule
 from ._entry import starts_unchecked
-from ._finite import Finite, finite_checker, is_finite, note_not_finite, record_values
+from ._finite import (
+    Finite,
+    finite_checker,
+    first_is_finite,
+    is_finite,
+    note_not_finite,
+    record_values,
+)
 
 Crossing = Callable[..., tuple[np.ndarray, ...]]
 
@@ -177,6 +194,7 @@ def single_call(
         finite: returns whether those arrays are finite; None if there is nothing to check.
         recorder_now: returns the recorder of one crossing.
     """
+    one_number = finite is first_is_finite
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         number = None
@@ -187,29 +205,39 @@ def single_call(
             recorder = recorder_now()
             if recorder is None:
                 return check(adapt(host.current)(*operands))
-            if host.replaced:
-                recorder.stale(lowered)
-            version = host.version
+            plain = recorder.plain
+            thread, times, full, version, clock = plain.get(lowered, NOT_PLAIN)
             call = adapt(host.current)
-            if recorder.around is not None:
-                call = recorder.around(lowered, call)
-            start = recorder.clock()
+            is_plain = thread == get_ident()
+            if not is_plain:
+                version, clock = host.version, recorder.clock
+                if host.replaced:
+                    recorder.stale(lowered)
+                if recorder.around is not None:
+                    call = recorder.around(lowered, call)
+            start = clock()
             try:
                 returned = call(*operands)
-                end = recorder.clock()
+                end = clock()
                 arrays = check(returned)
             except BaseException as error:
-                crossing = record_call(
-                    recorder, lowered, version, start, recorder.clock(), describe(error)
-                )
+                crossing = record_call(recorder, lowered, version, start, clock(), describe(error))
                 recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
                 raise
-            crossing = record_call(recorder, lowered, version, start, end)
-            if lowered not in recorder.values.full:
-                recorder.values.take(lowered, crossing, -1, operands, arrays)
-                sound = all(map(is_finite, arrays))
+            if is_plain:
+                times.extend(pack_times(start, end))
+                if len(times) >= full:
+                    recorder.plain_called()
+                sound = isfinite(arrays[0]) if one_number else finite is None or finite(arrays)
             else:
-                sound = finite is None or finite(arrays)
+                crossing = record_call(recorder, lowered, version, start, end)
+                if lowered not in recorder.values.full:
+                    recorder.values.take(lowered, crossing, -1, operands, arrays)
+                    sound = all(map(is_finite, arrays))
+                else:
+                    sound = finite is None or finite(arrays)
+                    if recorder.around is None and not host.replaced:
+                        recorder.make_plain(lowered, version, plain)
             if not sound:
                 note_not_finite(recorder, lowered, operands)
             return arrays

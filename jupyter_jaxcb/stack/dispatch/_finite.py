@@ -42,12 +42,18 @@ def finite_checker(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> 
         return lambda results: all(is_finite(results[place]) for place in places)
     (place,) = places
     if shapes[place] == () and np.dtype(dtypes[place]) in _FAST:
-        isfinite = math.isfinite
-        return lambda results: isfinite(results[place])  # type: ignore[arg-type]
+        if place == 0:
+            return first_is_finite
+        return lambda results: math.isfinite(results[place])  # type: ignore[arg-type]
     if np.dtype(dtypes[place]) in _FAST:
         if math.prod(shapes[place]) <= FEW:
             return lambda results: all(map(math.isfinite, results[place].ravel().tolist()))
     return lambda results: is_finite(results[place])
+
+
+def first_is_finite(results: Sequence[Any]) -> bool:
+    """Return whether the first result, a number, is finite."""
+    return math.isfinite(results[0])
 
 
 def is_finite(array: Any) -> bool:

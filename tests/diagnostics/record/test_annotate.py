@@ -57,6 +57,17 @@ def test_annotation_of_a_failed_call_ends(annotations):
     assert annotations == [("host call <lambda>", "pure"), "ends"]
 
 
+def test_calls_are_annotated_while_a_block_wants_it(annotations):
+    function = jax.jit(double)
+    with jaxcb.record():
+        for calls in (6, 7):
+            for _ in range(5):
+                function(1.0).block_until_ready()
+            with jaxcb.record(annotate=True):
+                function(1.0).block_until_ready()
+            assert len(annotations) == 2 * (calls - 5)
+
+
 def test_calls_are_not_annotated_by_default(annotations):
     with jaxcb.record():
         double(1.0)

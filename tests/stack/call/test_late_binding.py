@@ -1,5 +1,6 @@
 """Running a cell or module again replaces the functions that programs call, and no others."""
 
+import contextlib
 import gc
 import threading
 import weakref
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.record import Unrecorded
 from jupyter_jaxcb.stack import cell_begins, cell_ends
 from jupyter_jaxcb.stack.call import _late_binding
 
@@ -34,6 +36,20 @@ def test_rerun_cell_updates_compiled_programs_without_tracing(notebook, compiles
         assert (len(traces), compiled.count) == (1, 0)
         assert not recorded.recording.stale
     assert [call.version for call in recorded.recording] == [3]
+
+
+@pytest.mark.parametrize("around", [contextlib.nullcontext, Unrecorded], ids=["", "off"])
+def test_calls_before_and_after_a_rerun_have_the_version_that_ran(notebook, around):
+    notebook.run(HOST.format(1), "a")
+    f = jax.jit(lambda x: notebook.names["host"](x))
+    with jaxcb.record() as recorded:
+        before = [float(f(0.0)) for _ in range(6)]
+        with around():
+            notebook.run(HOST.format(10), "a")
+        after = [float(f(0.0)) for _ in range(6)]
+    assert (before, after) == ([1.0] * 6, [10.0] * 6)
+    versions = np.array([call.version for call in recorded.recording])
+    assert (versions - versions[0]).tolist() == [0] * 6 + [1] * 6
 
 
 def test_old_and_new_registration_call_the_same_version_of_the_body(notebook):

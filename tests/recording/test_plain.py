@@ -1,0 +1,207 @@
+"""Calls of which only the times are kept until somebody reads them are recorded like all others."""
+
+import itertools
+import sys
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Recorder, YieldPoints, activate
+from jupyter_jaxcb.recording.recorder import _plain
+
+CALLS = 40  # of which all but the first are plain
+
+
+@pytest.fixture
+def recorder():
+    recorder = Recorder(clock=itertools.count().__next__)
+    activate(recorder)
+    yield recorder
+    activate(None)
+
+
+def repeated(host, calls=CALLS):
+    """Return a program that calls `host` with 0, 1, ..."""
+    f = jaxcb.io(host, result=None)
+    return jax.jit(lambda: jax.lax.fori_loop(0, calls, lambda i, x: (f(i), x)[1], 0))
+
+
+def run(program):
+    jax.block_until_ready(program())
+    jax.effects_barrier()
+
+
+def test_times_of_plain_calls_are_those_of_the_clock(recorder):
+    seen = []
+    run(repeated(lambda i: seen.append(recorder.clock())))
+    calls = recorder.freeze().calls
+    np.testing.assert_array_equal(calls["start_ns"] + 1, seen)
+    np.testing.assert_array_equal(calls["end_ns"] - 1, seen)
+    assert len(set(calls["crossing"].tolist())) == CALLS
+
+
+@pytest.mark.parametrize("inner", [lambda f: f, jax.vmap], ids=["with plain calls", "with batches"])
+def test_calls_are_in_the_order_in_which_they_ended(recorder, inner):
+    made = []
+
+    def named(name):
+        def host(x):
+            made.append(name)
+
+        host.__name__ = name
+        return jaxcb.io(host, result=None)
+
+    first, second = named("first"), named("second")
+
+    def step(i, x):
+        first(i)
+        inner(second)(x)
+        return x
+
+    run(jax.jit(lambda: jax.lax.fori_loop(0, CALLS, step, jnp.arange(3.0))))
+    recording = recorder.freeze()
+    names = [recording.lowered[call.lowered].site.function for call in recording]
+    assert names == made
+    crossings = recording.calls["crossing"]
+    assert (np.diff(crossings.astype(int)) >= 0).all()
+
+
+def test_failed_call_comes_after_the_plain_calls_before_it():
+    def host(i):
+        if i == CALLS - 1:
+            raise ValueError("no luck")
+
+    program = repeated(host)
+    with jaxcb.record() as r, pytest.raises(Exception, match="no luck"):
+        run(program)
+    assert [call.error for call in r.recording] == [*[None] * (CALLS - 1), "ValueError: no luck"]
+
+
+def test_plain_calls_of_a_thread_are_not_those_of_the_next_one():
+    """The next thread often gets the ident of the one that has ended."""
+    program = repeated(lambda i: None)
+    with jaxcb.record() as r:
+        for name in ("alpha", "beta", "gamma"):
+            thread = threading.Thread(target=run, args=(program,), name=name)
+            thread.start()
+            thread.join()
+    names = [r.recording.threads[call.thread] for call in r.recording]
+    assert names == [name for name in ("alpha", "beta", "gamma") for _ in range(CALLS)]
+
+
+def test_sample_values_after_a_mark_are_those_of_the_first_calls(recorder):
+    program = repeated(lambda i: None)
+    run(program)
+    mark = recorder.mark()
+    run(program)
+    assert [sample.operands for sample in recorder.freeze(mark).sample_values] == [
+        ("0",), ("1",), ("2",),
+    ]  # fmt: skip
+
+
+def test_calls_after_a_reading_are_recorded_once(recorder):
+    program = repeated(lambda i: None)
+    mark = recorder.mark()
+    for runs in range(1, 4):
+        run(program)
+        assert recorder.touched(mark)
+        assert len(recorder.snapshot(mark, 0).calls) == runs * CALLS
+    later = recorder.mark()
+    assert not recorder.touched(later)
+    run(program)
+    assert [len(recorder.freeze(since)) for since in (mark, later)] == [4 * CALLS, CALLS]
+
+
+def test_rows_are_made_when_there_are_many_times(recorder, monkeypatch):
+    monkeypatch.setattr("jupyter_jaxcb.recording.recorder._recorder.PART_BYTES", 10 * 16)
+    monkeypatch.setattr(_plain, "PART_BYTES", 10 * 16)
+    kept = []
+    run(repeated(lambda i: kept.append(sum(map(len, recorder._plain._parts.values())) // 16)))
+    assert max(kept) == 9
+    assert len(recorder.freeze()) == CALLS
+
+
+def test_plain_calls_that_the_log_does_not_keep_are_counted_by_site():
+    with jaxcb.record(capacity=CALLS + 10) as r:
+        for _ in range(2):
+            for program in (repeated(lambda i: None, 20), repeated(lambda i: None, 30)):
+                run(program)
+    assert len(r.recording) == CALLS + 10
+    assert r.recording.overflow == sum(n.calls for n in r.recording.not_kept) == 50
+    assert sum(n.crossings for n in r.recording.not_kept) == 50
+
+
+def test_plain_calls_pause_for_an_observing_thread(recorder):
+    paused = []
+
+    def host(i):
+        if i == CALLS - 1:
+            turns.end()  # of the turn that the call after this one would wait for
+            paused.append(turns.take(0))
+
+    program = repeated(host)
+    with YieldPoints(recorder, every_ns=3 * CALLS) as turns:
+        run(program)
+        assert paused == [False]
+        run(program)
+    assert paused == [False, True]
+
+
+def test_reading_while_rows_are_made_neither_loses_nor_doubles_a_call(recorder):
+    """A destructor or another thread reads, between any two lines."""
+    program, calls, read = repeated(lambda i: None), 0, []
+
+    def tracing(frame, event, argument):
+        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
+            return None
+        if event == "line" and next(lines) == 0:
+            sys.settrace(None)
+            read.append(len(recorder.freeze()))
+        return tracing
+
+    number, before = 0, sys.gettrace()
+    while len(read) == number:
+        run(program)
+        calls += CALLS
+        lines, number = itertools.count(-number), number + 1
+        sys.settrace(tracing)
+        try:
+            recorder._plain.collect()
+        finally:
+            sys.settrace(before)
+        assert len(recorder.freeze()) == calls
+    assert number > 20
+    assert read == list(range(CALLS, calls, CALLS))
+
+
+def test_interrupt_while_rows_are_made_neither_loses_nor_doubles_a_call(recorder):
+    """Raise in each line in turn."""
+    program, calls = repeated(lambda i: None), 0
+
+    def tracing(frame, event, argument):
+        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
+            return None
+        if event == "line" and next(lines) == 0:
+            raise KeyboardInterrupt
+        return tracing
+
+    interrupted, number = True, 0
+    while interrupted:
+        run(program)
+        calls += CALLS
+        lines, number = itertools.count(-number), number + 1
+        before = sys.gettrace()
+        sys.settrace(tracing)
+        try:
+            recorder._plain.collect()
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        assert len(recorder.freeze()) == calls
+    assert number > 20
