@@ -6,7 +6,9 @@ Each layer is a folder of `jupyter_jaxcb`; other layers import its ``__init__`` 
 import ast
 import functools
 import graphlib
+import re
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -59,8 +61,8 @@ FOLDERS = {
             "options trace call results errors elision interrupt dispatch lowering flavors"
         ),
         "register": (
-            "options call results derivatives lint dispatch masked executors compiled queued "
-            "flavors flavors/taps"
+            "options call results derivatives lint dispatch masked executors compiled flavors "
+            "flavors/taps"
         ),
     },
     "recording": {
@@ -97,6 +99,16 @@ FOLDERS = {
         "gather": "",
     },
 }
+CAPABILITIES = {"lint", "masked", "derivatives", "executors", "compiled", "queued"}
+# What names a capability in the code, with the number of modules that may do so besides its own,
+# whose folder or file begins with the last word. Others read the plan, or facts that it registers.
+NAMED = [
+    ({"queued"}, 16, "queue"),
+    ({"masked"}, 22, "mask"),
+    ({"numba", "compiler"}, 2, "compiled"),
+    ({"spread", "executor", "executors"}, 11, "executor"),
+    ({"buffer"}, 22, "buffer"),
+]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 
 
@@ -269,6 +281,33 @@ def test_module_imports_only_what_its_layer_may(path):
 )
 def test_forbidden_import_is_found(layer, line):
     assert forbidden_imports(line, layer)
+
+
+def test_no_folder_below_imports_a_capability():
+    """Only the decorators and capabilities know capabilities."""
+    below = FOLDERS["stack"].keys() - CAPABILITIES - {"register"}
+    assert {name for name in below if CAPABILITIES & {*FOLDERS["stack"][name].split()}} == set()
+
+
+@functools.cache
+def words_of(path):
+    """Return the words of all names in a module: those of ``build_queued`` are build and queued."""
+    with tokenize.open(path) as file:
+        tokens = [*tokenize.generate_tokens(file.readline)]
+    names = {token.string for token in tokens if token.type == tokenize.NAME}
+    return {word.lower() for name in names for word in re.split(r"_+|(?<=[a-z])(?=[A-Z])", name)}
+
+
+@pytest.mark.parametrize(("words", "most", "own"), NAMED, ids=[own for *_, own in NAMED])
+def test_capability_is_named_in_few_modules_besides_its_own(words, most, own):
+    """If the number falls, lower it here."""
+    found = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if words & words_of(path)
+        and not any(part.strip("_").startswith(own) for part in path.relative_to(PACKAGE).parts)
+    ]
+    assert len(found) <= most, found
 
 
 def import_cycle(sources):
