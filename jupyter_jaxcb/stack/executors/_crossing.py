@@ -39,6 +39,7 @@ from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
 from ._log import Log
+from ._options import check_can_be_sent
 from ._run import SpreadRun
 
 
@@ -201,11 +202,7 @@ def pickled(host: HostFunction, options: Options) -> bytes:
         TypeError: if it cannot be pickled; the message says why.
     """
     __tracebackhide__ = True
-    if options.compile:
-        raise TypeError(
-            f"cannot send {host.name} to {options.spelled('executor')}: machine code cannot leave "
-            "its process. Drop compile=, or pass executor='threads'."
-        )
+    check_can_be_sent(host.name, options)
     return _bytes_of(host.current, host.name, options)
 
 

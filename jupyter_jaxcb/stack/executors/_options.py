@@ -123,14 +123,31 @@ options.refuse(
     "ordered calls run one after the other, in program order, but an executor runs them in "
     "parallel",
 )
-for _other, _what, _instead in (
-    ("arrays", "JAX arrays cannot leave their process", "Use arrays='numpy'"),
-    ("compile", "machine code cannot leave its process", "Drop compile="),
-):
+# What cannot be sent to another process, why not, and what to do.
+_STAYS = {
+    "arrays": (
+        "JAX arrays cannot leave their process",
+        "Use arrays='numpy', or pass executor='threads'.",
+    ),
+    "compile": (
+        "machine code cannot leave its process",
+        "Drop compile=, or pass executor='threads'.",
+    ),
+}
+for _name, _words in _STAYS.items():
     options.refuse(
-        _other,
-        "executor",
-        _what,
-        f"{_instead}, or pass executor='threads'.",
-        applies=lambda given: bool(leaves_process(given.executor)),
+        _name, "executor", *_words, applies=lambda given: bool(leaves_process(given.executor))
     )
+
+
+def check_can_be_sent(name: str, given: options.Options) -> None:
+    """Raise TypeError if calls of a host function with these options cannot leave the process.
+
+    An executor of a kind that is not known shows only when it pickles them whether they do.
+    """
+    __tracebackhide__ = True
+    for option, (reason, advice) in _STAYS.items():
+        if given.given(option):
+            raise TypeError(
+                f"cannot send {name} to {given.spelled('executor')}: {reason}. {advice}"
+            )

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import functools
+import pickle
 import re
 import sys
 import threading
@@ -50,6 +51,30 @@ def test_wrong_option_is_reported_at_registration(register, options, kind, words
     with pytest.raises(kind, match=re.escape(words)) as caught:
         register(never, result=lambda x: x, **options)
     one_paragraph(caught.value)
+
+
+class Elsewhere(concurrent.futures.Executor):
+    """An executor of a kind that is not known. It pickles what it gets."""
+
+    def submit(self, function, *args):
+        future = concurrent.futures.Future()
+        future.set_result(function(*pickle.loads(pickle.dumps(args))))
+        return future
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"arrays": "jax"}, "JAX arrays cannot leave their process. Use arrays='numpy', or pass"),
+        ({"compile": "numba"}, "machine code cannot leave its process. Drop compile=, or pass"),
+    ],
+    ids=["arrays", "compile"],
+)
+def test_executor_that_turns_out_to_leave_the_process_is_refused(option, words):
+    f = jaxcb.pure(lambda x: x, result="x", executor=Elsewhere(), **option)
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready(jax.vmap(f)(X))
+    assert words in str(jaxcb.host_error(raised.value))
 
 
 def test_options_may_be_numpy_numbers():

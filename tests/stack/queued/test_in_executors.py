@@ -32,6 +32,21 @@ def test_program_goes_on_while_the_workers_make_the_calls():
     assert sorted(seen) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("executor", [None, "threads:2"])
+@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
+def test_masked_calls_get_jax_arrays_from_the_queue(method, executor):
+    seen = []
+
+    def upload(x):
+        seen.append((isinstance(x, jax.Array), np.ravel(x).tolist()))
+
+    send = queued(upload, executor=executor, arrays="jax", vmap_method=method)
+    jax.jit(jax.vmap(lambda x: send.where(x > 1, x)))(ALL)
+    jax.effects_barrier()
+    arrays = [[2, 3]] if method == "expand_dims" else [[2], [3]]
+    assert sorted(seen) == [(True, x) for x in arrays]
+
+
 def test_calls_of_a_crossing_run_side_by_side_and_crossings_one_after_the_other():
     together, seen = threading.Barrier(2), []
 
