@@ -85,7 +85,7 @@ FOLDERS = {
     "diagnostics": {
         "record": (
             "stack/trace stack/call stack/lint stack/elision stack/interrupt stack/dispatch "
-            "stack/executors stack/queued"
+            "stack/executors"
         ),
         "observe": (
             "record stack/trace stack/call stack/lint stack/elision stack/dispatch stack/lowering"
@@ -103,7 +103,7 @@ CAPABILITIES = {"lint", "masked", "derivatives", "executors", "compiled", "queue
 # What names a capability in the code, with the number of modules that may do so besides its own,
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
-    ({"queued"}, 16, "queue"),
+    ({"queued"}, 11, "queue"),
     ({"masked"}, 22, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 11, "executor"),

@@ -70,13 +70,14 @@ from .recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY
 from .recorder import NOT_PLAIN as NOT_PLAIN
 from .recorder import QUEUE_THREAD as QUEUE_THREAD
 from .recorder import Mark as Mark
-from .recorder import QueuedRecorder as QueuedRecorder
+from .recorder import PlainTimes as PlainTimes
 from .recorder import Recorder as Recorder
 from .recorder import Snapshot as Snapshot
 from .recorder import WorkerRows as WorkerRows
 from .recorder import YieldPoints as YieldPoints
 from .recorder import activate as activate
 from .recorder import active as active
+from .recorder import add_backlog as add_backlog
 from .recorder import add_native_log as add_native_log
 from .recorder import pack_times as pack_times
 from .recorder import record_call as record_call

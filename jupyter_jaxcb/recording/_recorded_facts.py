@@ -62,11 +62,11 @@ class RecordedFacts:
     def __iter__(self) -> Iterator[HostCall]:
         """Iterate over the host calls in the order they were logged."""
         for row in self.calls.tolist():
-            start, end, lowered, crossing, element, thread, version, error, queued = row
+            start, end, lowered, crossing, element, thread, version, error, *more = row
             text = self.errors[error - 1] if error else None
             process = self.lowered[lowered].process
             yield HostCall(
-                lowered, crossing, element, thread, start, end, version, text, process, queued
+                lowered, crossing, element, thread, start, end, version, text, process, *more
             )
 
     @property

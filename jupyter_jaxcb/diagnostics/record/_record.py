@@ -13,7 +13,6 @@ import jax
 from ... import jax_compat
 from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
 from ...stack.interrupt import interrupt, on_thread_of_xla
-from ...stack.queued import queue
 from ...stack.trace import Block, any_lowered
 from ._listening import Silence, start, stop
 from ._off import is_off
@@ -128,9 +127,7 @@ class RecordBlock(Block):
         if recorder is None or mark is None:
             self.yielded._recording = Recording(environment=environment())
             return
-        self.yielded._recording = queue.freeze(
-            recorder, mark, environment=environment(), running=running
-        )
+        self.yielded._recording = recorder.freeze(mark, environment=environment(), running=running)
 
 
 def _interrupt() -> None:

@@ -281,7 +281,7 @@ class Session:
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         mark, running = self._mark, still_running(recorder)
         self._stop_recording()
-        return queue.freeze(recorder, mark, cells=cells, environment=environment(), running=running)
+        return recorder.freeze(mark, cells=cells, environment=environment(), running=running)
 
     def _start_watching(self) -> None:
         # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._recorder import NativeLog, Recorder, native_logs
+from ._recorder import Backlog, NativeLog, Recorder, backlogs, native_logs
 
 _active: Recorder | None = None
 
@@ -31,3 +31,8 @@ def add_native_log(log: NativeLog) -> None:
     """Let recorders read a log that code without Python writes."""
     native_logs.append(log)
     log.switch(_active)
+
+
+def add_backlog(backlog: Backlog) -> None:
+    """Let recordings count the host calls that are to be made later."""
+    backlogs.append(backlog)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -34,7 +36,23 @@ class NativeLog(Protocol):
         """Give what is logged to `recorder`, if it is the one that is logged for."""
 
 
+class Backlog(Protocol):
+    """Makes host calls some time after their crossings."""
+
+    def still(
+        self, recorder: Recorder, since_ns: int
+    ) -> contextlib.AbstractContextManager[Mapping[LoweredSite, int]]:
+        """Make no call meanwhile; yield how many calls each site has left to report.
+
+        Args:
+            recorder: to which they will be reported.
+            since_ns: when the first of their crossings was made, on its clock.
+        """
+        ...
+
+
 native_logs: list[NativeLog] = []
+backlogs: list[Backlog] = []
 COMPILED_THREAD = "compiled code"  # stands for all threads on which compiled code runs
 
 
@@ -282,7 +300,6 @@ class Recorder:
         environment: Mapping[str, str] | None = None,
         ahead: bool = False,
         running: Sequence[tuple[Any, ...]] = (),
-        left: Mapping[LoweredSite, int] | None = None,
     ) -> Recording:
         """Return what was collected since `since` (or from the start) as an immutable value.
 
@@ -292,10 +309,23 @@ class Recorder:
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
             running: the fields of each `Recording.running`, with the site as the first.
-            left: the number of host calls that each site has left in the queue.
         """
+        since, left = since or BEGINNING, Counter[LoweredSite]()
+        with contextlib.ExitStack() as still:
+            for backlog in backlogs:  # each call is either left or elsewhere in the recording
+                left.update(still.enter_context(backlog.still(self, since.at_ns)))
+            return self._frozen(since, left, cells, environment, ahead, running)
+
+    def _frozen(
+        self,
+        since: Mark,
+        left: Mapping[LoweredSite, int],
+        cells: Sequence[str],
+        environment: Mapping[str, str] | None,
+        ahead: bool,
+        running: Sequence[tuple[Any, ...]],
+    ) -> Recording:
         self._collect()
-        since = since or BEGINNING
         calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
         with self._lock:
             known = list(self.numbers)
@@ -305,7 +335,7 @@ class Recorder:
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
             unobserved = dict(self._unobserved)
         not_kept = counted_since(all_not_kept, since.not_kept)
-        queue = self.queue.since(since.queue, left or {})
+        queue = self.queue.since(since.queue, left)
         masks = self.masks.since(since.masks)
         more = [
             *self.values.changed(since.not_finite),

@@ -8,12 +8,11 @@ import numpy as np
 
 from .._columns import ROW, pack_row
 from .._facts import LoweredSite
-from ._queued import QueuedRecorder
 from ._recorder import Recorder
 
 
 def record_call(
-    recorder: Recorder | QueuedRecorder,
+    recorder: Recorder,
     lowered: LoweredSite,
     version: int,
     start: int,
@@ -27,14 +26,14 @@ def record_call(
     except AttributeError:
         thread = recorder.enlist_thread()
     code = 0 if error is None else recorder.error(error)
-    queued = 0 if recorder.crossed_ns is None else start - recorder.crossed_ns
-    row = pack_row(start, end, number, crossing, -1, thread, version, code, queued)
+    waited = 0 if recorder.crossed_ns is None else start - recorder.crossed_ns
+    row = pack_row(start, end, number, crossing, -1, thread, version, code, waited)
     recorder.called(row)
     return crossing
 
 
 def record_elements(
-    recorder: Recorder | QueuedRecorder,
+    recorder: Recorder,
     lowered: LoweredSite,
     version: int,
     elements: np.ndarray,

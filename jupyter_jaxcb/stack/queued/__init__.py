@@ -1,7 +1,8 @@
 """Queued callbacks: the program goes on, and one background thread makes the host calls.
 
-Read `_crossing` first, then `_queue`. `_barrier` makes JAX's barrier and the end of Python wait for
-queued calls; `_unfinished` does that for a cell.
+Read `_crossing` first, then `_queue`, and `_recorder`, to which calls from the queue are reported.
+`_barrier` makes JAX's barrier and the end of Python wait for queued calls; `_unfinished` does that
+for a cell.
 """
 
 from . import _crossing as _crossing

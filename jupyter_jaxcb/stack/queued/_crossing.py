@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Aval, Note, NoteKind, QueuedRecorder, Recorder, active
+from ...recording import Aval, Note, NoteKind, Recorder, active
 from ..call import HostCallback, HostFunction, Topic, marks, notes
 from ..dispatch import (
     CallPlan,
@@ -27,6 +27,7 @@ from ..masked import count_needed
 from ..trace import expect_host_calls
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
+from ._recorder import QueuedRecorder
 
 _ARRAY_BYTES = 150  # of an array, besides its data
 

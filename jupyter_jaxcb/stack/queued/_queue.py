@@ -12,11 +12,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import QUEUE_THREAD, LoweredSite, Mark, QueuedRecorder, Recorder, Recording
+from ...recording import QUEUE_THREAD, LoweredSite, Recorder, add_backlog
 from ..errors import (
     EndedError,
     HostCallError,
@@ -30,6 +30,7 @@ from ..errors import (
 from ..interrupt import end_call_in
 from ..masked import count_needed
 from ..trace import EAGER
+from ._recorder import QueuedRecorder
 
 LIMIT_BYTES = 256 << 20
 OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays
@@ -241,14 +242,11 @@ class Queue:
         """Count the calls in the queue, by the name of the host function."""
         return _by_name(list(self._items))
 
-    def freeze(self, recorder: Recorder, since: Mark | None, **facts: Any) -> Recording:
-        """As `recorder.freeze`, with the calls of the queue that are not recorded as `left`.
-
-        Meanwhile none is recorded, so each is either `left` or elsewhere in the recording.
-        """
+    @contextlib.contextmanager
+    def still(self, recorder: Recorder, since_ns: int) -> Iterator[dict[LoweredSite, int]]:
+        """Record no call meanwhile; yield those that are not recorded, see `Backlog`."""
         with self._changed:
-            left = self._left(recorder, 0 if since is None else since.at_ns)
-            return recorder.freeze(since, left=left, **facts)
+            yield self._left(recorder, since_ns)
 
     def _left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
         """Count the calls queued since `since_ns` that `recorder` will get, by site."""
@@ -388,3 +386,4 @@ def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
 
 EAGER.add(Queue._deliver_next.__code__)
 queue = Queue()
+add_backlog(queue)

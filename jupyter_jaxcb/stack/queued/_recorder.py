@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from .._columns import ROW
-from .._facts import LoweredSite
-from ._plain import PlainTimes
-from ._recorder import Recorder
+from ...recording import ROW, LoweredSite, PlainTimes, Recorder
 
 
 class _CountedBefore:
