@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ...recording import Note
+from ...recording import Note, VmapLevel
 from ._callback import HostCallback
 
 
@@ -18,14 +18,14 @@ class Topic(enum.IntEnum):
     INSIDE = 2  # the host function
 
 
-_Notes = Callable[[HostCallback, str], Note | None]
+_Notes = Callable[[HostCallback, str, Sequence[VmapLevel]], Note | None]
 _Noting = TypeVar("_Noting", bound=_Notes)
 _notes: list[tuple[Topic, _Notes]] = []
 _marks: dict[str, Callable[[HostCallback], bool]] = {}
 
 
 def notes(topic: Topic) -> Callable[[_Noting], _Noting]:
-    """Register what notes something on a callback, given the platform of its program."""
+    """Register what notes something on a callback, given the platform and the vmap levels."""
 
     def register(note: _Noting) -> _Noting:
         _notes.append((topic, note))
@@ -40,9 +40,9 @@ def marks(name: str, applies: Callable[[HostCallback], bool]) -> None:
     _marks[name] = applies
 
 
-def note_on(callback: HostCallback, platform: str) -> Note | None:
+def note_on(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
     """Return the note on a callback that is lowered for a platform."""
-    return next(filter(None, (note(callback, platform) for _, note in _notes)), None)
+    return next(filter(None, (note(callback, platform, levels) for _, note in _notes)), None)
 
 
 def marks_of(callback: HostCallback) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...recording import Note, NoteKind
 from .. import options
-from ..call import Topic, notes
 from ..dispatch import enters
 from . import _lowering as _lowering
 
@@ -78,11 +76,6 @@ def c_function(function: Any) -> CFunction | None:
 
 def _is_compiled(callback: HostCallback) -> bool:
     return callback.options.compile is not None
-
-
-@notes(Topic.HOW)
-def _note(callback: HostCallback, platform: str) -> Note | None:
-    return Note(NoteKind.COMPILED) if _is_compiled(callback) else None
 
 
 @enters(_is_compiled)

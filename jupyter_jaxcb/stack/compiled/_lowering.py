@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ... import jax_compat
-from ...recording import LoweredSite, VmapLevel
-from ..call import HostCallback, to_aval
+from ...recording import LoweredSite, Note, NoteKind, VmapLevel
+from ..call import HostCallback, Topic, notes, to_aval
 from ..dispatch import leaves_xla
 from ..lowering import lowers, note_call, set_token, zeros
 
@@ -25,6 +25,11 @@ def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> boo
     gathers = callback.masked and levels and not any(level.looped for level in levels)
     by_python = gathers or options.sharding is not None or options.check or leaves_xla(callback)
     return options.compile is not None and not by_python
+
+
+@notes(Topic.HOW)
+def _note(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
+    return Note(NoteKind.COMPILED) if _is_machine_code(callback, levels) else None
 
 
 @lowers(_is_machine_code)

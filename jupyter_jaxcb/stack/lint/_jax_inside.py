@@ -105,7 +105,7 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
 
 
 @notes(Topic.INSIDE)
-def warn_of_jax_inside(callback: HostCallback, platform: str) -> Note | None:
+def warn_of_jax_inside(callback: HostCallback, platform: str, *_: Any) -> Note | None:
     """Warn if a host function uses JAX where that can deadlock, once for each function body.
 
     Args:

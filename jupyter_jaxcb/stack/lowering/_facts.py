@@ -97,8 +97,8 @@ def note_call(
     """Record that `callback` is lowered, with what capabilities say of its calls."""
     return note_lowered(
         ctx, callback.bind, levels, times=times, gathered=gathered, version=callback.host.version,
-        note=note_on(callback, ctx.module_context.platforms[0]), names=ArrayNames.of(callback),
-        marks=marks_of(callback),
+        note=note_on(callback, ctx.module_context.platforms[0], levels),
+        names=ArrayNames.of(callback), marks=marks_of(callback),
     )  # fmt: skip
 
 

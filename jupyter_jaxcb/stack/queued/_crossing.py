@@ -47,7 +47,7 @@ marks("queued", _is_queued)
 
 
 @notes(Topic.WHEN)
-def _note(callback: HostCallback, platform: str) -> Note | None:
+def _note(callback: HostCallback, *_: Any) -> Note | None:
     return Note(NoteKind.QUEUED) if _is_queued(callback) else None
 
 

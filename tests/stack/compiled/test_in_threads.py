@@ -95,3 +95,11 @@ def test_new_function_is_compiled_at_the_next_call():
     np.testing.assert_array_equal(program(X), X + 1)
     f.host.rebind(lambda x: x + 10)
     np.testing.assert_array_equal(program(X), X + 10)
+
+
+def test_recording_has_the_values_of_calls_that_python_made():
+    f = jaxcb.pure(double, result="x", compile="numba", executor="threads:2")
+    with jaxcb.record() as r:
+        jax.jit(jax.vmap(f))(X).block_until_ready()
+    assert {v.element: v.results for v in r.recording.sample_values}[1] == ("2",)
+    assert "values, NaN and threads are not recorded" not in str(r.recording)
