@@ -64,12 +64,12 @@ class CallLog:
             else:
                 self._rows.extend(rows)
             return
-        kept = self.room() * ROW.itemsize
         if len(rows) == ROW.itemsize:
             start, end, site, _, _, _, _, error, _ = _row.unpack(rows)
-            counted = [NotKept(site, error, 1, int(first), end - start)]
-        else:
-            counted = _counted(np.frombuffer(rows[kept:], ROW), first and not kept)
+            self._overflowed([NotKept(site, error, 1, int(first), end - start)], *also)
+            return
+        kept = self.room() * ROW.itemsize
+        counted = _counted(np.frombuffer(rows[kept:], ROW), first and not kept)
         self._overflowed(counted, *also, functools.partial(self._rows.extend, rows[:kept]))
 
     def room(self) -> int:
@@ -125,7 +125,10 @@ class CallLog:
                 key = one.lowered, one.error
                 before = self._not_kept.get(key)
                 new[key] = _plus(before, one) if before else one
-            _at_once(*also, functools.partial(self._not_kept.update, new))
+            if also:
+                _at_once(*also, functools.partial(self._not_kept.update, new))
+            else:
+                self._not_kept.update(new)
 
 
 def _at_once(*steps: Callable[[], object]) -> None:

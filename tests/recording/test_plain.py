@@ -120,7 +120,7 @@ def test_rows_are_made_when_there_are_many_times(recorder, monkeypatch):
     monkeypatch.setattr("jupyter_jaxcb.recording.recorder._recorder.PART_BYTES", 10 * 16)
     monkeypatch.setattr(_plain, "PART_BYTES", 10 * 16)
     kept = []
-    run(repeated(lambda i: kept.append(sum(map(len, recorder._plain._parts.values())) // 16)))
+    run(repeated(lambda i: kept.append(sum(map(len, recorder._plain.parts.values())) // 16)))
     assert max(kept) == 9
     assert len(recorder.freeze()) == CALLS
 

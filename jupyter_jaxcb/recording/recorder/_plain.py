@@ -42,21 +42,24 @@ class PlainCalls:
     Args:
         log: gets the rows.
         crossings: numbers of new crossings.
+
+    Attributes:
+        parts: the times, as packed by `pack_times`; all are empty after `collect`.
     """
 
     def __init__(self, log: CallLog, crossings: Iterator[int]) -> None:
         self._log = log
         self._crossings = crossings
-        self._parts: dict[_Key, bytearray] = {}
+        self.parts: dict[_Key, bytearray] = {}
         self._attempts: set[object] = set()  # to collect, since the last one that won
 
     def times(self, lowered: int, thread: int, version: int) -> bytearray:
-        """Return where the times of certain calls go, each as packed by `pack_times`."""
-        return self._parts.setdefault(_Key(lowered, thread, version), bytearray())
+        """Return where the times of certain calls go."""
+        return self.parts.setdefault(_Key(lowered, thread, version), bytearray())
 
     def collect_long(self) -> None:
         """As `collect`, if some times are long."""
-        if any(len(times) >= PART_BYTES for times in list(self._parts.values())):
+        if any(len(times) >= PART_BYTES for times in list(self.parts.values())):
             self.collect()
 
     def collect(self) -> None:
@@ -65,7 +68,7 @@ class PlainCalls:
         Without a lock, because an interrupt or a destructor may come between any two lines: of all
         who make rows of the same times, the first one to log them wins, and the others begin again.
         """
-        while any(self._parts.values()):
+        while any(self.parts.values()):
             attempt = object()
             self._attempts.add(attempt)
             rows, taken = self._take()
@@ -80,7 +83,7 @@ class PlainCalls:
         """Return the rows, and functions that remove their times."""
         found: list[tuple[_Key, bytes]] = []
         taken: list[Callable[[], object]] = []
-        for key, times in list(self._parts.items()):
+        for key, times in list(self.parts.items()):
             ended = bytes(times)  # more calls may end meanwhile
             if ended:
                 found.append((key, ended))

@@ -68,6 +68,7 @@ class Recorder:
 
     Attributes:
         crossed_ns: when the calls that are recorded were queued; None: they were not.
+        called: records rows of host calls, see `CallLog.append`; the one way to record calls.
         values: collects sample values and counts non-finite results.
         queue: counts what happens in the queue to queued crossings.
         masks: counts the batch elements of masked crossings, and those whose mask was true.
@@ -94,6 +95,8 @@ class Recorder:
         self.crossed_ns: int | None = None
         self._crossings = itertools.count()
         self._plain = PlainCalls(self._log, self._crossings)
+        self._parts = self._plain.parts
+        self.called: Callable[..., None] = self._log.append
         self.plain: PlainTimes = {}
         self._pause: Callable[[], None] | None = None
         self._bound: dict[Site, int] = {}  # how often
@@ -157,12 +160,6 @@ class Recorder:
         with self._lock:
             self._stale.add(lowered)
 
-    def called(self, rows: bytes, first: bool = True) -> None:
-        """Record host calls; see `CallLog.append`."""
-        self._log.append(rows, first)
-        if self._pause is not None:
-            self._pause()
-
     def plain_called(self) -> None:
         """Note that a plain call was recorded whose times are full."""
         if self._pause is not None:
@@ -189,11 +186,18 @@ class Recorder:
     def pausing(self, pause: Callable[[], None] | None) -> None:
         """Call `pause`, which may wait, after each host call is recorded; None: do so no longer."""
         self._pause = pause
+        self.called = self._log.append if pause is None else self._called_and_pause
         self.forget_plain()
+
+    def _called_and_pause(self, rows: bytes, first: bool = True) -> None:
+        self._log.append(rows, first)
+        if self._pause is not None:
+            self._pause()
 
     def crossing(self) -> int:
         """Return the number of a new crossing, whose calls come after all that have ended."""
-        self._plain.collect()
+        if self._parts and any(self._parts.values()):
+            self._plain.collect()
         return next(self._crossings)
 
     def crossings(self, count: int) -> np.ndarray:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from ...recording import ROW, LoweredSite, PlainTimes, Recorder
+import numpy as np
+
+from ...recording import ROW, LoweredSite, PlainTimes, Recorder, WorkerRows
 
 
 class _CountedBefore:
@@ -29,9 +31,8 @@ class QueuedRecorder:
     """
 
     __slots__ = (
-        "_lock", "_settled", "around", "clock", "crossed_ns", "crossing", "enlist_thread",
-        "error", "left", "numbers", "on_thread", "refused", "stale", "values", "whole",
-        "worker_rows",
+        "_lock", "_settled", "around", "clock", "crossed_ns", "crossing", "left", "numbers",
+        "on_thread", "stale", "values", "whole",
     )  # fmt: skip
     masks = _CountedBefore()
     plain: Final[PlainTimes] = {}  # always: the times in the queue are recorded, too
@@ -41,10 +42,9 @@ class QueuedRecorder:
     ) -> None:
         self.whole = recorder
         self.clock, self.values = recorder.clock, recorder.values
-        self.around, self.stale, self.refused = recorder.around, recorder.stale, recorder.refused
-        self.numbers, self.error = recorder.numbers, recorder.error
-        self.on_thread, self.enlist_thread = recorder.on_thread, recorder.enlist_thread
-        self.crossing, self.worker_rows = recorder.crossing, recorder.worker_rows
+        self.around, self.stale = recorder.around, recorder.stale
+        self.numbers, self.on_thread = recorder.numbers, recorder.on_thread
+        self.crossing = recorder.crossing
         self.crossed_ns, self.left, self._lock = crossed_ns, calls, lock
         self._settled = False
 
@@ -57,6 +57,22 @@ class QueuedRecorder:
 
     def make_plain(self, lowered: LoweredSite, version: int, plain: object) -> None:
         """See `Recorder.make_plain`; do nothing."""
+
+    def enlist_thread(self) -> int:
+        """See `Recorder.enlist_thread`."""
+        return self.whole.enlist_thread()
+
+    def error(self, error: str) -> int:
+        """See `Recorder.error`."""
+        return self.whole.error(error)
+
+    def worker_rows(self, part: WorkerRows) -> np.ndarray:
+        """See `Recorder.worker_rows`."""
+        return self.whole.worker_rows(part)
+
+    def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
+        """See `Recorder.refused`."""
+        self.whole.refused(lowered, crossing, element, error)
 
     def settle(self, lowered: LoweredSite, *, ended: bool) -> None:
         """Count what is `left` of a crossing that is over: its calls will not be made."""
