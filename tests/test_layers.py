@@ -83,10 +83,7 @@ FOLDERS = {
         "magics": "session display",
     },
     "diagnostics": {
-        "record": (
-            "stack/trace stack/call stack/lint stack/elision stack/interrupt stack/dispatch "
-            "stack/executors"
-        ),
+        "record": "stack/trace stack/call stack/lint stack/elision stack/interrupt stack/dispatch",
         "observe": (
             "record stack/trace stack/call stack/lint stack/elision stack/dispatch stack/lowering"
         ),
@@ -104,9 +101,9 @@ CAPABILITIES = {"lint", "masked", "derivatives", "executors", "compiled", "queue
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
     ({"queued"}, 11, "queue"),
-    ({"masked"}, 22, "mask"),
+    ({"masked"}, 19, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
-    ({"spread", "executor", "executors"}, 11, "executor"),
+    ({"spread", "executor", "executors"}, 10, "executor"),
     ({"buffer"}, 22, "buffer"),
 ]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")

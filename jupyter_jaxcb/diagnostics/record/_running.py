@@ -10,12 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from jupyter_jaxcb_worker import ChunkOutcome, run_elements
-
 from ...recording import Frame, LoweredSite, Recorder
 from ...stack.call import HostFunction
-from ...stack.dispatch import READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
-from ...stack.executors import CROSS, SubmittedChunk
+from ...stack.dispatch import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
 from ...stack.trace import JAX_FOLDER, frames_of_threads, is_user_code
 
 
@@ -60,15 +57,13 @@ def all_running_calls() -> list[RunningCall]:
         for ident, frame in frames.items()
         for call in calls_on_stack(frame, names.get(ident, f"thread {ident}"))
     ]
-    return found + [_of_worker(element) for element in _elements_of_workers(frames, names)]
-
-
-def _of_worker(element: _WorkerCall) -> RunningCall:
-    crossing, call = element.crossing, element.call
-    number = crossing["before"] + call + 1
-    own = int(crossing["self"].order[call])
-    found = _call(crossing, element.thread, own, element.start_ns, number, element.inside)
-    return found._replace(returned=element.returned, returned_ns=element.returned_ns)
+    return found + [
+        _call(
+            call.crossing, call.thread, call.element, call.start_ns, call.number, call.inside
+        )._replace(returned=call.returned, returned_ns=call.returned_ns)
+        for find in FINDERS
+        for call in find(frames, names)
+    ]
 
 
 def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
@@ -118,70 +113,3 @@ def _call(
     return RunningCall(
         names["lowered"], element, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )
-
-
-class _WorkerCall(NamedTuple):
-    """A call that a worker has begun."""
-
-    crossing: Mapping[str, Any]  # local variables of the crossing's frame
-    call: int  # index of the call in the crossing
-    thread: str  # name of the thread, or the pid of another process
-    start_ns: int | None  # of the recorder's clock; None: not recorded
-    inside: list[FrameType]  # innermost first; empty for another process
-    returned: int  # see `RunningCall`
-    returned_ns: int
-
-
-class _Begun(NamedTuple):
-    thread: str
-    outcome: ChunkOutcome
-    inside: list[FrameType]
-
-
-def _elements_of_workers(
-    frames: Mapping[int, FrameType], names: Mapping[int | None, str]
-) -> Iterator[_WorkerCall]:
-    """Yield the calls that workers are in, given the innermost frames and names of all threads.
-
-    A call of another process counts until its result is received.
-    """
-    begun: dict[int, _Begun] = {}  # by number of the chunk
-    crossings: list[Mapping[str, Any]] = []
-    for ident, innermost in frames.items():
-        frame, inside = innermost, []
-        while frame is not None:
-            if frame.f_code is CROSS:
-                crossings.append(frame.f_locals)
-            elif frame.f_code is run_elements.__code__ and "outcome" in frame.f_locals:
-                found = _Begun(
-                    names.get(ident, f"thread {ident}"), frame.f_locals["outcome"], inside
-                )
-                begun[frame.f_locals["chunk"].number] = found
-            inside = [*inside, frame]
-            frame = frame.f_back
-    for crossing in crossings:
-        run = crossing.get("run")
-        for flight in list(run.flights.values()) if run is not None else ():
-            element = _call_of_worker(crossing, flight, begun.get(flight.chunk.number))
-            if element is not None:
-                yield element
-
-
-def _call_of_worker(
-    crossing: Mapping[str, Any], flight: SubmittedChunk, begun: _Begun | None
-) -> _WorkerCall | None:
-    recorded = crossing["recorder"] is not None
-    if begun is not None:
-        stamps = begun.outcome.stamps
-        place = len(stamps) - 1 if recorded else 0
-        call, start = flight.start + place, stamps[-1] if recorded and stamps else None
-        if not stamps or call >= flight.stop:
-            return None  # not begun, or finished
-        took = stamps[-1] - stamps[0]
-        return _WorkerCall(crossing, call, begun.thread, start, begun.inside, place, took)
-    mark = flight.mark
-    if mark is None:
-        return None
-    start = max(mark.since_ns, flight.sent_ns) if recorded else None
-    call = flight.start + mark.element
-    return _WorkerCall(crossing, call, f"pid {mark.pid}", start, [], mark.element, 0)

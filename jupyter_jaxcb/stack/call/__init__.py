@@ -29,10 +29,12 @@ from ._callback import Static as Static
 from ._callback import given_name as given_name
 from ._callback import name_of as name_of
 from ._described import Topic as Topic
+from ._described import is_varying as is_varying
 from ._described import marks as marks
 from ._described import marks_of as marks_of
 from ._described import note_on as note_on
 from ._described import notes as notes
+from ._described import varies as varies
 from ._late_binding import Run as Run
 from ._late_binding import cell_begins as cell_begins
 from ._late_binding import cell_ends as cell_ends

@@ -22,6 +22,7 @@ _Notes = Callable[[HostCallback, str, Sequence[VmapLevel]], Note | None]
 _Noting = TypeVar("_Noting", bound=_Notes)
 _notes: list[tuple[Topic, _Notes]] = []
 _marks: dict[str, Callable[[HostCallback], bool]] = {}
+_varying: list[Callable[[HostCallback], bool]] = []
 
 
 def notes(topic: Topic) -> Callable[[_Noting], _Noting]:
@@ -48,3 +49,13 @@ def note_on(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) 
 def marks_of(callback: HostCallback) -> dict[str, Any]:
     """Return the fields of `LoweredSite` that capabilities have registered, by name."""
     return {name: applies(callback) for name, applies in _marks.items()}
+
+
+def varies(applies: Callable[[HostCallback], bool]) -> None:
+    """Register callbacks of which data decides how many calls a crossing makes."""
+    _varying.append(applies)
+
+
+def is_varying(callback: HostCallback) -> bool:
+    """Return whether data decides how many calls a crossing makes."""
+    return any(applies(callback) for applies in _varying)

@@ -28,9 +28,12 @@ from ._elements import Selection as Selection
 from ._entry import starts_unchecked as starts_unchecked
 from ._finite import finite_checker as finite_checker
 from ._finite import record_values as record_values
+from ._frames import FINDERS as FINDERS
 from ._frames import READERS as READERS
 from ._frames import RECORDED_CALL as RECORDED_CALL
 from ._frames import RECORDED_ELEMENTS as RECORDED_ELEMENTS
+from ._frames import CallElsewhere as CallElsewhere
+from ._frames import finds_calls as finds_calls
 from ._observed_call import CallCount as CallCount
 from ._observed_call import RecordedCall as RecordedCall
 from ._observed_call import note_call_of as note_call_of

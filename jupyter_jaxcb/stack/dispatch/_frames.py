@@ -5,13 +5,38 @@ The quoted names in this module are local variables of the crossings; rename the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import CodeType
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
 from ..trace import CROSSINGS
 from . import _crossing
 from ._observed_call import RecordedCall
+
+
+class CallElsewhere(NamedTuple):
+    """A running host call that is not on the stack of its crossing."""
+
+    crossing: Mapping[str, Any]  # local variables of the crossing's frame
+    element: int  # -1: no batch element
+    number: int  # among the calls of its host function
+    thread: str  # name of the thread, or the pid of another process
+    start_ns: int | None  # of the recorder's clock; None: not recorded
+    inside: list[FrameType]  # innermost first; empty for another process
+    returned: int  # calls before it, of its loop or chunk, that are not recorded yet
+    returned_ns: int  # their time, as far as it is known
+
+
+# Given the innermost frames and the names of all threads.
+_Find = Callable[[Mapping[int, FrameType], Mapping[int | None, str]], Iterator[CallElsewhere]]
+FINDERS: list[_Find] = []
+
+
+def finds_calls(find: _Find) -> _Find:
+    """Register what finds running host calls that are not on the stack of their crossing."""
+    FINDERS.append(find)
+    return find
+
 
 # The call a crossing is making now: batch element, start and number; None between calls.
 HostCallNow = tuple[int, int | None, int] | None

@@ -48,7 +48,7 @@ def _outcome(seen: Evidence, program: Program) -> Outcome:
         program=program,
         index=seen.indices[0].number if seen.indices else -1,
         traced_paths=len(seen.traced),
-        written=None if path.masked else written(seen),
+        written=None if path.varies else written(seen),
         around=tuple(_step_words(step) for step in path.steps if not step.of_vmap),
         stack=_stack(seen.instructions[0].op_name) if seen.instructions else (),
     )
@@ -63,7 +63,7 @@ def _outcome(seen: Evidence, program: Program) -> Outcome:
     evaluated = [one for one in seen.instructions if one.times != 0]
     if not evaluated:
         return make(status=Status.OPTIMIZED_AWAY, compiled=0, reason=Reason.CONDITION_SKIPPED)
-    calls = None if path.masked else total([one.calls for one in seen.instructions])
+    calls = None if path.varies else total([one.calls for one in seen.instructions])
     found = make(
         status=Status.KEPT, compiled=calls, notes=_notes(seen), instructions=len(seen.instructions)
     )

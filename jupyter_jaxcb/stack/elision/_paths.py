@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ... import jax_compat
 from ...recording import Site, VmapLevel, calls_each_time
-from ..call import Bind, HostCallback, is_held, is_watching
+from ..call import Bind, HostCallback, is_held, is_varying, is_watching
 from ._constant_branches import enters, index_of
 
 # JAX lowers only this part of a solver; matvec and the transposes are carried along unused.
@@ -65,7 +65,7 @@ class Path(NamedTuple):
     operands: int  # number of arrays that it gets
     steps: tuple[Step, ...]  # outermost first
     batched: bool = False  # by a vmap whose batch elements JAX itself loops over
-    masked: bool = False  # data decides for which batch elements the host is called
+    varies: bool = False  # data decides for how many batch elements the host is called
 
     @property
     def elements(self) -> int:
@@ -144,7 +144,8 @@ def _walk(
         held = params.get("callback", params.get("fmt"))
         if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
             any_found = True
-            yield Path(held.bind, params["levels"], len(equation.invars), steps, masked=held.masked)
+            varies = is_varying(held)
+            yield Path(held.bind, params["levels"], len(equation.invars), steps, varies=varies)
             continue
         if is_watching() and is_held(held):
             any_found = True

@@ -119,7 +119,7 @@ def _of_a_batch(lowered: LoweredSite) -> str:
     methods = [level.vmap_method for level in lowered.levels if not level.looped]
     if not methods or methods[0] == WHOLE_BATCH:
         return ""
-    needed = ", of which it got the needed elements" * lowered.masked
+    needed = ", of which it got the needed elements" * (lowered.calls_each_time is None)
     each = "'sequential' calls each batch element alone"
     return f" for a batch{needed} (vmap_method={methods[0]!r}; {each})"
 

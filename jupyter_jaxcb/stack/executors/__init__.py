@@ -4,8 +4,8 @@
 `_engine` wraps each kind of executor.
 """
 
+from . import _crossing as _crossing
 from . import _options as _options
-from ._crossing import CROSS as CROSS
+from . import _running as _running
 from ._engine import ExecutorError as ExecutorError
 from ._engine import WorkerLostError as WorkerLostError
-from ._flight import SubmittedChunk as SubmittedChunk

@@ -14,10 +14,16 @@ from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
-from ..call import is_array, marks
+from ..call import HostCallback, is_array, marks, varies
 from ..results import MISSING
 
-marks("masked", lambda callback: callback.masked)
+
+def _is_masked(callback: HostCallback) -> bool:
+    return callback.masked
+
+
+marks("masked", _is_masked)
+varies(_is_masked)
 
 
 class _Rule(threading.local):
