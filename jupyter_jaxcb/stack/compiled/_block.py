@@ -60,6 +60,10 @@ class Block:
         self.lowered = lowered
         self._interface = interface
         self._again = again
+        looped = [level for level in lowered.levels if level.looped][::-1]
+        self._looped = [level.size for level in looped]  # outermost first
+        # The shape of the mask, if there is one, with 1 for a vmap that does not map over it.
+        self._masked = [level.size if level.batched[-1] else 1 for level in looped]
         self._kernels: list[Any] = []  # a call may be running in one that was replaced
         self._problem: BaseException | None = None
         self._bindings = 0  # how often the function was replaced
@@ -146,8 +150,11 @@ class Block:
         return [self._operand(frame, n) for n in range(len(self.lowered.operands))]
 
     def _operand(self, frame: int, number: int) -> np.ndarray:
-        buffer = word(word(frame, _handler.ARGUMENTS), number + self._interface.first)
-        return _copied(buffer, self.lowered.operands[number].dtype)
+        return _copied(self._buffer(frame, number), self.lowered.operands[number].dtype)
+
+    def _buffer(self, frame: int, number: int) -> int:
+        """Return the address of an XLA_FFI_Buffer."""
+        return word(word(frame, _handler.ARGUMENTS), number + self._interface.first)
 
     def _element(self, operands: list[np.ndarray], at: int) -> list[np.ndarray]:
         """Return the arguments of one host call."""
@@ -160,13 +167,13 @@ class Block:
 
     def _needed(self, frame: int) -> np.ndarray:
         """Return the batch elements for which host calls are made; 0 stands for the only call."""
-        looped = [level for level in self.lowered.levels if level.looped][::-1]
-        sizes = [level.size for level in looped]
         if not self.lowered.masked:
-            return np.arange(math.prod(sizes), dtype=np.int32)
-        own = [level.size if level.batched[-1] else 1 for level in looped]
-        mask = self._operand(frame, len(self.lowered.operands) - 1)
-        return np.flatnonzero(np.broadcast_to(mask.reshape(own), sizes)).astype(np.int32)
+            return np.arange(self.lowered.elements or 1, dtype=np.int32)
+        data = word(self._buffer(frame, len(self.lowered.operands) - 1), _handler.DATA)
+        mask = np.frombuffer(ctypes.string_at(data, math.prod(self._masked)), bool)
+        if self._masked != self._looped:
+            mask = np.broadcast_to(mask.reshape(self._masked), self._looped)
+        return np.flatnonzero(mask).astype(np.int32)
 
 
 def _gone(host: weakref.ref[HostFunction], words: np.ndarray, number: int) -> None:

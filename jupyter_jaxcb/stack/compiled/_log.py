@@ -103,6 +103,12 @@ class NativeLog:
         (first, began), (last, now) = self._began, _now(recorder)
         return began + ((cycles - first) * ((now - began) / max(last - first, 1))).astype(np.int64)
 
+    def span(self, start: int, end: int, recorder: Recorder) -> tuple[int, int]:
+        """As `times`, for one crossing that has just ended."""
+        (first, began), (last, now) = self._began, _now(recorder, 1)
+        rate = (now - began) / max(last - first, 1)
+        return began + int((start - first) * rate), began + int((end - first) * rate)
+
     def _collect(self) -> None:
         gone, recorder = len(self._gone), self._recorder  # these have written all their rows
         found, complete = self._taken()
@@ -193,9 +199,9 @@ def _record(
         recorder.not_kept(lowered, len(starts) - kept, int((ends - starts)[kept:].sum()))
 
 
-def _now(recorder: Recorder) -> tuple[int, int]:
-    """Return the counter and the time: of several readings, the one that took least."""
-    readings = [(read_cycles(), recorder.clock(), read_cycles()) for _ in range(_READINGS)]
+def _now(recorder: Recorder, count: int = _READINGS) -> tuple[int, int]:
+    """Return the counter and the time: of `count` readings, the one that took least."""
+    readings = [(read_cycles(), recorder.clock(), read_cycles()) for _ in range(count)]
     before, now, after = min(readings, key=lambda one: one[2] - one[0])
     return (before + after) // 2, now
 
@@ -220,7 +226,7 @@ def made(block: Site, needed: np.ndarray, version: int, start: int, end: int) ->
     if recorder is None:
         return
     _count(recorder, lowered, needed)
-    began, ended = _log.times(np.array([start, end]), recorder).tolist()
+    began, ended = _log.span(start, end, recorder)
     if lowered.elements is not None:
         stamps = np.linspace(began, ended, len(needed) + 1).astype(np.int64).tolist()
         record_elements(recorder, lowered, version, needed, stamps)
