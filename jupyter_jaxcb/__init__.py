@@ -7,6 +7,13 @@ callbacks, and every cell shows its host calls. Everything works without IPython
 from importlib.metadata import version as _version
 from typing import Any as _Any
 
+from .capabilities import ExecutorError as ExecutorError
+from .capabilities import ImpureFunctionWarning as ImpureFunctionWarning
+from .capabilities import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .capabilities import QueueFullWarning as QueueFullWarning
+from .capabilities import WorkerLostError as WorkerLostError
+from .capabilities import drop_queued as drop_queued
+from .capabilities import set_queue_limit as set_queue_limit
 from .diagnostics import check as check
 from .diagnostics import explain as explain
 from .diagnostics import explain_matrix as explain_matrix
@@ -20,29 +27,22 @@ from .recording import Checks as Checks
 from .recording import Recording as Recording
 from .recording import RecordingFileError as RecordingFileError
 from .recording import load as load
+from .register import buffer as buffer
+from .register import debug as debug
+from .register import io as io
+from .register import pure as pure
+from .register import tap as tap
 from .report import export as export
-from .stack import ExecutorError as ExecutorError
-from .stack import ImpureFunctionWarning as ImpureFunctionWarning
-from .stack import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from .stack import QueueFullWarning as QueueFullWarning
 from .stack import ResultStructureWarning as ResultStructureWarning
 from .stack import RetainedBufferWarning as RetainedBufferWarning
-from .stack import WorkerLostError as WorkerLostError
-from .stack import buffer as buffer
 from .stack import buffer_callback as buffer_callback
-from .stack import debug as debug
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print
 from .stack import disabled as disabled
-from .stack import drop_queued as drop_queued
 from .stack import host_error as host_error
-from .stack import io as io
 from .stack import io_callback as io_callback
-from .stack import pure as pure
 from .stack import pure_callback as pure_callback
-from .stack import set_queue_limit as set_queue_limit
 from .stack import strict_errors as strict_errors
-from .stack import tap as tap
 
 __version__ = _version("jupyter_jaxcb")
 

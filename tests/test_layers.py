@@ -17,28 +17,34 @@ PACKAGE = Path(__file__).parents[1] / "jupyter_jaxcb"
 WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 # layer: (our layers, third parties) it may import
 MAY_IMPORT = {
-    "recording": (set(), {"numpy", "pandas"}),
     "jax_compat": (set(), {"jax", "numpy"}),
+    "recording": (set(), {"numpy", "pandas"}),
     "stack": (
         {"recording", "jax_compat"},
+        {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
+    ),
+    "capabilities": (
+        {"recording", "jax_compat", "stack"},
         {"jax", "numpy", "ml_dtypes", "numba", "llvmlite", "jupyter_jaxcb_worker"},
     ),
+    "register": ({"stack", "capabilities"}, {"jax", "numpy"}),
     "diagnostics": (
-        {"recording", "jax_compat", "stack"},
+        {"recording", "jax_compat", "stack", "capabilities", "register"},
         {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
     ),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),
     "notebook": (
-        {"recording", "stack", "diagnostics", "report", "migrate"},
+        {"recording", "stack", "capabilities", "register", "diagnostics", "report", "migrate"},
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
     "host_callback": ({"stack"}, {"jax", "numpy"}),
     "testing.py": ({"recording", "report", "diagnostics"}, set()),
     "command": ({"recording", "report", "diagnostics"}, set()),
 }
-# layer: {folder: the folders of this layer, or of `stack`, that it may import}, from the bottom up.
-# Folders import only the ``__init__`` of each other.
+_STACK = "stack/options stack/trace stack/call stack/errors stack/results stack/interrupt "
+# layer: {folder: the folders of this layer, or of those below it, that it may import}, from the
+# bottom up. Folders import only the ``__init__`` of each other.
 FOLDERS = {
     "stack": {
         "options": "",
@@ -47,22 +53,27 @@ FOLDERS = {
         "errors": "trace call",
         "results": "trace call errors",
         "elision": "trace call",
-        "lint": "trace call",
         "interrupt": "trace call errors",
         "dispatch": "trace call results errors interrupt",
-        "masked": "trace call results interrupt dispatch",
-        "derivatives": "options trace call errors results masked",
-        "executors": "options trace call results errors interrupt dispatch masked",
-        "compiled": "options trace call errors results interrupt dispatch lowering",
-        "queued": "options trace call errors interrupt dispatch masked",
         "lowering": "options trace call errors elision interrupt dispatch",
         "flavors": "options trace call results errors elision dispatch lowering",
         "flavors/taps": (
             "options trace call results errors elision interrupt dispatch lowering flavors"
         ),
-        "register": (
-            "options call results derivatives lint dispatch masked executors compiled flavors "
-            "flavors/taps"
+    },
+    "capabilities": {
+        "lint": "stack/trace stack/call",
+        "masked": f"{_STACK} stack/dispatch",
+        "derivatives": f"masked {_STACK}",
+        "executors": f"masked {_STACK} stack/dispatch",
+        "compiled": f"{_STACK} stack/dispatch stack/lowering",
+        "queued": f"masked {_STACK} stack/dispatch",
+    },
+    "register": {
+        "": (
+            "stack/options stack/call stack/results stack/dispatch stack/flavors "
+            "stack/flavors/taps capabilities/lint capabilities/masked capabilities/derivatives "
+            "capabilities/executors capabilities/compiled capabilities/queued"
         ),
     },
     "recording": {
@@ -83,15 +94,18 @@ FOLDERS = {
         "magics": "session display",
     },
     "diagnostics": {
-        "record": "stack/trace stack/call stack/lint stack/elision stack/interrupt stack/dispatch",
+        "record": (
+            "stack/trace stack/call stack/elision stack/interrupt stack/dispatch capabilities/lint"
+        ),
         "observe": (
-            "record stack/trace stack/call stack/lint stack/elision stack/dispatch stack/lowering"
+            "record stack/trace stack/call stack/elision stack/dispatch stack/lowering "
+            "capabilities/lint"
         ),
         "profile": "record observe stack/trace stack/elision",
         "explain": "record stack/trace stack/call stack/errors",
         "check": (
-            "record stack/trace stack/call stack/errors stack/results stack/lint "
-            "stack/derivatives stack/dispatch stack/flavors stack/register"
+            "record stack/trace stack/call stack/errors stack/results stack/dispatch "
+            "stack/flavors capabilities/lint capabilities/derivatives"
         ),
         "gather": "",
     },
@@ -160,10 +174,10 @@ def importable(place):
     layer, _, within = place.partition("/")
     if layer not in FOLDERS:
         return None
-    if not within:  # the layer's ``__init__``
+    if not within and within not in FOLDERS[layer]:  # the layer's ``__init__``
         return {f"{layer}/{name}" for name in FOLDERS[layer]}
     return {
-        name if name.startswith("stack/") else f"{layer}/{name}"
+        name if name.startswith(("stack/", "capabilities/")) else f"{layer}/{name}"
         for name in FOLDERS[layer][within].split()
     }
 
@@ -187,7 +201,11 @@ def forbidden_imports(source, place):
             visible = importable(place)
             if other == place or is_loose(full, layer):
                 continue
-            if visible is None or other.split("/")[0] not in ("stack", layer) or other in ours:
+            if (
+                visible is None
+                or other.split("/")[0] not in ("stack", "capabilities", layer)
+                or other in ours
+            ):
                 below = any(name.startswith(f"{other}/") for name in visible or ())
                 allowed = other in ours and through_init and not below
             else:
@@ -229,20 +247,20 @@ def test_module_imports_only_what_its_layer_may(path):
         ("stack/errors", "from ..results import ResultError"),
         ("stack/results", "from ..dispatch import crossing"),
         ("stack/elision", "from ..lowering import note_lowered"),
-        ("stack/lint", "from ..dispatch import interrupt"),
-        ("stack/lowering", "from ..lint import jax_inside"),
-        ("stack/lowering", "from ..compiled import c_function"),
-        ("stack/flavors", "from ..queued import queue"),
-        ("stack/derivatives", "from ..flavors import pure_callback"),
+        ("stack/lowering", "from ...capabilities.lint import jax_inside"),
+        ("stack/lowering", "from ...capabilities import queue"),
+        ("capabilities/lint", "from ...stack.dispatch import crossing"),
+        ("capabilities/lint", "from ..queued import queue"),
+        ("capabilities/derivatives", "from ...stack.flavors import pure_callback"),
         ("stack/dispatch", "from ..elision import bound"),
-        ("stack/dispatch", "from ..executors import build_crossing"),
-        ("stack/executors", "from ..lowering import lower_host_call"),
+        ("stack/dispatch", "from ...capabilities.executors import CROSS"),
+        ("capabilities/executors", "from ...stack.lowering import lower_host_call"),
         ("stack/lowering", "from ..flavors import pure_callback"),
-        ("stack/flavors", "from ..register import pure"),
+        ("stack/flavors", "from ...register import pure"),
         ("stack/flavors", "from .taps import bind_tap"),
-        ("stack/flavors/taps", "from ...register import tap"),
-        ("stack/register", "from ..lowering import lower_host_call"),
-        ("stack/register", "from ..flavors._pure import bind_pure"),
+        ("stack/flavors/taps", "from ....register import tap"),
+        ("register", "from ..stack.lowering import lower_host_call"),
+        ("register", "from ..stack.flavors._pure import bind_pure"),
         ("stack/call", "from .. import pure"),
         ("stack", "from ..host_callback import id_tap"),
         ("stack/call", "from ...diagnostics import record"),

@@ -130,7 +130,7 @@ def key_implementation(dtype: _KeyDtype) -> str | None:
     return getattr(getattr(dtype, "_impl", None), "name", None)
 
 
-_OURS = ("stack", "jax_compat", "diagnostics", "host_callback")
+_OURS = ("jax_compat", "stack", "capabilities", "register", "diagnostics", "host_callback")
 
 
 def _package() -> str:

@@ -1,10 +1,9 @@
 """The callback stack: primitives, rules, lowering and host dispatch.
 
-Its packages, from the bottom up: `options`, `trace`; `call`; `errors`, `results`, `elision`,
-`lint`; `interrupt`; `dispatch`; `masked`, `derivatives`, `executors`, `compiled`, `queued`;
-`lowering`; `flavors`; `register`.
-While JAX traces and lowers, a call passes through `flavors` and `lowering`; while the program runs,
-through `dispatch`, or through machine code that `compiled` makes.
+Its packages, from the bottom up: `options`, `trace`; `call`; `errors`, `results`, `elision`;
+`interrupt`; `dispatch`; `lowering`; `flavors`. While JAX traces and lowers, a call passes through
+`flavors` and `lowering`; while the program runs, through `dispatch`. What registers itself in
+their tables is in `capabilities`.
 """
 
 from ..jax_compat import leave_loops_to_jax as leave_loops_to_jax
@@ -31,8 +30,6 @@ from .errors import set_cell_namer as set_cell_namer
 from .errors import set_running_reporter as set_running_reporter
 from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
-from .executors import ExecutorError as ExecutorError
-from .executors import WorkerLostError as WorkerLostError
 from .flavors import buffer_callback as buffer_callback
 from .flavors import debug_callback as debug_callback
 from .flavors import debug_print as debug_print
@@ -49,26 +46,10 @@ from .interrupt import interrupt as interrupt
 from .interrupt import interrupt_main as interrupt_main
 from .interrupt import on_thread_of_xla as on_thread_of_xla
 from .interrupt import release as release
-from .lint import ImpureFunctionWarning as ImpureFunctionWarning
-from .lint import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from .lint import advice_for_jax_inside as advice_for_jax_inside
 from .options import FLAVORS as FLAVORS
 from .options import Options as Options
 from .options import choices_of as choices_of
 from .options import rows as rows
-from .queued import QueueFullWarning as QueueFullWarning
-from .queued import Unfinished as Unfinished
-from .queued import drop_queued as drop_queued
-from .queued import queue as queue
-from .queued import set_queue_limit as set_queue_limit
-from .register import BufferCallback as BufferCallback
-from .register import Callback as Callback
-from .register import PureCallback as PureCallback
-from .register import buffer as buffer
-from .register import debug as debug
-from .register import io as io
-from .register import pure as pure
-from .register import tap as tap
 from .results import INFER as INFER
 from .results import ResultError as ResultError
 from .results import ResultStructureWarning as ResultStructureWarning

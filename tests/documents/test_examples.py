@@ -11,7 +11,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_jaxcb import recording
-from jupyter_jaxcb.stack import Callback
+from jupyter_jaxcb.register import Callback
 from jupyter_jaxcb.testing import host_calls as counting_host_calls
 
 from ._blocks import (

@@ -27,8 +27,9 @@ def public_names(from_code):
         yield f"{package}.recording.{kind.__name__}"
     for name in ("HostCall", "Matrix", "Finding"):
         yield f"{package}.recording.{name}"
-    for name in ("Callback", "PureCallback", "BufferCallback", "ResultError"):
-        yield f"{package}.stack.{name}"
+    for name in ("Callback", "PureCallback", "BufferCallback"):
+        yield f"{package}.register.{name}"
+    yield f"{package}.stack.ResultError"
     yield f"{package}.diagnostics.Record"
 
 

@@ -20,8 +20,8 @@ import jax
 import numpy as np
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.compiled import _failure, _log
-from jupyter_jaxcb.stack.compiled._handler import LAST_ROW
+from jupyter_jaxcb.capabilities.compiled import _failure, _log
+from jupyter_jaxcb.capabilities.compiled._handler import LAST_ROW
 
 from .soak import resident_mb
 

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import queue
+from jupyter_jaxcb.capabilities import queue
 
 from .soak import resident_mb
 

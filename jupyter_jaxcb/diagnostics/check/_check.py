@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import jax_compat
+from ...capabilities.lint import impurities, jax_inside
 from ...recording import Check, Checks, Finding
+from ...register import Callback
 from ...stack.errors import message_of
-from ...stack.lint import impurities, jax_inside
-from ...stack.register import Callback
 from ...stack.results import ResultError
 from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from ...stack.derivatives import step_sizes
+from ...capabilities.derivatives import step_sizes
 from ._subject import Subject, one_by_one
 
 Moves = dict[int, np.ndarray]  # changes by operand; the largest change is 1

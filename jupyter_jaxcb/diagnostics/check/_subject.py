@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
+from ...register import BufferCallback, Callback
 from ...stack.call import is_array, without_leading
 from ...stack.dispatch import run_checked
 from ...stack.errors import describe
-from ...stack.register import BufferCallback, Callback
 from ...stack.results import leaf_paths, result_avals, result_checker
 from ._captured_output import printed
 

@@ -10,8 +10,8 @@ import jax
 from jax.tree_util import tree_flatten, tree_unflatten
 
 from ... import jax_compat
+from ...register import Callback, watching_calls
 from ...stack.call import name_of
-from ...stack.register import Callback, watching_calls
 from ._subject import SECONDS, OutOfTime, clock, one_line
 
 _TRACED = "JAX traces all of its calls, as in jax.checkpoint, so its arguments have no values"

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
+from ...capabilities.lint import warn_of_jax_inside_jaxs_own
 from ...jax_compat import Changes
 from ...recording import (
     COMPILED_BEFORE,
@@ -41,7 +42,6 @@ from ...stack.call import (
     user_function_name,
 )
 from ...stack.dispatch import RecordedCall, note_call_of, noted
-from ...stack.lint import warn_of_jax_inside_jaxs_own
 from ...stack.lowering import eager_fact, lowering, note_lowered
 from ...stack.trace import (
     Block,

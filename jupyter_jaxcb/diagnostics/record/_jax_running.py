@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from ... import jax_compat
+from ...capabilities.lint import body_of, jax_inside, warn_once
 from ...recording import Frame, JaxUse
 from ...stack.call import HostFunction
-from ...stack.lint import body_of, jax_inside, warn_once
 from ...stack.trace import is_cell
 from ._running import RunningCall, calls_on_stack
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...recording import Site, Status
+from ...register import Callback
 from ...report import Rows, SiteProgress, SiteSummary, shapes_of, variant_facts
-from ...stack import Callback
 from ._origins import Origins
 from ._sites import Sites
 

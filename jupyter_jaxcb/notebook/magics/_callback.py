@@ -18,11 +18,12 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
+from ...capabilities import queue
 from ...diagnostics import all_running_calls, explain, explain_matrix
 from ...migrate import MigrationError, read, report
 from ...recording import Matrix, Recording
 from ...report import cost_to_text
-from ...stack import cell_known_as, queue
+from ...stack import cell_known_as
 from ..session import stacks
 from ._base import SessionMagics
 from ._call_argument import call_argument, split_options

@@ -12,19 +12,8 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument
 
-from ...stack import (
-    INFER,
-    as_magic_options,
-    buffer,
-    debug,
-    did_you_mean,
-    io,
-    nothing_in,
-    pure,
-    rows,
-    scalar_of,
-    tap,
-)
+from ...register import buffer, debug, io, pure, tap
+from ...stack import INFER, as_magic_options, did_you_mean, nothing_in, rows, scalar_of
 from ._registering import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {

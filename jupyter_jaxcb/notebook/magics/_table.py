@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from ...register import Callback
 from ...report import Rows, SiteSummary, call_words, shorten, status_words, time_words
-from ...stack import Callback
 
 _HEADER = ("callback", "flavor", "where", "source", "status", "calls", "time")
 

@@ -6,8 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from ...capabilities import Unfinished, queue
 from ...diagnostics import all_running_calls
-from ...stack import Unfinished, queue
 from ._stacks import running_line
 from ._stop_button import Stop
 

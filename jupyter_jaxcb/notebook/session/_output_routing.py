@@ -13,7 +13,8 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import Unfinished, on_thread_of_xla, queue
+from ...capabilities import Unfinished, queue
+from ...stack import on_thread_of_xla
 
 _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publisher of displays
 

@@ -9,6 +9,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
+from ...capabilities import Unfinished, queue
 from ...diagnostics import (
     Record,
     drain,
@@ -23,17 +24,9 @@ from ...diagnostics import (
     stop_observing,
 )
 from ...recording import Mark, Matrix, Recorder, Recording
+from ...register import Callback
 from ...report import SiteProgress
-from ...stack import (
-    Callback,
-    Unfinished,
-    all_counted,
-    host_error,
-    interrupt,
-    is_a,
-    queue,
-    release,
-)
+from ...stack import all_counted, host_error, interrupt, is_a, release
 from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import linecache
 
+from ...capabilities import advice_for_jax_inside
 from ...diagnostics import RunningCall
 from ...recording import Frame
 from ...report import time_words
-from ...stack import advice_for_jax_inside, is_cell
+from ...stack import is_cell
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:

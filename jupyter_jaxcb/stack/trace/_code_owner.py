@@ -38,7 +38,7 @@ WAITING: set[CodeType] = set()
 # The functions that call a crossing directly, outside any program.
 EAGER: set[CodeType] = set()
 
-_PARTS = ("stack", "jax_compat", "diagnostics", "recording")
+_PARTS = ("jax_compat", "stack", "capabilities", "register", "diagnostics", "recording")
 _OURS = tuple(f"{__name__.partition('.')[0]}.{part}" for part in _PARTS)
 _RECORDING = f"{__name__.partition('.')[0]}.recording"
 

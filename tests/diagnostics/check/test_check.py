@@ -13,7 +13,7 @@ import scipy.special
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import active
 from tests._vmap_methods import TOGETHER
-from tests.stack.lint._correct import CORRECT, register
+from tests.capabilities.lint._correct import CORRECT, register
 
 from ._planted import PLANTED, X, not_batch_aware, prints_by_another_name, pure
 

@@ -1,0 +1,138 @@
+"""Lower binds of compiled callbacks to a custom call of machine code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import jax_compat
+from ...recording import LoweredSite, Note, NoteKind, VmapLevel
+from ...stack.call import HostCallback, Topic, notes, to_aval
+from ...stack.dispatch import leaves_xla
+from ...stack.lowering import lowers, note_call, set_token, zeros
+
+
+def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
+    """Return whether XLA calls machine code, and not a crossing in Python that calls it.
+
+    The latter gathers the elements for which a mask is true, if one call gets them together, makes
+    the call from one device, and looks at what it wrote.
+    """
+    options = callback.options
+    gathers = callback.masked and levels and not any(level.looped for level in levels)
+    by_python = gathers or options.sharding is not None or options.check or leaves_xla(callback)
+    return options.compile is not None and not by_python
+
+
+@notes(Topic.HOW)
+def _note(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
+    return Note(NoteKind.COMPILED) if _is_machine_code(callback, levels) else None
+
+
+@lowers(_is_machine_code)
+def _lower(
+    ctx: Any,
+    *operands: Any,
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    has_side_effect: bool,
+    ordered: jax_compat.Effect | None = None,
+    writes: bool = False,
+) -> Sequence[Any]:
+    """Emit the custom call through which XLA calls the compiled host function.
+
+    In a program over several devices each device makes the call, with the whole arrays.
+
+    Raises:
+        NotImplementedError: on another platform than the CPU; for a call with side effects in a
+            program over several devices.
+        TypeError: if numba cannot compile the function for these arguments.
+        ResultError: if what it returns does not match the declared result.
+    """
+    __tracebackhide__ = True
+    devices = jax_compat.device_count(ctx)
+    _refuse(ctx, callback, has_side_effect, devices)
+    if jax_compat.is_for_export(ctx):
+        return _emit_by_name(ctx, operands, callback, levels, writes)
+    times = jax_compat.times_called(ctx, everywhere=True)
+    lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
+    if lowered.is_empty:
+        if ordered is not None:
+            ctx.set_tokens_out(ctx.tokens_in)
+        return zeros(ctx.avals_out)
+    from ._block import block_of  # numba is imported with the first compiled callback
+
+    block = block_of(
+        callback, lowered, writes=writes, repeats=not has_side_effect, ordered=ordered is not None
+    )
+    token = ctx.tokens_in.get(ordered) if ordered is not None else None
+    token, *results = _emit(ctx, block, operands, token, has_side_effect)
+    if ordered is not None:
+        set_token(ctx, ordered, token)
+    return results
+
+
+def _emit(
+    ctx: Any, block: Any, operands: Sequence[Any], token: Any, has_side_effect: bool
+) -> list[Any]:
+    """Emit the custom call; return its token, or None, and the IR values of its results."""
+    module = ctx.module_context
+    index = np.uint64(len(module.host_callbacks))
+    module.add_host_callback(block)  # keeps it alive as long as the program
+    if token is not None:
+        operands = [token, *operands]
+        ctx = dataclasses.replace(
+            ctx,
+            avals_in=[jax_compat.abstract_token, *ctx.avals_in],
+            avals_out=[jax_compat.abstract_token, *ctx.avals_out],
+        )
+    # XLA sorts attributes by name, and the handler reads the first.
+    lower = jax_compat.build_ffi_lowering_function(block.target, has_side_effect=has_side_effect)
+    op = lower(ctx, *operands, block=np.uint64(block.address), index=index)
+    return list(op.results) if token is not None else [None, *op.results]
+
+
+def _emit_by_name(
+    ctx: Any,
+    operands: Sequence[Any],
+    callback: HostCallback,
+    levels: tuple[VmapLevel, ...],
+    writes: bool,
+) -> list[Any]:
+    """Emit the custom call for a program that is exported."""
+    given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
+    lowered = LoweredSite(
+        callback.bind.site, None, -1, given, declared, levels, masked=callback.masked
+    )
+    if lowered.is_empty:
+        return list(zeros(ctx.avals_out))
+    from ._exported import named_call
+
+    target, attributes = named_call(callback, lowered, writes=writes)
+    lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)
+    return list(lower(ctx, *operands, **attributes).results)
+
+
+def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: int) -> None:
+    __tracebackhide__ = True
+    platform = ctx.module_context.platforms[0]
+    if list(ctx.module_context.platforms) != ["cpu"]:
+        raise NotImplementedError(
+            f"cannot call the compiled {callback} on {platform}: numba compiles for CPUs. Register "
+            "it without compile=, or run the program on the CPU: with "
+            "jax.default_device(jax.devices('cpu')[0])."
+        )
+    if has_side_effect and jax_compat.is_for_export(ctx):
+        raise NotImplementedError(
+            f"cannot export {callback}, which has side effects. Export inside "
+            "`with jaxcb.disabled():`, which omits it."
+        )
+    if has_side_effect and devices > 1:
+        raise NotImplementedError(
+            f"cannot call the compiled {callback} from a program over several devices: each would "
+            "repeat its side effect. Call it in jax.shard_map, once for each shard, or register it "
+            "without compile=."
+        )

@@ -1,0 +1,288 @@
+"""``derivative="finite"``: central differences of a host function, on the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
+
+from ...stack import options
+from ...stack.call import HostFunction, aligned, is_array
+from ...stack.errors import add_note
+from ...stack.results import ResultChecker, result_checker
+from ..masked import zero_elsewhere
+
+SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
+TINY = 0.001  # a scale below this is not trusted if its step does not change the result
+
+# Binds a host function, given its declared result, the arguments, and ``mask=``.
+BindCall = Callable[..., Any]
+
+
+@options.check("derivative", ["finite"])
+def _check_derivative(derivative: Any) -> Any:
+    __tracebackhide__ = True
+    if derivative != "finite":
+        raise ValueError(
+            f"unknown derivative {derivative!r}. Pass derivative='finite' or None, or define a "
+            "rule with defjvp or defvjp."
+        )
+    return derivative
+
+
+def with_differences(
+    primal: Callable[..., Any], host: HostFunction, bind: BindCall, *, masked: bool = False
+) -> Callable[..., Any]:
+    """Return `primal` with a derivative by central differences.
+
+    One more host call computes the Jacobian, calling the host function on both sides of each
+    element. JAX multiplies it with the tangents, so forward mode, reverse mode and vmap work. The
+    derivative itself cannot be differentiated. Arguments that are not arrays stay unchanged.
+
+    Args:
+        primal: the callback without a rule.
+        host: its host function.
+        bind: binds the host function of the Jacobian as a pure callback with the vmap method
+            ``"sequential"``.
+        masked: whether the first argument of `primal` is a mask, which also masks the call that
+            computes the Jacobian.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        mask, args = args[:masked], args[masked:]
+        leaves, in_tree = tree_flatten((args, kwargs))
+        places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
+
+        def complete(arrays: Sequence[Any]) -> list[Any]:
+            given = dict(zip(places, arrays, strict=True))
+            return [given.get(n, leaf) for n, leaf in enumerate(leaves)]
+
+        def plain(*arrays: Any) -> Any:
+            __tracebackhide__ = True
+            args, kwargs = tree_unflatten(in_tree, complete(arrays[masked:]))
+            return primal(*arrays[:masked], *args, **kwargs)
+
+        def jacobian(differences: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
+            def bound(*arrays: Any) -> Any:
+                host_function = HostFunction(differences)
+                given = tuple(complete(arrays[masked:]))
+                return bind(host_function, declared, given, mask=arrays[0] if masked else None)
+
+            return _once(host, bound)(*arrays)
+
+        plain.__name__ = host.name
+        differentiable = jax.custom_jvp(plain)
+        # The mask is the first primal, but no leaf.
+        whose = [*([-1] * masked), *places]
+        rule = functools.partial(_rule, differentiable, host, in_tree, whose, jacobian)
+        differentiable.defjvp(_gated(rule) if masked else rule, symbolic_zeros=True)
+        return differentiable(*mask, *(leaves[n] for n in places))
+
+    return call
+
+
+def _gated(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `rule` with tangents that are zero where the first primal, a mask, is false."""
+    return lambda primals, tangents: rule(primals, zero_elsewhere(primals[0], tangents))
+
+
+def _rule(
+    differentiable: Callable[..., Any],
+    host: HostFunction,
+    in_tree: PyTreeDef,
+    places: Sequence[int],
+    jacobian: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+) -> tuple[Any, Any]:
+    """Compute the jvp of the function with differences, for flat arrays."""
+    out = differentiable(*primals)
+    results, out_tree = tree_flatten(out)
+    moving = [n for n, t in enumerate(tangents) if _is_tangent(t)]
+    floating = tuple(n for n, y in enumerate(results) if _is_floating(y))
+    _check_real(host, [primals[n] for n in moving], results)
+    avals = tuple((y.shape, y.dtype) for y in results)
+    differences = _Differences(
+        host, in_tree, tuple(places[n] for n in moving), out_tree, avals, floating
+    )
+    blocks = [
+        [jax.ShapeDtypeStruct((*results[n].shape, *jnp.shape(primals[k])), results[n].dtype)
+         for k in moving]
+        for n in floating
+    ]  # fmt: skip
+    if moving and floating:
+        blocks = jacobian(differences, blocks, primals)
+    rows = dict(zip(floating, blocks, strict=True))
+    moved = [
+        _product(rows[n], [tangents[k] for k in moving], y) if n in rows else _no_tangent(y)
+        for n, y in enumerate(results)
+    ]
+    return out, tree_unflatten(out_tree, moved)
+
+
+def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `jacobian` with a jvp rule that raises TypeError."""
+    guarded = jax.custom_jvp(jacobian)
+
+    @guarded.defjvp
+    def refuse(primals: Any, tangents: Any) -> Any:
+        __tracebackhide__ = True
+        raise TypeError(
+            f"cannot differentiate {host.name} twice by finite differences. Define a rule in terms "
+            f"of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
+        )
+
+    return guarded
+
+
+@dataclasses.dataclass(frozen=True)
+class _Differences:
+    """The host function that computes the blocks of the Jacobian; compared by its fields."""
+
+    host: HostFunction
+    in_tree: PyTreeDef  # of (args, kwargs)
+    which: tuple[int, ...]  # argument leaves to differentiate by
+    out_tree: PyTreeDef
+    avals: tuple[tuple[tuple[int, ...], Any], ...]  # shape and dtype of each result
+    floating: tuple[int, ...]  # result leaves to differentiate
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.host.name} (finite differences)"
+
+    def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
+        check = result_checker(
+            f"{self.host.name}, called for finite differences with an argument in float64,",
+            self.out_tree,
+            [shape for shape, _ in self.avals],
+            [np.float64 if n in self.floating else d for n, (_, d) in enumerate(self.avals)],
+            cast=True,  # differentiated results are float64 and lose nothing
+        )
+        columns = [self._block(list(leaves), k, check) for k in self.which]
+        return [[column[n] for column in columns] for n in range(len(self.floating))]
+
+    def _block(self, leaves: list[Any], k: int, check: ResultChecker) -> list[np.ndarray]:
+        """Return the derivatives of all results with respect to the elements of one argument."""
+        x = np.asarray(leaves[k])
+        wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
+        block = [np.empty((*self.avals[n][0], x.size)) for n in self.floating]
+        for place in range(x.size):
+
+            def results(distance: float, place: int = place) -> list[np.ndarray]:
+                found = self._results(leaves, k, place, _moved(wide, place, distance), check)
+                return [found[n] for n in self.floating]
+
+            slopes = _central_differences(
+                results, steps.flat[place], math.copysign(unit, wide.flat[place])
+            )
+            for column, slope in zip(block, slopes, strict=True):
+                column[..., place] = slope
+        return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
+
+    def _results(
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: ResultChecker
+    ) -> tuple[np.ndarray, ...]:
+        moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
+        args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])
+        try:
+            return check(self.host.current(*args, **kwargs))
+        except Exception as error:
+            before = float(np.asarray(leaves[k]).flat[place])
+            start = f"for finite differences of {self.host.name}: element "
+            note = (
+                f"{start}{place} was moved from {before} to {x.flat[place]}; near a boundary of "
+                "its domain, define a rule with defjvp or defvjp"
+            )
+            add_note(error, note, instead_of=start)
+            raise
+
+
+def _central_differences(
+    results: Callable[[float], list[np.ndarray]], step: float, unit: float
+) -> list[np.ndarray]:
+    """Return the derivatives of `results`, a function of the distance, at distance 0.
+
+    If a tiny step does not change any result, the function does not vary on the scale of its
+    argument. Then a one-sided, second-order formula with steps `unit` and ``2 * unit`` is used;
+    these point away from zero, so that the argument keeps its sign.
+    """
+    high, low = results(step), results(-step)
+    with np.errstate(all="ignore"):  # a non-finite result makes the derivative non-finite
+        if step >= TINY * abs(unit) or not all(map(np.array_equal, high, low)):
+            return [(a - b) / (2 * step) for a, b in zip(high, low, strict=True)]
+    near, far = results(unit), results(2 * unit)
+    with np.errstate(all="ignore"):
+        return [
+            (4 * a - b - 3 * base) / (2 * unit) for a, b, base in zip(near, far, low, strict=True)
+        ]
+
+
+def _moved(x: np.ndarray, place: int, step: float) -> np.ndarray:
+    """Return `x` with one element moved, read-only like all arguments of host functions."""
+    moved = x.copy()
+    with np.errstate(all="ignore"):
+        moved.flat[place] += step
+    moved.flags.writeable = False
+    return moved
+
+
+def step_sizes(x: np.ndarray) -> np.ndarray:
+    """Return the step to each side: the cube root of the machine epsilon, times the scale.
+
+    This step balances the truncation error, which grows with its square, against the rounding error
+    of the function, which grows with its inverse (Press et al., Numerical Recipes, section 5.7).
+    The scale of an element is its absolute value, but at least 0.01 times the largest finite one;
+    it is 1 if all elements are zero.
+    """
+    sizes = np.abs(x.astype(np.float64))
+    largest = sizes[np.isfinite(sizes)].max(initial=0.0)
+    scale = np.maximum(sizes, SMALL * largest) if largest else np.ones_like(sizes)
+    return _relative_step(x.dtype) * scale
+
+
+def _relative_step(dtype: Any) -> float:
+    return float(jnp.finfo(dtype).eps) ** (1 / 3)
+
+
+def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
+    """Return the sum of Jacobian blocks times tangents."""
+    parts = [
+        jnp.tensordot(block, t.astype(block.dtype), axes=t.ndim)
+        for block, t in zip(row, directions, strict=True)
+    ]
+    return sum(parts, jnp.zeros(like.shape, like.dtype))
+
+
+def _no_tangent(y: Any) -> Any:
+    return np.zeros(y.shape, jax.dtypes.float0)
+
+
+def _is_zero(leaf: Any) -> bool:
+    return isinstance(leaf, jax.custom_derivatives.SymbolicZero)
+
+
+def _is_tangent(leaf: Any) -> bool:
+    return not _is_zero(leaf) and getattr(leaf, "dtype", None) != jax.dtypes.float0
+
+
+def _is_floating(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+    __tracebackhide__ = True
+    for leaf in (*arguments, *results):
+        dtype = jnp.result_type(leaf)
+        if jnp.issubdtype(dtype, jnp.complexfloating):
+            raise TypeError(
+                f"cannot take finite differences of {host.name}: {dtype.name} is complex. "
+                f"Define a rule: @{host.name}.defjvp or {host.name}.defvjp."
+            )

@@ -1,0 +1,68 @@
+"""Detect deadlocked or unresponsive workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from jupyter_jaxcb_worker import run_elements, running
+
+from ...stack.trace import JAX_FOLDER, WAITING, frames_of_threads
+from ._engine import Engine
+
+if TYPE_CHECKING:
+    from ._flight import SubmittedChunk
+
+GRACE_SECONDS = 5.0  # a worker gets this long after the timeout to report it itself
+
+
+def is_deadlocked(engine: Engine) -> bool:
+    """Return whether all threads of `engine` are inside JAX or wait for batch elements themselves.
+
+    Then none of them may ever take the next chunk: a host function has called something that needs
+    the same executor.
+    """
+    busy = [thread for thread, other in list(running.items()) if _same_executor(engine, other)]
+    if len(busy) < engine.workers:
+        return False
+    frames = frames_of_threads()
+    return all(_is_waiting(frames.get(thread)) for thread in busy)
+
+
+def _same_executor(engine: Engine, other: Engine | None) -> bool:
+    return other is not None and other.executor is engine.executor
+
+
+def _is_waiting(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not run_elements.__code__:
+        if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> None:
+    """Kill our worker process if its batch element timed out and it did not report that itself.
+
+    Such a worker holds the GIL, so its own timeout thread cannot run.
+    """
+    mark = flight.mark
+    if mark is None or engine.make is None or flight.killed or mark.pid == os.getpid():
+        return
+    if (time.perf_counter_ns() - mark.since_ns) / 1e9 > timeout + GRACE_SECONDS:
+        flight.killed = True
+        with contextlib.suppress(OSError):
+            os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def runs_on_this_thread(engine: Engine) -> bool:
+    """Return whether this thread runs a batch element for `engine`.
+
+    If it does, it should run its own chunks: the workers it would wait for may wait for it.
+    """
+    return _same_executor(engine, running.get(threading.get_ident()))

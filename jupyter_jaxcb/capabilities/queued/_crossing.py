@@ -1,0 +1,148 @@
+"""One queued crossing: keep the operands for later, and go on with the program."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...recording import Aval, Note, NoteKind, Recorder, active
+from ...stack.call import HostCallback, HostFunction, Topic, marks, notes
+from ...stack.dispatch import (
+    CallPlan,
+    Crossing,
+    Stage,
+    crossing,
+    decides,
+    reporting_interrupts,
+    starts_unchecked,
+)
+from ...stack.errors import HostCallError, failing_while, running_now
+from ...stack.interrupt import is_interrupted, refuse_call, report_failure
+from ...stack.trace import expect_host_calls
+from ..masked import count_needed
+from ._barrier import wait_in_barriers
+from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
+from ._recorder import QueuedRecorder
+
+_ARRAY_BYTES = 150  # of an array, besides its data
+
+
+class _Delivery(threading.local):
+    recorder: Any = None  # of the crossing that this thread delivers, a `QueuedRecorder`
+
+
+_delivery = _Delivery()
+
+
+def _is_queued(callback: HostCallback) -> bool:
+    return callback.options.queued
+
+
+marks("queued", _is_queued)
+
+
+@notes(Topic.WHEN)
+def _note(callback: HostCallback, *_: Any) -> Note | None:
+    return Note(NoteKind.QUEUED) if _is_queued(callback) else None
+
+
+@decides(Stage.WHEN, _is_queued)
+def build_queued_crossing(plan: CallPlan) -> Crossing:
+    """Build a crossing that queues the host calls."""
+    wait_in_barriers()
+    expect_host_calls()
+    callback, lowered = plan.callback, plan.lowered
+    make_calls = crossing(dataclasses.replace(plan, recorder_now=lambda: _delivery.recorder))
+    host, drops = callback.host, callback.options.on_full == "drop"
+
+    def deliver(crossed: Crossed, recorder: QueuedRecorder | None) -> None:
+        *_, during, operands = crossed
+        for operand in operands:
+            operand.flags.writeable = False
+        _delivery.recorder = recorder
+        try:
+            with failing_while(during):
+                make_calls(*operands)
+        finally:
+            _delivery.recorder = None
+
+    nbytes = sum(map(_bytes, lowered.operands, plan.operand_dtypes))
+    elements = 1 if lowered.elements is None else lowered.elements
+    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0, elements)
+    cross = _adding(source, host, drops=drops)
+    return _if_needed(cross, source, host) if callback.masked else cross
+
+
+def _if_needed(cross: Crossing, source: Source, host: HostFunction) -> Crossing:
+    """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
+    lowered = source.lowered
+    elements = math.prod(level.size for level in lowered.levels)
+
+    def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        mask, recorder = operands[-1], active()
+        if recorder is not None:
+            recorder.masks.add(lowered, (elements, count_needed(mask, elements)))
+        return cross(*operands) if mask.any() else ()
+
+    return reporting_interrupts(cross_if_needed, lowered, host)
+
+
+@starts_unchecked("cross")
+def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
+    """Build a crossing that adds its operands to the queue, see `single_call`.
+
+    XLA copies the operands of each crossing. An array that does not own its memory is copied here.
+    """
+    lowered, nbytes = source.lowered, source.nbytes
+
+    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        try:
+            if is_interrupted():
+                refuse_call(lowered, host)
+            recorder = active()
+            if not (queue.has_room(nbytes) or _makes_room(source, host, recorder, operands, drops)):
+                return ()
+            for operand in operands:
+                if operand.base is not None:
+                    operands = tuple(map(np.ndarray.copy, operands))
+                    break
+            now = 0 if recorder is None else recorder.clock()
+            queue.add((source, recorder, now, running_now(), operands), nbytes)
+            return ()
+        except HostCallError:
+            raise
+        except BaseException as error:  # an interrupt
+            raise report_failure(error, lowered, host.calls) from None
+
+    return cross
+
+
+def _makes_room(
+    source: Source,
+    host: HostFunction,
+    recorder: Recorder | None,
+    operands: Sequence[np.ndarray],
+    drops: bool,
+) -> bool:
+    """Wait until the queue has room, unless crossings are dropped; return whether it has."""
+    if drops:
+        calls = source.calls(operands)
+        if recorder is None:
+            queue.note_dropped(source.name, calls)
+        else:
+            recorder.queue.full(source.lowered, calls)
+        return False
+    start = 0 if recorder is None else recorder.clock()
+    queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
+    if recorder is not None:
+        recorder.queue.waited(source.lowered, recorder.clock() - start)
+    return True
+
+
+def _bytes(aval: Aval, dtype: Any) -> int:
+    return _ARRAY_BYTES + math.prod(aval.shape) * getattr(dtype, "itemsize", 8)

@@ -1,0 +1,80 @@
+"""The ``tap`` decorator: a host function observes a value that passes through."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..stack.call import check_leaves, register
+from ..stack.flavors.taps import bind_tap
+from ..stack.options import Options
+from ._callback import Callback, check_function
+
+
+def tap(function: Callable[..., Any]) -> Callback:
+    """Register a host function that observes a value and passes it on; works as a decorator.
+
+    ``f(x)`` returns `x`, and calls the host function with it, in program order with all other taps.
+    Under vmap one call gets the whole batch, with the batch axes in front, outermost first; a leaf
+    that is not batched keeps its shape. Under differentiation the call gets the primal value. This
+    is `jupyter_jaxcb.host_callback.id_tap` as a decorator, except that there the batch axes stay
+    where the program has them.
+
+    JAX and XLA keep every call that the program makes, in loops and under grad, even if the result
+    is unused. The one exception: a tap of a pytree without arrays (``f(())``) in a scan under grad,
+    vjp or linearize is hoisted, so it runs once, before the loop.
+
+    Args:
+        function: called with the value as NumPy arrays. If it has a second parameter, that gets
+            `transforms`, a tuple of the transformations applied to the value, innermost first:
+            ``("batch", {"batch_dims": (0, None)})`` for vmap, with 0 for a batched leaf and None
+            for another, and ``("transpose", {})`` for transposition. Its return value is ignored;
+            an exception is logged, and raised by `jupyter_jaxcb.host_callback.barrier_wait`.
+
+    Returns:
+        A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.
+
+    Raises:
+        TypeError: if `function` is not callable.
+
+    >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+    >>> @jaxcb.tap
+    ... def show(x, transforms):
+    ...     print("saw", x, transforms)
+    >>> y = jax.vmap(lambda x: show(x) + 1)(np.arange(3))
+    saw [0 1 2] (('batch', {'batch_dims': (0,)}),)
+    """
+    __tracebackhide__ = True
+    check_function(function, "tap")
+    options = Options(flavor="tap", transforms=_takes_transforms(function))
+    host = register(function, options)
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        __tracebackhide__ = True
+        if len(args) != 1 or kwargs:
+            given = ", ".join(
+                [*(type(x).__name__ for x in args), *(f"{key}=..." for key in kwargs)]
+            )
+            raise TypeError(
+                f"the tap {host.name} takes one argument, but got ({given}). Pass several arrays "
+                "as one tuple or dict."
+            )
+        check_leaves(args[0], host.name)
+        return bind_tap(host, args[0], options, axes_in_front=True)
+
+    return Callback(function, host, bind, options)
+
+
+def _takes_transforms(function: Callable[..., Any]) -> bool:
+    """Return whether it has a second positional parameter that is required or named transforms."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a C function without a signature
+        return False
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return True
+    if len(places) < 2:
+        return False
+    return places[1].default is places[1].empty or places[1].name == "transforms"

@@ -1,0 +1,198 @@
+"""Each mistake raises an error of one clear paragraph, before any host call."""
+
+import concurrent.futures
+import functools
+import pickle
+import re
+import sys
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+X = np.arange(4, dtype=np.float32)
+
+
+def one_paragraph(error):
+    words = str(error)
+    assert "\n" not in words and words.endswith(".") and len(words) < 500
+    return words
+
+
+def never(x):
+    pytest.fail("it was called")
+
+
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"executor": "thraeds"}, ValueError, "did you mean 'threads'?"),
+        ({"executor": "threads:none"}, ValueError, "unknown executor 'threads:none'"),
+        ({"executor": "threads:0"}, ValueError, "unknown executor 'threads:0'"),
+        ({"executor": "dask:somewhere"}, ValueError, "unknown executor 'dask:somewhere'"),
+        ({"executor": 3}, TypeError, "executor=3 is not an executor. Pass one of 'threads'"),
+        ({"timeout": 1.0}, ValueError, "timeout=1.0 needs executor="),
+        ({"retries": 2}, ValueError, "retries=2 needs executor="),
+        ({"chunksize": 2}, ValueError, "chunksize=2 needs executor="),
+        ({"chunksize": 0}, ValueError, "chunksize=0 needs executor="),
+        ({"executor": "threads", "timeout": 0}, ValueError, "Try timeout=2.5."),
+        ({"executor": "threads", "timeout": 1e300}, ValueError, "Try timeout=2.5."),
+        ({"executor": "threads", "retries": True}, ValueError, "Try retries=1."),
+        ({"executor": "threads", "retries": -1}, ValueError, "Try retries=1."),
+        ({"executor": "threads", "chunksize": 1.5}, ValueError, "Try chunksize=10."),
+        ({"executor": "processes", "arrays": "jax"}, ValueError, "pass executor='threads'"),
+    ],
+)
+def test_wrong_option_is_reported_at_registration(register, options, kind, words):
+    with pytest.raises(kind, match=re.escape(words)) as caught:
+        register(never, result=lambda x: x, **options)
+    one_paragraph(caught.value)
+
+
+class Elsewhere(concurrent.futures.Executor):
+    """An executor of a kind that is not known. It pickles what it gets."""
+
+    def submit(self, function, *args):
+        future = concurrent.futures.Future()
+        future.set_result(function(*pickle.loads(pickle.dumps(args))))
+        return future
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"arrays": "jax"}, "JAX arrays cannot leave their process. Use arrays='numpy', or pass"),
+        ({"compile": "numba"}, "machine code cannot leave its process. Drop compile=, or pass"),
+    ],
+    ids=["arrays", "compile"],
+)
+def test_executor_that_turns_out_to_leave_the_process_is_refused(option, words):
+    f = jaxcb.pure(lambda x: x, result="x", executor=Elsewhere(), **option)
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready(jax.vmap(f)(X))
+    assert words in str(jaxcb.host_error(raised.value))
+
+
+def test_options_may_be_numpy_numbers():
+    f = jaxcb.pure(
+        lambda x: x, result="x", executor="threads:2",
+        chunksize=np.int64(2), timeout=np.float32(30), retries=np.int8(1),
+    )  # fmt: skip
+    assert jax.vmap(f)(X).tolist() == X.tolist()
+
+
+def test_ordered_callback_takes_no_executor():
+    with pytest.raises(ValueError, match=r"Drop ordered=True or executor='threads'\.") as caught:
+        jaxcb.io(never, result=None, ordered=True, executor="threads")
+    one_paragraph(caught.value)
+    with pytest.raises(ValueError, match="ordered"):
+        jaxcb.io_callback(never, None, X, ordered=True, executor="threads")
+
+
+@pytest.mark.parametrize(
+    "pool", [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor]
+)
+def test_executor_that_is_shut_down_is_reported_immediately(pool):
+    executor = pool(1)
+    executor.shutdown()
+    with pytest.raises(ValueError, match="is shut down") as caught:
+        jaxcb.pure(never, result=lambda x: x, executor=executor)
+    one_paragraph(caught.value)
+
+
+def test_executor_that_is_shut_down_later_is_reported_by_the_call(failure):
+    executor = concurrent.futures.ThreadPoolExecutor(1)
+    f = jax.jit(jax.vmap(jaxcb.pure(lambda x: x, result=lambda x: x, executor=executor)))
+    f(X).block_until_ready()
+    executor.shutdown()
+    error, _words = failure(f, X)
+    assert isinstance(error, jaxcb.ExecutorError)
+    assert "is shut down. Register the callback with a new" in one_paragraph(error)
+
+
+def test_executor_that_does_not_return_a_future_is_reported(failure):
+    class Own(concurrent.futures.Executor):
+        def submit(self, function, *args):
+            function(*args)
+
+    executor = Own()
+    error, _words = failure(jaxcb.pure(lambda x: x, result=lambda x: x, executor=executor), X)
+    assert isinstance(error, jaxcb.ExecutorError)
+    assert "submit method of executor=<Own> returned NoneType; it must return" in one_paragraph(
+        error
+    )
+
+
+@pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_function_that_cannot_be_pickled_is_reported_before_anything_runs(under):
+    lock = threading.Lock()
+
+    def host(x):
+        with lock:
+            pytest.fail("it was called")
+
+    f = jaxcb.pure(host, result=lambda x: x, executor="processes")
+    with pytest.raises(TypeError, match="cannot send host to executor='processes'") as caught:
+        under(jax.vmap(f))(X)
+    assert "executor='threads'" in one_paragraph(caught.value)
+
+
+def test_argument_that_cannot_be_pickled_is_reported_before_anything_runs():
+    def f(x):
+        call = functools.partial(jaxcb.pure_callback, executor="processes")
+        return call(never, x, x, threading.Lock())
+
+    with pytest.raises(TypeError, match=r"cannot send the argument <unl.* of never") as caught:
+        jax.jit(f)(X)
+    assert "executor='threads'" in one_paragraph(caught.value)
+
+
+def test_unreachable_address_is_reported_before_anything_runs(monkeypatch):
+    from jupyter_jaxcb.capabilities.executors import _engines
+
+    monkeypatch.setattr(_engines, "CONNECT_SECONDS", 0.5)
+    f = jaxcb.pure(never, result=lambda x: x, executor="dask:tcp://127.0.0.1:9")
+    with pytest.raises(jaxcb.ExecutorError, match="no scheduler listens at tcp://127") as caught:
+        jax.jit(f)(X)
+    one_paragraph(caught.value)
+
+
+def test_dask_without_a_client_is_reported_before_anything_runs():
+    f = jaxcb.pure(never, result=lambda x: x, executor="dask")
+    with pytest.raises(jaxcb.ExecutorError, match=r"Start it first with distributed\.Client\(\)"):
+        jax.jit(f)(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")],
+)
+def test_missing_library_is_reported_with_its_install_command(monkeypatch, name, module):
+    from jupyter_jaxcb.capabilities.executors import _engines
+
+    monkeypatch.setitem(sys.modules, module, None)  # importing it fails
+    monkeypatch.setattr(_engines, "_named", {})
+    f = jaxcb.pure(never, result=lambda x: x, executor=name)
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'jupyter_jaxcb\[{name}\]'"):
+        jax.jit(f)(X)
+
+
+def test_import_does_not_import_executor_libraries(in_process):
+    libraries = ["loky", "distributed", "dask", "ipyparallel", "mpi4py"]  # JAX has cloudpickle
+    code = f"import jupyter_jaxcb, sys; print([n for n in {libraries} if n in sys.modules])"
+    assert in_process(code).stdout.strip() == "[]"
+
+
+def test_worker_imports_neither_jax_nor_the_package():
+    def host(x):
+        import sys
+
+        return "jax" in sys.modules or "jupyter_jaxcb" in sys.modules
+
+    result = jax.ShapeDtypeStruct((), bool)
+    f = jaxcb.pure(host, result=result, executor="processes:1", cast=True)
+    assert not f(1.0)

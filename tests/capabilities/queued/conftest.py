@@ -1,0 +1,44 @@
+"""A host function that waits, so that the queue fills behind it."""
+
+import threading
+
+import jax
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.capabilities import queue
+
+
+class Gate:
+    """A queued call that runs until `open`; what is queued meanwhile stays in the queue."""
+
+    def __init__(self):
+        self._entered, self._opened = threading.Event(), threading.Event()
+
+    def close(self):
+        """Make the call, and wait until it runs."""
+        jaxcb.debug_callback(self._wait, queued=True)
+        assert self._entered.wait(60)
+
+    def _wait(self):
+        self._entered.set()
+        assert self._opened.wait(60)
+
+    def open(self):
+        self._opened.set()
+
+
+@pytest.fixture
+def gate():
+    gate = Gate()
+    yield gate
+    gate.open()
+    jax.effects_barrier()
+
+
+@pytest.fixture
+def limit():
+    """Set the queue's limit for one test."""
+    before = queue.limit_bytes
+    yield jaxcb.set_queue_limit
+    jaxcb.set_queue_limit(before)
