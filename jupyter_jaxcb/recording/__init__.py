@@ -79,6 +79,5 @@ from .recorder import activate as activate
 from .recorder import active as active
 from .recorder import add_backlog as add_backlog
 from .recorder import add_native_log as add_native_log
-from .recorder import pack_times as pack_times
 from .recorder import record_call as record_call
 from .recorder import record_elements as record_elements

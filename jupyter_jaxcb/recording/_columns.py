@@ -60,7 +60,7 @@ class CallLog:
         """
         if len(self._rows) + len(rows) <= self._limit:
             if also:
-                _at_once(*also, functools.partial(self._rows.extend, rows))
+                at_once(*also, functools.partial(self._rows.extend, rows))
             else:
                 self._rows.extend(rows)
             return
@@ -126,12 +126,12 @@ class CallLog:
                 before = self._not_kept.get(key)
                 new[key] = _plus(before, one) if before else one
             if also:
-                _at_once(*also, functools.partial(self._not_kept.update, new))
+                at_once(*also, functools.partial(self._not_kept.update, new))
             else:
                 self._not_kept.update(new)
 
 
-def _at_once(*steps: Callable[[], object]) -> None:
+def at_once(*steps: Callable[[], object]) -> None:
     """Call functions in C, between which no interrupt is raised and no other thread runs."""
     collections.deque(map(operator.call, steps), maxlen=0)
 

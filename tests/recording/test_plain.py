@@ -116,13 +116,22 @@ def test_calls_after_a_reading_are_recorded_once(recorder):
     assert [len(recorder.freeze(since)) for since in (mark, later)] == [4 * CALLS, CALLS]
 
 
-def test_rows_are_made_when_there_are_many_times(recorder, monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.recording.recorder._recorder.PART_BYTES", 10 * 16)
-    monkeypatch.setattr(_plain, "PART_BYTES", 10 * 16)
+def test_many_times_are_packed_and_get_rows(recorder, monkeypatch):
+    monkeypatch.setattr("jupyter_jaxcb.recording.recorder._recorder.RECENT", 2 * 4)
+    monkeypatch.setattr(_plain, "RECENT", 2 * 4)
+    monkeypatch.setattr(_plain, "PACKED_BYTES", 12 * 16)
     kept = []
-    run(repeated(lambda i: kept.append(sum(map(len, recorder._plain.parts.values())) // 16)))
-    assert max(kept) == 9
-    assert len(recorder.freeze()) == CALLS
+
+    def host(i):
+        kept.extend((len(packed) // 16, len(recent) // 2) for packed, recent in parts.values())
+
+    parts = recorder._plain._parts
+    run(repeated(host))
+    assert kept[:16] == [*((0, n) for n in range(4)), *((4, n) for n in range(4)),
+                         *((8, n) for n in range(4)), *((0, n) for n in range(4))]  # fmt: skip
+    calls = recorder.freeze().calls
+    assert len(calls) == CALLS
+    assert (np.diff(calls["end_ns"]) > 0).all()
 
 
 def test_plain_calls_that_the_log_does_not_keep_are_counted_by_site():
@@ -151,57 +160,68 @@ def test_plain_calls_pause_for_an_observing_thread(recorder):
     assert paused == [False, True]
 
 
-def test_reading_while_rows_are_made_neither_loses_nor_doubles_a_call(recorder):
+@pytest.fixture(params=["collect", "pack"])
+def take(request, recorder, monkeypatch):
+    """Return a function that moves the times of plain calls elsewhere."""
+    monkeypatch.setattr(_plain, "RECENT", CALLS)
+    return getattr(recorder._plain, request.param)
+
+
+def traced(at_line, take):
+    """Call `take`, and `at_line` before each of its lines."""
+
+    def trace(frame, event, argument):
+        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
+            return None
+        if event == "line":
+            at_line()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        take()
+    finally:
+        sys.settrace(before)
+
+
+def test_reading_while_times_are_taken_neither_loses_nor_doubles_a_call(recorder, take):
     """A destructor or another thread reads, between any two lines."""
     program, calls, read = repeated(lambda i: None), 0, []
 
-    def tracing(frame, event, argument):
-        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
-            return None
-        if event == "line" and next(lines) == 0:
+    def read_once():
+        if next(lines) == 0:
             sys.settrace(None)
             read.append(len(recorder.freeze()))
-        return tracing
 
-    number, before = 0, sys.gettrace()
+    number = 0
     while len(read) == number:
         run(program)
         calls += CALLS
         lines, number = itertools.count(-number), number + 1
-        sys.settrace(tracing)
-        try:
-            recorder._plain.collect()
-        finally:
-            sys.settrace(before)
+        traced(read_once, take)
         assert len(recorder.freeze()) == calls
-    assert number > 20
+    assert number > 15
     assert read == list(range(CALLS, calls, CALLS))
 
 
-def test_interrupt_while_rows_are_made_neither_loses_nor_doubles_a_call(recorder):
+def test_interrupt_while_times_are_taken_neither_loses_nor_doubles_a_call(recorder, take):
     """Raise in each line in turn."""
     program, calls = repeated(lambda i: None), 0
 
-    def tracing(frame, event, argument):
-        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
-            return None
-        if event == "line" and next(lines) == 0:
+    def interrupt():
+        if next(lines) == 0:
             raise KeyboardInterrupt
-        return tracing
 
     interrupted, number = True, 0
     while interrupted:
         run(program)
         calls += CALLS
         lines, number = itertools.count(-number), number + 1
-        before = sys.gettrace()
-        sys.settrace(tracing)
         try:
-            recorder._plain.collect()
+            traced(interrupt, take)
             interrupted = False
         except KeyboardInterrupt:
             pass
-        finally:
-            sys.settrace(before)
         assert len(recorder.freeze()) == calls
-    assert number > 20
+    assert number > 15

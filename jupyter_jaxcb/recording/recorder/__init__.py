@@ -11,7 +11,6 @@ from ._active import add_backlog as add_backlog
 from ._active import add_native_log as add_native_log
 from ._plain import NOT_PLAIN as NOT_PLAIN
 from ._plain import PlainTimes as PlainTimes
-from ._plain import pack_times as pack_times
 from ._queue_use import QUEUE_THREAD as QUEUE_THREAD
 from ._recorder import COMPILED_THREAD as COMPILED_THREAD
 from ._recorder import DEFAULT_CAPACITY as DEFAULT_CAPACITY

@@ -1,12 +1,13 @@
 """Plain calls: host calls of which a recording has nothing but the times.
 
 A site's calls on one thread are plain once its sample values are taken, as long as nothing else is
-wanted of them. Only their times are kept, in 16 bytes a call. The rows are made when somebody needs
-them, so a call does not wait for that.
+wanted of them. A call adds its start and end to a list, which is the least that it can do. From
+time to time the list is packed, to 16 bytes a call; rows are made when somebody needs them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import struct
@@ -16,18 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._columns import ROW, CallLog, pack_row
+from .._columns import ROW, CallLog, at_once, pack_row
 from .._facts import LoweredSite
 
-PART_BYTES = 1 << 20  # of one site on one thread; with so many times, rows are made
+RECENT = 2 * 1_024  # numbers: with so many, a list is packed
+PACKED_BYTES = 1 << 20  # of one site on one thread: with so many, rows are made
 _FEW = 16  # calls whose rows are made faster in Python than in NumPy
 _times = struct.Struct("<qq")  # start and end
-pack_times = _times.pack
 
 # By site: the ident of the thread whose calls are plain, where their times go, at which length to
 # call `Recorder.plain_called`, the version of the host function's body, and the recorder's clock.
-PlainTimes = dict[LoweredSite, tuple[int, bytearray, int, int, Callable[[], int]]]
-NOT_PLAIN = (0, bytearray(), 0, 0, time.perf_counter_ns)  # no thread has this ident
+PlainTimes = dict[LoweredSite, tuple[int, list[int], int, int, Callable[[], int]]]
+NOT_PLAIN: tuple[int, list[int], int, int, Callable[[], int]]
+NOT_PLAIN = (0, [], 0, 0, time.perf_counter_ns)  # no thread has this ident
 
 
 class _Key(NamedTuple):
@@ -36,58 +38,76 @@ class _Key(NamedTuple):
     version: int
 
 
+class _Part(NamedTuple):
+    """The times of certain calls: start, end, start, end, ..."""
+
+    packed: bytearray  # the earlier ones
+    recent: list[int]
+
+
 class PlainCalls:
     """The times of the plain calls that are not in the log yet; thread-safe.
+
+    It has no lock, because an interrupt or a destructor may come between any two lines: of all who
+    take the same times, the first one to put them elsewhere wins, and the others begin again.
 
     Args:
         log: gets the rows.
         crossings: numbers of new crossings.
-
-    Attributes:
-        parts: the times, as packed by `pack_times`; all are empty after `collect`.
     """
 
     def __init__(self, log: CallLog, crossings: Iterator[int]) -> None:
         self._log = log
         self._crossings = crossings
-        self.parts: dict[_Key, bytearray] = {}
-        self._attempts: set[object] = set()  # to collect, since the last one that won
+        self._parts: dict[_Key, _Part] = {}
+        self._attempts: set[object] = set()  # to take times, since the last one that won
 
-    def times(self, lowered: int, thread: int, version: int) -> bytearray:
-        """Return where the times of certain calls go."""
-        return self.parts.setdefault(_Key(lowered, thread, version), bytearray())
+    def times(self, lowered: int, thread: int, version: int) -> list[int]:
+        """Return where start and end of certain calls go."""
+        key = _Key(lowered, thread, version)
+        return self._parts.setdefault(key, _Part(bytearray(), [])).recent
 
-    def collect_long(self) -> None:
-        """As `collect`, if some times are long."""
-        if any(len(times) >= PART_BYTES for times in list(self.parts.values())):
-            self.collect()
+    def pack(self) -> None:
+        """Pack long lists, and make rows of many packed times."""
+        for packed, recent in list(self._parts.values()):
+            if len(recent) >= RECENT:
+                taking, times = self._attempt(), _packed(recent)
+                packing = functools.partial(packed.extend, times)
+                with contextlib.suppress(KeyError):  # from `taking`
+                    at_once(*taking, packing, _remove(recent, len(times) // 8))
+            if len(packed) >= PACKED_BYTES:
+                self.collect()
 
     def collect(self) -> None:
-        """Move the calls that have ended into the log.
-
-        Without a lock, because an interrupt or a destructor may come between any two lines: of all
-        who make rows of the same times, the first one to log them wins, and the others begin again.
-        """
-        while any(self.parts.values()):
-            attempt = object()
-            self._attempts.add(attempt)
+        """Move the calls that have ended into the log."""
+        while self.any():
+            taking = self._attempt()
             rows, taken = self._take()
-            wins = functools.partial(self._attempts.remove, attempt)
             try:
-                self._log.append(rows, also=(wins, self._attempts.clear, *taken))
-            except KeyError:  # from `wins`
+                self._log.append(rows, also=(*taking, *taken))
+            except KeyError:  # from `taking`
                 continue
             return
+
+    def any(self) -> bool:
+        """Return whether there are times."""
+        return any(map(any, self._parts.values()))
+
+    def _attempt(self) -> tuple[Callable[[], object], Callable[[], object]]:
+        """Return what to call in the instant in which times are taken; raises KeyError."""
+        attempt = object()
+        self._attempts.add(attempt)
+        return functools.partial(self._attempts.remove, attempt), self._attempts.clear
 
     def _take(self) -> tuple[bytes, list[Callable[[], object]]]:
         """Return the rows, and functions that remove their times."""
         found: list[tuple[_Key, bytes]] = []
         taken: list[Callable[[], object]] = []
-        for key, times in list(self.parts.items()):
-            ended = bytes(times)  # more calls may end meanwhile
-            if ended:
-                found.append((key, ended))
-                taken.append(functools.partial(times.__delitem__, slice(len(ended))))
+        for key, (packed, recent) in list(self._parts.items()):
+            earlier, later = bytes(packed), _packed(recent)  # more calls may end meanwhile
+            if earlier or later:
+                found.append((key, earlier + later))
+                taken += _remove(packed, len(earlier)), _remove(recent, len(later) // 8)
         count = sum(len(ended) for _, ended in found) // _times.size
         return (self._few(found) if count <= _FEW else self._many(found, count)), taken
 
@@ -114,3 +134,12 @@ class PlainCalls:
         rows["element"] = -1
         rows["crossing"] = np.fromiter(itertools.islice(self._crossings, count), np.uint32, count)
         return rows.tobytes()
+
+
+def _packed(times: list[int]) -> bytes:
+    times = times[:]
+    return struct.pack(f"<{len(times)}q", *times)
+
+
+def _remove(times: bytearray | list[int], count: int) -> Callable[[], object]:
+    return functools.partial(times.__delitem__, slice(count))

@@ -16,7 +16,7 @@ import numpy as np
 from .._columns import CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
-from ._plain import PART_BYTES, PlainCalls, PlainTimes
+from ._plain import RECENT, PlainCalls, PlainTimes
 from ._queue_use import QueueUses
 from ._sample_values import Values
 from ._site_counts import SiteCounts
@@ -95,7 +95,6 @@ class Recorder:
         self.crossed_ns: int | None = None
         self._crossings = itertools.count()
         self._plain = PlainCalls(self._log, self._crossings)
-        self._parts = self._plain.parts
         self.called: Callable[..., None] = self._log.append
         self.plain: PlainTimes = {}
         self._pause: Callable[[], None] | None = None
@@ -160,11 +159,12 @@ class Recorder:
         with self._lock:
             self._stale.add(lowered)
 
-    def plain_called(self) -> None:
-        """Note that a plain call was recorded whose times are full."""
+    def plain_called(self, times: list[int]) -> None:
+        """Note that a plain call was recorded after which there is more to do."""
         if self._pause is not None:
             self._pause()
-        self._plain.collect_long()
+        if len(times) >= RECENT:
+            self._plain.pack()
 
     def make_plain(self, lowered: LoweredSite, version: int, plain: PlainTimes) -> None:
         """Let the next calls of a site on this thread be plain, until `forget_plain`.
@@ -176,7 +176,7 @@ class Recorder:
         """
         number, thread = self.numbers[lowered], self.enlist_thread()
         times = self._plain.times(number, thread, version)
-        full = PART_BYTES if self._pause is None else 0
+        full = RECENT if self._pause is None else 0
         plain[lowered] = threading.get_ident(), times, full, version, self.clock
 
     def forget_plain(self) -> None:
@@ -196,8 +196,7 @@ class Recorder:
 
     def crossing(self) -> int:
         """Return the number of a new crossing, whose calls come after all that have ended."""
-        if self._parts and any(self._parts.values()):
-            self._plain.collect()
+        self._plain.collect()
         return next(self._crossings)
 
     def crossings(self, count: int) -> np.ndarray:

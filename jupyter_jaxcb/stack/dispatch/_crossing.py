@@ -23,7 +23,6 @@ from ...recording import (
     LoweredSite,
     Recorder,
     active,
-    pack_times,
     record_call,
     record_elements,
 )
@@ -225,9 +224,9 @@ def single_call(
                 recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
                 raise
             if is_plain:
-                times.extend(pack_times(start, end))
+                times.extend((start, end))
                 if len(times) >= full:
-                    recorder.plain_called()
+                    recorder.plain_called(times)
                 sound = isfinite(arrays[0]) if one_number else finite is None or finite(arrays)
             else:
                 crossing = record_call(recorder, lowered, version, start, end)
