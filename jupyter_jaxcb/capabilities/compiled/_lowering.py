@@ -116,6 +116,13 @@ def _emit_by_name(
     return list(lower(ctx, *operands, **attributes).results)
 
 
+def _alone(callback: HostCallback) -> str:
+    """Return the option with which one device makes the calls."""
+    if callback.options.flavor == "io":
+        return "with sharding=, the device that makes the call"
+    return "without compile="
+
+
 def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: int) -> None:
     __tracebackhide__ = True
     platform = ctx.module_context.platforms[0]
@@ -134,5 +141,5 @@ def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: in
         raise NotImplementedError(
             f"cannot call the compiled {callback} from a program over several devices: each would "
             "repeat its side effect. Call it in jax.shard_map, once for each shard, or register it "
-            "without compile=."
+            f"{_alone(callback)}."
         )

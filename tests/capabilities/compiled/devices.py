@@ -53,6 +53,8 @@ def main():
     pure = jaxcb.pure(running_sum, result="x", compile="numba")
     element = jaxcb.pure(number, result="x", compile="numba")
     io = jaxcb.io(noted, result="x", compile="numba")
+    from_one = jax.sharding.SingleDeviceSharding(jax.devices()[2])
+    placed = jaxcb.io(noted, result="x", compile="numba", sharding=from_one)
 
     def sharded(f):
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False)
@@ -64,6 +66,7 @@ def main():
         "pure: shard_map of vmap": jax.jit(sharded(jax.vmap(element))),
         "pure: eager": pure,
         "io: jit": jax.jit(io),
+        "io: from one device": jax.jit(placed),
         "io: shard_map": jax.jit(sharded(io)),
     }
     found = {name: outcome(program, x) for name, program in programs.items()}

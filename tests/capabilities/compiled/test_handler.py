@@ -152,7 +152,14 @@ def test_side_effect_in_a_program_over_several_devices_is_refused(devices):
     found = devices["io: jit"]
     assert "cannot call the compiled" in found["error"]
     assert "Call it in jax.shard_map, once for each shard" in found["error"]
+    assert found["error"].endswith("or register it with sharding=, the device that makes the call.")
     assert (found["calls"], found["seen"]) == (0, [])
+
+
+def test_one_device_makes_the_call_if_sharding_says_so(devices):
+    found = devices["io: from one device"]
+    assert found["result"] == (2 * X).tolist()
+    assert (found["calls"], found["seen"]) == (1, [0])
 
 
 @pytest.mark.parametrize("program", ["shard_map", "pmap"])
