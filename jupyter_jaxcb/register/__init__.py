@@ -4,8 +4,8 @@
 returns a `Callback` (`_callback`). `_two_forms` lets decorators work with and without arguments.
 """
 
+from ._buffer import BufferCallback as BufferCallback
 from ._buffer import buffer as buffer
-from ._callback import BufferCallback as BufferCallback
 from ._callback import Callback as Callback
 from ._callback import PureCallback as PureCallback
 from ._decorators import debug as debug

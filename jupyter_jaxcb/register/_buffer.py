@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from ..capabilities.compiled import register_compiled
 from ..stack.call import register, without_leading
-from ..stack.flavors import bind_buffer
+from ..stack.flavors.buffer import bind_buffer
 from ..stack.options import Options, checked
 from ..stack.results import MISSING, declared_result, result_interface
-from ._callback import BufferCallback, check_function
+from ._callback import RuledCallback, check_function
 from ._two_forms import in_two_forms, with_function
+
+
+class BufferCallback(RuledCallback):
+    """A registered host function that writes its results into buffers."""
+
+    _leading = 1
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The signature without the buffers, which JAX code does not pass."""
+        return inspect.signature(without_leading(self.__wrapped__, self._leading))
 
 
 @in_two_forms

@@ -353,17 +353,6 @@ class PureCallback(RuledCallback):
         self._call_where = with_differences(self._primal_where(), self.host, bind, masked=True)
 
 
-class BufferCallback(RuledCallback):
-    """A registered host function that writes its results into buffers."""
-
-    _leading = 1
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """The signature without the buffers, which JAX code does not pass."""
-        return inspect.signature(without_leading(self.__wrapped__, self._leading))
-
-
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:
     """Warn once for each code object if a host function calls another registered callback."""
     code = getattr(function, "__code__", None)

@@ -15,7 +15,6 @@ from .call import cell_ends as cell_ends
 from .call import cell_known_as as cell_known_as
 from .call import check_leaves as check_leaves
 from .call import did_you_mean as did_you_mean
-from .dispatch import RetainedBufferWarning as RetainedBufferWarning
 from .elision import all_counted as all_counted
 from .errors import HostCallError as HostCallError
 from .errors import add_note as add_note
@@ -30,11 +29,12 @@ from .errors import set_cell_namer as set_cell_namer
 from .errors import set_running_reporter as set_running_reporter
 from .errors import stop_attaching_causes as stop_attaching_causes
 from .errors import strict_errors as strict_errors
-from .flavors import buffer_callback as buffer_callback
 from .flavors import debug_callback as debug_callback
 from .flavors import debug_print as debug_print
 from .flavors import io_callback as io_callback
 from .flavors import pure_callback as pure_callback
+from .flavors.buffer import RetainedBufferWarning as RetainedBufferWarning
+from .flavors.buffer import buffer_callback as buffer_callback
 from .flavors.taps import CallbackException as CallbackException
 from .flavors.taps import barrier as barrier
 from .flavors.taps import barrier_at_exit as barrier_at_exit

@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
-from ...register import BufferCallback, Callback
+from ...register import Callback
 from ...stack.call import is_array, without_leading
-from ...stack.dispatch import run_checked
 from ...stack.errors import describe
+from ...stack.flavors.buffer import run_checked
 from ...stack.results import leaf_paths, result_avals, result_checker
 from ._captured_output import printed
 
@@ -54,7 +54,7 @@ class Subject:
         self.unbatched = [number and not all(numbers) for number in numbers]
         paths, _ = tree_flatten_with_path((args, kwargs))
         self.names = [_words(keystr(paths[n][0])) for n in self.places]
-        self.leading = 1 if isinstance(callback, BufferCallback) else 0
+        self.leading = 1 if callback.flavor == "buffer" else 0
         self.avals, self._out_tree = (), None
         if callback.declared is not None:
             function = without_leading(callback.host.current, self.leading)
@@ -113,7 +113,7 @@ class Subject:
         given = given if writable else [_locked(array, fresh=fresh) for array in given]
         shapes = [(*axes, *aval.shape) for aval in self.avals]
         kinds = [np.dtype(d) for d in (dtypes or [aval.dtype for aval in self.avals])]
-        if isinstance(self.callback, BufferCallback):
+        if self.leading:
             return self._write(given, shapes, kinds)
         cast = self.settings.get("cast", False) or dtypes is not None
         check = result_checker(self.name, self._out_tree, shapes, kinds, cast=cast)
@@ -123,7 +123,7 @@ class Subject:
 
     def call(self) -> None:
         """Make one host call and ignore its result."""
-        if isinstance(self.callback, BufferCallback):
+        if self.leading:
             self.run()
         else:
             self.pause()

@@ -1,18 +1,12 @@
 """One crossing: XLA calls Python, Python calls the host function, the result goes back to XLA.
 
-This is the hot path. Read `_crossing` first. `_plan` says which capabilities make the calls,
-`_elements` orders the calls of looped vmaps, and `_buffer_crossing` lets a host function write into
-XLA's memory.
+This is the hot path. Read `_crossing` first. `_plan` says which capabilities make the calls, and
+`_elements` orders the calls of looped vmaps.
 """
 
+from ._arguments import Adapt as Adapt
 from ._arguments import takes_flat_operands as takes_flat_operands
 from ._arguments import to_arguments as to_arguments
-from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
-from ._buffer_crossing import WITH_CONTEXT as WITH_CONTEXT
-from ._buffer_crossing import WITHOUT_CONTEXT as WITHOUT_CONTEXT
-from ._buffer_crossing import build_buffer_crossing as build_buffer_crossing
-from ._buffer_crossing import build_eager_crossing as build_eager_crossing
-from ._canary import run_checked as run_checked
 from ._crossing import Crossing as Crossing
 from ._crossing import Parts as Parts
 from ._crossing import checker_of as checker_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -74,43 +74,6 @@ def emit_call(
         jax_compat.set_sharding(ctx, op, sharding)
     first, *results = op.results if token is not None else (None, *op.results)
     return [first, *back(results)]
-
-
-def emit_buffer_call(
-    ctx: Any,
-    call: Callable[..., tuple],
-    operands: Sequence[Any],
-    *,
-    has_side_effect: bool,
-    aliases: Mapping[int, int],
-    replayed: bool,
-    sharding: Any,
-) -> list[Any]:
-    """Emit one custom call of `call`, which writes its results into XLA's buffers.
-
-    Args:
-        ctx: JAX's lowering context.
-        call: takes an execution context, the buffers of the operands, and those of the results.
-        operands: IR values.
-        has_side_effect: whether XLA must keep the call even if its results are unused.
-        aliases: maps the index of an operand to that of the result that shares its memory.
-        replayed: on GPUs, run `call` once and replay the work it enqueued.
-        sharding: an op sharding, see `jax_compat.callback_sharding`.
-    """
-    module = ctx.module_context
-    kind = DIRECT[module.platforms[0]]
-    commands = "_cmd_buffer" if replayed and kind == "gpu" else ""
-    index = np.uint64(len(module.host_callbacks))
-    module.add_host_callback(call)
-    lower = jax_compat.build_ffi_lowering_function(
-        f"xla_buffer_python_{kind}_callback{commands}",
-        has_side_effect=has_side_effect,
-        operand_output_aliases=dict(aliases),
-    )
-    op = lower(ctx, *operands, index=index)
-    if sharding is not None:
-        jax_compat.set_sharding(ctx, op, sharding)
-    return list(op.results)
 
 
 def _with_token(sharding: Any, has_results: bool) -> Any:

@@ -15,17 +15,16 @@ from ..dispatch import (
     Build,
     CallPlan,
     Crossing,
-    build_buffer_crossing,
     crossing,
     crossings_by_shard,
     reporting_interrupts,
 )
-from ._custom_call import DIRECT, HOST_MEMORY, emit_buffer_call, emit_call, set_token, zeros
+from ._custom_call import DIRECT, emit_call, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all
 from ._ways import other_way
 
-_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
+SHARD_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 
 
 def lower_host_call(
@@ -64,7 +63,7 @@ def lower_host_call(
             ctx, *operands, callback=callback, levels=levels, has_side_effect=has_side_effect,
             ordered=ordered,
         )  # fmt: skip
-    _refuse(ctx, callback, ordered)
+    refuse(ctx, callback, ordered)
     platform = ctx.module_context.platforms[0]
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     lowered = note_call(
@@ -99,7 +98,7 @@ def lower_host_call(
         number = jax_compat.shard_number(ctx) if shards > 1 else None
         if number is not None:
             cross = _by_shard(crossings_by_shard(lowered, jax_compat.shard_devices(ctx), of_fact))
-            called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
+            called = dataclasses.replace(ctx, avals_in=[SHARD_NUMBER, *ctx.avals_in])
             operands = (number, *operands)
         token, *results = emit_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
@@ -121,76 +120,7 @@ def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
     return cross
 
 
-def lower_buffer_call(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
-) -> Sequence[Any]:
-    """Emit the custom call through which the host function writes into XLA's memory.
-
-    In a program over several devices each device makes the call, with the whole arrays, as in JAX.
-    """
-    __tracebackhide__ = True
-    options, lower = callback.options, other_way(callback, levels)
-    if lower is not None:
-        return lower(
-            ctx, *operands, callback=callback, levels=levels, writes=True,
-            has_side_effect=options.has_side_effect,
-        )  # fmt: skip
-    _refuse(ctx, callback, None)
-    platform = ctx.module_context.platforms[0]
-    devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
-    _refuse_buffer(callback, platform, options.has_side_effect and devices > 1)
-    times = jax_compat.times_called(ctx, everywhere=True)
-    lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
-    if lowered.is_empty:
-        return zeros(ctx.avals_out)
-
-    operand_dtypes = [aval.dtype for aval in ctx.avals_in]
-    result_dtypes = [aval.dtype for aval in ctx.avals_out]
-    on_device = platform not in HOST_MEMORY
-
-    def build(fact: LoweredSite) -> Crossing:
-        plan = CallPlan(callback, fact, operand_dtypes, result_dtypes, on_device=on_device)
-        return build_buffer_crossing(plan)
-
-    cross, called, given, shift = build(lowered), ctx, operands, 0
-    number = jax_compat.shard_number(ctx) if shards > 1 else None
-    if number is not None:
-        of_shard = crossings_by_shard(lowered, jax_compat.shard_devices(ctx), build)
-
-        def cross(context: Any, number: Any, *buffers: Any) -> Any:
-            return of_shard(int(number.__array__()))(context, *buffers)
-
-        called = dataclasses.replace(ctx, avals_in=[_NUMBER, *ctx.avals_in])
-        given, shift = (number, *operands), 1
-    return emit_buffer_call(
-        called,
-        cross,
-        given,
-        has_side_effect=options.has_side_effect,
-        aliases={operand + shift: result for operand, result in options.input_output_aliases},
-        replayed=options.command_buffer_compatible,
-        sharding=jax_compat.callback_sharding(ctx, None, ctx.avals_out) if devices == 1 else None,
-    )
-
-
-def _refuse_buffer(callback: HostCallback, platform: str, several: bool) -> None:
-    __tracebackhide__ = True
-    if platform not in DIRECT:
-        raise ValueError(
-            f"cannot call {callback}: `buffer_callback` not supported on {platform} backend. "
-            "Register it as pure."
-        )
-    if several:
-        raise NotImplementedError(
-            f"cannot call {callback} from a program over several devices: each would repeat its "
-            "side effect. Call it in jax.shard_map, once for each shard, or register it as io."
-        )
-
-
-def _refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
+def refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
     """Raise NotImplementedError for programs in which host calls are impossible or incorrect."""
     __tracebackhide__ = True
     platforms = ctx.module_context.platforms

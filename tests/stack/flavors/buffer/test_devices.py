@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.flavors import _buffer
-from jupyter_jaxcb.stack.lowering import _host_call
+from jupyter_jaxcb.stack.flavors.buffer import _buffer, _lowering
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_failure_on_several_devices_is_raised(found, name):
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
     """Treat memory as if numpy could not read it, so host functions get JAX's own buffers."""
-    for module in (_buffer, _host_call):
+    for module in (_buffer, _lowering):
         monkeypatch.setattr(module, "HOST_MEMORY", frozenset())
 
 

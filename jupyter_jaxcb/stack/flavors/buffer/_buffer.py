@@ -11,18 +11,23 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import tree_leaves
 
-from ... import jax_compat
-from ...recording import VmapLevel
-from ..call import HostCallback, HostFunction, is_array, without_leading
-from ..dispatch import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
-from ..lowering import HOST_MEMORY, lower_buffer_call
-from ..options import Options, checked
-from ..results import result_avals as declared
-from ._bind import bind_host_call
-from ._buffer_checks import check_aliases, check_borrowable
-from ._eager import eager, raise_runtime_error, without_call
-from ._refusals import refuse_derivatives
-from ._vmap import batch_host_call
+from .... import jax_compat
+from ....recording import VmapLevel
+from ...call import HostCallback, HostFunction, is_array, without_leading
+from ...lowering import HOST_MEMORY
+from ...options import Options, checked
+from ...results import result_avals as declared
+from .. import (
+    batch_host_call,
+    bind_host_call,
+    eager,
+    raise_runtime_error,
+    refuse_derivatives,
+    without_call,
+)
+from ._checks import check_aliases, check_borrowable
+from ._crossing import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
+from ._lowering import lower_buffer_call
 
 buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
 buffer_callback_p.multiple_results = True

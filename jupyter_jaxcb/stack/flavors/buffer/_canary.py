@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..results import ResultError, kind_of
+from ...results import ResultError, kind_of
 
 # A function may happen to write the canary itself: for a byte, once in 256. Only findings less
 # likely than this are reported.

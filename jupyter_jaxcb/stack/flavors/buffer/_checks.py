@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..lowering import bits
+from ...lowering import bits
 
 
 def check_borrowable(name: str, avals: Sequence[Any]) -> None:

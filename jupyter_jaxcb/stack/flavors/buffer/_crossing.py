@@ -11,17 +11,25 @@ import numpy as np
 from jax.errors import JaxRuntimeError
 from jax.tree_util import keystr, tree_flatten_with_path, tree_structure, tree_unflatten
 
-from ...recording import LoweredSite, Recorder, active
-from ..call import HostCallback, empty_aligned
-from ..errors import HostCallError, host_error
-from ..results import ResultError
-from ._arguments import Adapt, takes_flat_operands, to_arguments
+from ....recording import LoweredSite, Recorder, active
+from ...call import HostCallback, empty_aligned
+from ...dispatch import (
+    Adapt,
+    CallPlan,
+    Crossing,
+    Elements,
+    ElementSchedule,
+    finite_checker,
+    looped_calls,
+    reporting_interrupts,
+    single_call,
+    takes_flat_operands,
+    to_arguments,
+)
+from ...errors import HostCallError, host_error
+from ...results import ResultError
 from ._borrowed_memory import borrow, reclaim, rescue, still_held
 from ._canary import run_checked
-from ._crossing import Crossing, looped_calls, reporting_interrupts, single_call
-from ._elements import Elements, ElementSchedule
-from ._finite import finite_checker
-from ._plan import CallPlan
 
 # Parameters before the arguments: the outputs, and in front of them XLA's context, as in JAX.
 WITHOUT_CONTEXT, WITH_CONTEXT = 1, 2

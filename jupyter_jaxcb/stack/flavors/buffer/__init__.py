@@ -1,0 +1,11 @@
+"""The buffer flavor: the host function writes its results into memory that XLA provides.
+
+`_buffer` has the rules in JAX's order, `_lowering` the custom call, and `_crossing` what XLA calls.
+The host function borrows arrays (`_borrowed_memory`) that `_checks` has accepted; `_canary` finds
+output that it did not write.
+"""
+
+from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
+from ._buffer import bind_buffer as bind_buffer
+from ._buffer import buffer_callback as buffer_callback
+from ._canary import run_checked as run_checked
