@@ -2,7 +2,8 @@
 
 import { appendInSteps, type RawCalls } from '../data/raw.js';
 import type { Consequence, Facts, Measured } from '../data/schema.js';
-import { labelsOf, Store } from '../data/store.js';
+import { labelsOf } from '../data/labels.js';
+import { Store } from '../data/store.js';
 import { unpack } from '../data/unpack.js';
 import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
 import { timesKnown } from '../sites/words.js';

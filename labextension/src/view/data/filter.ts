@@ -1,8 +1,8 @@
 /** Filters of host calls. */
 
 import type { Calls } from './columns.js';
-import { searching } from './search.js';
-import type { Labels } from './store.js';
+import type { Labels } from './labels.js';
+import { searching, type Test } from './search.js';
 
 /** From a duration to before another, in nanoseconds. */
 export type Durations = readonly [from: number, to: number];
@@ -23,8 +23,6 @@ export const EVERYTHING: Filter = {
   durations: null,
   text: ''
 };
-
-export type Test = (row: number) => boolean;
 
 /** The tests that a call passes if a filter shows it; none: it shows every call. */
 export function testsOf(filter: Filter, labels: Labels, calls: Calls): Test[] {

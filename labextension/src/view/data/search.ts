@@ -1,8 +1,10 @@
 /** Searches the fields of host calls for words. */
 
 import type { Calls } from './columns.js';
-import type { Test } from './filter.js';
-import type { Labels } from './store.js';
+import type { Labels } from './labels.js';
+
+/** Whether a call passes. */
+export type Test = (row: number) => boolean;
 
 const WORD = /(?:line|element|call)\s+\d+|\S+/giu; // "line 3" is one word
 const NUMBERED = /^(?:(element|call)\s+)?(\d+)$/iu;

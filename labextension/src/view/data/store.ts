@@ -1,29 +1,12 @@
 /** The state that the views of one recording share: calls, filter and selection. */
 
-import { coloursOf } from '../colours.js';
 import { Calls } from './columns.js';
-import { EVERYTHING, type Filter, type Test, testsOf } from './filter.js';
-import type { Compilation, Facts, Measured, Variant } from './schema.js';
-import { sampleWords } from '../sites/words.js';
+import { EVERYTHING, type Filter, testsOf } from './filter.js';
+import type { Labels } from './labels.js';
+import type { Test } from './search.js';
 import { callWords, someOf } from './words.js';
 
 export { EVERYTHING, type Filter } from './filter.js';
-
-/** The names for the numbers in the columns of `Calls`. */
-export interface Labels {
-  readonly sites: readonly string[]; // "bessel, line 3"
-  readonly colours: readonly number[]; // by site
-  readonly siteOfVariant: readonly number[];
-  readonly variants: readonly Variant[]; // empty while the cell is running
-  readonly threads: readonly string[];
-  readonly errors: readonly string[];
-  readonly samples: ReadonlyMap<number, string>; // by row: the sample values of the call
-  readonly compilations: readonly TimedCompilation[]; // those whose start is known
-}
-
-export interface TimedCompilation extends Compilation {
-  readonly start_ns: number;
-}
 
 /** How the views show the calls. They read it when they are built, and write what the user chooses. */
 export interface Layout {
@@ -116,35 +99,4 @@ export class Store {
       listener(change);
     }
   }
-}
-
-/** The labels of a complete recording. */
-export function labelsOf(facts: Facts, measured: Measured): Labels {
-  return {
-    sites: facts.sites.map(site => `${site.function}, ${site.where}`),
-    colours: coloursOf(facts.sites),
-    siteOfVariant: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
-    variants: facts.sites.flatMap(site => site.shapes),
-    threads: measured.threads,
-    errors: measured.errors,
-    samples: samplesByRow(facts, measured),
-    compilations: measured.compilations.filter(hasStart)
-  };
-}
-
-function hasStart(compilation: Compilation): compilation is TimedCompilation {
-  return typeof compilation.start_ns === 'number';
-}
-
-function samplesByRow(facts: Facts, measured: Measured): Map<number, string> {
-  const words = new Map<number, string>();
-  facts.sites.forEach((site, place) =>
-    site.sample_values.forEach((sample, number) => {
-      const row = measured.sample_rows[place]?.[number] ?? -1;
-      if (row >= 0) {
-        words.set(row, sampleWords(sample));
-      }
-    })
-  );
-  return words;
 }

@@ -2,7 +2,8 @@
 
 import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Aval, Facts, Measured, Site } from '../data/schema.js';
-import { labelsOf, Store } from '../data/store.js';
+import { labelsOf } from '../data/labels.js';
+import { Store } from '../data/store.js';
 import { elementOf, errorOf, threadName } from '../data/call.js';
 import { unpack } from '../data/unpack.js';
 

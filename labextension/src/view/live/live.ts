@@ -14,7 +14,8 @@ import {
 } from './progress.js';
 import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Progress } from '../data/schema.js';
-import { Store, type Labels } from '../data/store.js';
+import type { Labels } from '../data/labels.js';
+import { Store } from '../data/store.js';
 import { Timeline } from '../calls/timeline/timeline.js';
 import { CALLS, NO_LOOK, remember, remembered, SITES } from '../remembered.js';
 import { callWords } from '../data/words.js';

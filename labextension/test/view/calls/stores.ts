@@ -1,7 +1,8 @@
 /** Stores with calls, for the tests. */
 
 import { ROW_BYTES, type Variant } from '../../../src/view/data/schema.js';
-import { type Labels, Store } from '../../../src/view/data/store.js';
+import type { Labels } from '../../../src/view/data/labels.js';
+import { Store } from '../../../src/view/data/store.js';
 import type { Figures } from '../../../src/view/calls/distribution/figures.js';
 
 export interface Call {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Change, EVERYTHING, type Filter, labelsOf } from '../../../src/view/data/store.js';
+import { labelsOf } from '../../../src/view/data/labels.js';
+import { type Change, EVERYTHING, type Filter } from '../../../src/view/data/store.js';
 import type { Facts, Measured } from '../../../src/view/data/schema.js';
 import { columns, storeOf } from '../calls/stores.js';
 

@@ -2,7 +2,8 @@
 
 import { errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
 import { h } from '../../dom/elements.js';
-import type { Store, TimedCompilation } from '../../data/store.js';
+import type { TimedCompilation } from '../../data/labels.js';
+import type { Store } from '../../data/store.js';
 import { factList } from '../../dom/tooltip.js';
 import type { Hit } from './tracks/hit.js';
 import { callWords, timeWords } from '../../data/words.js';

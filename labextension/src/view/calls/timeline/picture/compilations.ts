@@ -1,6 +1,6 @@
 /** Draws the compilations of programs, on a band of their own. */
 
-import type { TimedCompilation } from '../../../data/store.js';
+import type { TimedCompilation } from '../../../data/labels.js';
 import { cut } from './axis.js';
 import type { Drawing } from './bars.js';
 import { barHeight, barTop, type Geometry } from './geometry.js';
