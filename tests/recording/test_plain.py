@@ -11,7 +11,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, YieldPoints, activate
-from jupyter_jaxcb.recording.recorder import _plain
+from jupyter_jaxcb.recording.recorder import _plain, _recorder
+from jupyter_jaxcb.stack.dispatch import _crossing
 
 CALLS = 40  # of which all but the first are plain
 
@@ -81,8 +82,10 @@ def test_failed_call_comes_after_the_plain_calls_before_it():
     assert [call.error for call in r.recording] == [*[None] * (CALLS - 1), "ValueError: no luck"]
 
 
-def test_plain_calls_of_a_thread_are_not_those_of_the_next_one():
-    """The next thread often gets the ident of the one that has ended."""
+def test_plain_calls_of_a_thread_are_not_those_of_the_next_one(monkeypatch):
+    """The next thread may get the ident of the one that has ended; here, each does."""
+    monkeypatch.setattr(_recorder, "get_ident", lambda: 1)
+    monkeypatch.setattr(_crossing, "get_ident", lambda: 1)
     program = repeated(lambda i: None)
     with jaxcb.record() as r:
         for name in ("alpha", "beta", "gamma"):
@@ -117,7 +120,7 @@ def test_calls_after_a_reading_are_recorded_once(recorder):
 
 
 def test_many_times_are_packed_and_get_rows(recorder, monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.recording.recorder._recorder.RECENT", 2 * 4)
+    monkeypatch.setattr(_recorder, "RECENT", 2 * 4)
     monkeypatch.setattr(_plain, "RECENT", 2 * 4)
     monkeypatch.setattr(_plain, "PACKED_BYTES", 12 * 16)
     kept = []

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import get_ident
 from typing import Any, Protocol
 
 import numpy as np
@@ -177,7 +178,7 @@ class Recorder:
         number, thread = self.numbers[lowered], self.enlist_thread()
         times = self._plain.times(number, thread, version)
         full = RECENT if self._pause is None else 0
-        plain[lowered] = threading.get_ident(), times, full, version, self.clock
+        plain[lowered] = get_ident(), times, full, version, self.clock
 
     def forget_plain(self) -> None:
         """Let every site's next call record more than its times."""
@@ -217,10 +218,10 @@ class Recorder:
         with self._lock:
             if isinstance(thread, threading._DummyThread):
                 # Of XLA: it has a new state of Python, without `on_thread.number`, in each call.
-                number = self._foreign_threads.get(threading.get_ident())
+                number = self._foreign_threads.get(get_ident())
                 if number is None:
                     number = self._enlist(thread.name)
-                    self._foreign_threads[threading.get_ident()] = number
+                    self._foreign_threads[get_ident()] = number
                 return number
             # The ident is not enough here: a new thread may get the ident of one that has ended.
             number = self.on_thread.number = self._enlist(thread.name)
