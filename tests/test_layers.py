@@ -64,8 +64,8 @@ FOLDERS = {
     },
     "capabilities": {
         "lint": "stack/trace stack/call",
-        "masked": f"{_STACK} stack/dispatch",
-        "derivatives": f"masked {_STACK}",
+        "derivatives": _STACK,
+        "masked": f"derivatives {_STACK} stack/dispatch",
         "executors": f"masked {_STACK} stack/dispatch",
         "compiled": f"{_STACK} stack/dispatch stack/lowering",
         "queued": f"masked {_STACK} stack/dispatch",
@@ -116,7 +116,7 @@ FOLDERS = {
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
     ({"queued"}, 11, "queue"),
-    ({"masked"}, 19, "mask"),
+    ({"masked"}, 17, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 10, "executor"),
     ({"buffer"}, 15, "buffer"),

@@ -16,7 +16,14 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from ..capabilities.derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
 from ..capabilities.lint import JaxInHostFunctionWarning, loads, look_at_new_body
-from ..capabilities.masked import checked_mask, mask_of_rule, otherwise_of, select, with_stand_ins
+from ..capabilities.masked import (
+    MASK,
+    checked_mask,
+    mask_of_rule,
+    otherwise_of,
+    select,
+    with_stand_ins,
+)
 from ..stack.call import HostFunction, without_leading
 from ..stack.options import Options
 from ..stack.results import MISSING, result_avals
@@ -250,7 +257,7 @@ class RuledCallback(Callback):
         self._check_no_other_rule("jvp")
         given = self._rule(rule), nondiff_argnums, symbolic_zeros
         self._call = with_jvp(self._primal(), *given)
-        self._call_where = with_jvp(self._primal_where(), *given, masked=True)
+        self._call_where = with_jvp(self._primal_where(), *given, gate=MASK)
         self._has_rule("jvp", nondiff_argnums)
         return rule
 
@@ -286,7 +293,7 @@ class RuledCallback(Callback):
         rules = self._rule(forward), self._rule(backward)
         given = *rules, nondiff_argnums, symbolic_zeros
         self._call = with_vjp(self._primal(), *given)
-        self._call_where = with_vjp(self._primal_where(), *given, masked=True)
+        self._call_where = with_vjp(self._primal_where(), *given, gate=MASK)
         self._has_rule("vjp", nondiff_argnums)
 
     def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:
@@ -350,7 +357,7 @@ class PureCallback(RuledCallback):
         """Differentiate by central differences, see ``pure(derivative="finite")``."""
         self._has_rule("finite")
         self._call = with_differences(self._primal(), self.host, bind)
-        self._call_where = with_differences(self._primal_where(), self.host, bind, masked=True)
+        self._call_where = with_differences(self._primal_where(), self.host, bind, gate=MASK)
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.custom_derivatives import CustomVJPPrimal
-from jax.tree_util import tree_leaves, tree_map
+from jax.tree_util import tree_leaves
 
 from ...stack.call import is_array
-from ..masked import masking, with_stand_ins, zero_elsewhere
-from ._rule_checks import Rule, checked_jvp, checked_vjp, plain
+from ._gate import Gate
+from ._rule_checks import Rule, checked_jvp, checked_vjp
 
 
 def with_jvp(
@@ -23,24 +21,24 @@ def with_jvp(
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
-    masked: bool = False,
+    gate: Gate | None = None,
 ) -> Callable[..., Any]:
     """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``.
 
-    If `masked`, the first argument of `primal` is a mask, which masks the rule's callbacks too.
+    With a `gate`, the first argument of `primal` is the gate's, and not the user's.
     """
     __tracebackhide__ = True
     _check_callable("defjvp", rule)
     checked = checked_jvp(rule, nondiff_argnums)
-    checked = _masked_jvp(checked) if masked else checked
-    places = tuple(n + masked for n in nondiff_argnums)
+    checked, first = (checked, 0) if gate is None else (gate.jvp(checked), 1)
+    places = tuple(n + first for n in nondiff_argnums)
 
     def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         made = jax.custom_jvp(function, nondiff_argnums=places)
         made.defjvp(checked, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, rule.name, places, masked)
+    return _wrapped(primal, differentiable, rule.name, places, first)
 
 
 def with_vjp(
@@ -50,79 +48,25 @@ def with_vjp(
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
-    masked: bool = False,
+    gate: Gate | None = None,
 ) -> Callable[..., Any]:
     """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``.
 
-    If `masked`, the first argument of `primal` is a mask, which masks the rule's callbacks too.
+    With a `gate`, the first argument of `primal` is the gate's, and not the user's.
     """
     __tracebackhide__ = True
     _check_callable("defvjp", forward)
     _check_callable("defvjp", backward)
     checked = checked_vjp(forward, backward, nondiff_argnums)
-    checked = _masked_vjp(*checked, nondiff_argnums) if masked else checked
-    places = tuple(n + masked for n in nondiff_argnums)
+    checked, first = (checked, 0) if gate is None else (gate.vjp(*checked, nondiff_argnums), 1)
+    places = tuple(n + first for n in nondiff_argnums)
 
     def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         made = jax.custom_vjp(function, nondiff_argnums=places)
         made.defvjp(*checked, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, forward.name, places, masked)
-
-
-def _masked_jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a rule whose first primal is a mask, see `with_jvp`."""
-
-    @functools.wraps(rule)
-    def masked(*args: Any) -> tuple[Any, Any]:
-        *fixed, (mask, *primals), (_, *tangents) = args
-        primals = with_stand_ins(mask, tuple(primals))
-        tangents = zero_elsewhere(mask, tuple(tangents))
-        with masking(mask):
-            return rule(*fixed, primals, tangents)
-
-    return masked
-
-
-def _masked_vjp(
-    forward: Callable[..., Any], backward: Callable[..., Any], nondiff_argnums: Sequence[int]
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return both functions of a rule for a first argument that is a mask, see `with_vjp`."""
-    places = frozenset(nondiff_argnums)
-
-    @functools.wraps(forward)
-    def masked_forward(mask: Any, *args: Any) -> tuple[Any, Any]:
-        mask = plain(mask)
-        moving = iter(_stood_in(mask, [x for n, x in enumerate(args) if n not in places]))
-        args = tuple(x if n in places else next(moving) for n, x in enumerate(args))
-        with masking(mask):
-            out, residuals = forward(*args)
-        return out, (mask, residuals)
-
-    @functools.wraps(backward)
-    def masked_backward(*args: Any) -> Any:
-        *fixed, (mask, residuals), cotangent = args
-        with masking(mask):
-            cotangents = backward(*fixed, residuals, cotangent)
-        return (None, *zero_elsewhere(mask, tuple(cotangents)))
-
-    return masked_forward, masked_backward
-
-
-def _stood_in(mask: Any, args: Sequence[Any]) -> Any:
-    """Apply `with_stand_ins` to arguments that may be flagged for differentiation."""
-
-    def is_flagged(leaf: Any) -> bool:
-        return isinstance(leaf, CustomVJPPrimal)
-
-    values = with_stand_ins(mask, tree_map(plain, args, is_leaf=is_flagged))
-    return tree_map(
-        lambda leaf, x: dataclasses.replace(leaf, value=x) if is_flagged(leaf) else x,
-        args,
-        values,
-        is_leaf=is_flagged,
-    )
+    return _wrapped(primal, differentiable, forward.name, places, first)
 
 
 def _wrapped(
@@ -130,7 +74,7 @@ def _wrapped(
     differentiable: Callable[[Callable[..., Any]], Callable[..., Any]],
     name: str,
     nondiff_argnums: Sequence[int],
-    masked: bool,
+    first: int,
 ) -> Callable[..., Any]:
     """Return `primal` with the rule that `differentiable` adds.
 
@@ -142,7 +86,7 @@ def _wrapped(
         __tracebackhide__ = True
         for n, arg in enumerate(_positional(primal, args, kwargs)):
             if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
-                place = n - masked
+                place = n - first
                 raise TypeError(
                     f"cannot call {name} with {arg!r} as argument {place}: it is not an array, and "
                     f"{name} has a derivative rule. Define the rule with nondiff_argnums=({place},"

@@ -17,7 +17,7 @@ from ...stack import options
 from ...stack.call import HostFunction, aligned, is_array
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
-from ..masked import zero_elsewhere
+from ._gate import Gate
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
 TINY = 0.001  # a scale below this is not trusted if its step does not change the result
@@ -38,7 +38,7 @@ def _check_derivative(derivative: Any) -> Any:
 
 
 def with_differences(
-    primal: Callable[..., Any], host: HostFunction, bind: BindCall, *, masked: bool = False
+    primal: Callable[..., Any], host: HostFunction, bind: BindCall, *, gate: Gate | None = None
 ) -> Callable[..., Any]:
     """Return `primal` with a derivative by central differences.
 
@@ -51,13 +51,14 @@ def with_differences(
         host: its host function.
         bind: binds the host function of the Jacobian as a pure callback with the vmap method
             ``"sequential"``.
-        masked: whether the first argument of `primal` is a mask, which also masks the call that
-            computes the Jacobian.
+        gate: what the first argument of `primal` does to its derivative: a mask, which also masks
+            the call that computes the Jacobian. None: it is the user's.
     """
+    first = 0 if gate is None else 1
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        mask, args = args[:masked], args[masked:]
+        mask, args = args[:first], args[first:]
         leaves, in_tree = tree_flatten((args, kwargs))
         places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
 
@@ -67,31 +68,27 @@ def with_differences(
 
         def plain(*arrays: Any) -> Any:
             __tracebackhide__ = True
-            args, kwargs = tree_unflatten(in_tree, complete(arrays[masked:]))
-            return primal(*arrays[:masked], *args, **kwargs)
+            args, kwargs = tree_unflatten(in_tree, complete(arrays[first:]))
+            return primal(*arrays[:first], *args, **kwargs)
 
         def jacobian(differences: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
             def bound(*arrays: Any) -> Any:
                 host_function = HostFunction(differences)
-                given = tuple(complete(arrays[masked:]))
-                return bind(host_function, declared, given, mask=arrays[0] if masked else None)
+                given = tuple(complete(arrays[first:]))
+                return bind(host_function, declared, given, mask=arrays[0] if first else None)
 
             return _once(host, bound)(*arrays)
 
         plain.__name__ = host.name
         differentiable = jax.custom_jvp(plain)
         # The mask is the first primal, but no leaf.
-        whose = [*([-1] * masked), *places]
+        whose = [*([-1] * first), *places]
         rule = functools.partial(_rule, differentiable, host, in_tree, whose, jacobian)
-        differentiable.defjvp(_gated(rule) if masked else rule, symbolic_zeros=True)
+        rule = rule if gate is None else gate.tangents(rule)
+        differentiable.defjvp(rule, symbolic_zeros=True)
         return differentiable(*mask, *(leaves[n] for n in places))
 
     return call
-
-
-def _gated(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `rule` with tangents that are zero where the first primal, a mask, is false."""
-    return lambda primals, tangents: rule(primals, zero_elsewhere(primals[0], tangents))
 
 
 def _rule(
