@@ -119,7 +119,7 @@ NAMED = [
     ({"masked"}, 17, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 10, "executor"),
-    ({"buffer"}, 15, "buffer"),
+    ({"buffer"}, 14, "buffer"),
 ]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 

@@ -12,13 +12,13 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument
 
-from ...register import buffer, debug, io, pure, tap
+from ... import register, stack
 from ...stack import INFER, as_magic_options, did_you_mean, nothing_in, rows, scalar_of
 from ._registering import by_magic
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
-    "pure": pure, "io": io, "debug": debug, "buffer": buffer, "tap": tap,
-}  # fmt: skip
+    flavor: getattr(register, flavor) for flavor in stack.FLAVORS
+}
 _ROWS = dict(rows())
 # The options of each flavor, by their names in the parsed arguments.
 _TAKES = {
