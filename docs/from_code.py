@@ -26,7 +26,7 @@ from jupyter_jaxcb.notebook.magics._check import CheckMagics
 from jupyter_jaxcb.notebook.magics._record import RecordMagics
 from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
 from jupyter_jaxcb.recording._columns import ROW
-from jupyter_jaxcb.stack.options import Refusal, refusals, rows
+from jupyter_jaxcb.stack.options import Refusal, refusals, refused_results, rows
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
 FACTS = ("recording._facts", "recording._profile", "recording._vmap")  # modules
@@ -65,6 +65,10 @@ def write(place: Path, text: str) -> None:
 def refused_page() -> str:
     """Return the table of the options that cannot be combined, and of those that need another."""
     pairs = [(f"`{row.one}`", f"`{row.other}`", _sentence(row)) for row in refusals]
+    pairs += [
+        (f"`{name}`", "a result", f"{reason[0].upper()}{reason[1:]}. {advice}")
+        for name, (reason, advice) in refused_results.items()
+    ]
     needs = [
         (f"`{name}`", f"`{row.needs}`", f"{row.why[0].upper()}{row.why[1:]}.")
         for name, row in rows()

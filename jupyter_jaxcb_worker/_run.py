@@ -61,7 +61,22 @@ def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
             since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
             marks = zip(marks, since, strict=False)
         elements = map(operator.itemgetter(0), zip(elements, marks, strict=False))
+    elif chunk.guard is not None:
+        guarded = zip(itertools.chain(chunk.guard, _end(chunk.guard)), elements, strict=False)
+        elements = map(operator.itemgetter(1), guarded)
     return itertools.starmap(call, elements)
+
+
+class _NoMore(Exception):
+    """No more batch elements of a chunk are to run."""
+
+
+def _end(guard: bytearray) -> Iterator[int]:
+    """Raise `_NoMore` where a guard that was emptied ends; yields nothing."""
+    if not guard:
+        raise _NoMore
+    return
+    yield
 
 
 def _call_structured(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -80,6 +95,8 @@ def _run(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
     if chunk.stamped:
         calls = _stamped(calls, stamps, clock)
     outcome.results, outcome.error = task.collect(chunk.count, calls)
+    if type(outcome.error) is _NoMore:
+        outcome.error = None
     if not chunk.stamped or (outcome.error is not None and len(stamps) == len(outcome.results) + 1):
         stamps.append(clock())
 
@@ -112,6 +129,9 @@ def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
             outcome.error = TimeoutError(f"the call took more than {chunk.timeout:g} s (timeout=)")
             ended = chunk.clock()
         else:
+            if type(outcome.error) is _NoMore:
+                outcome.error = None
+                break
             if outcome.error is None:
                 results.append(result)
         if chunk.stamped or outcome.error is not None or len(results) == chunk.count:

@@ -146,6 +146,7 @@ class Chunk:
         engine: the engine that runs it, in this process.
         by_value: pickle arguments by value, because the executor cannot send classes that workers
             cannot import.
+        guard: emptied when no more batch elements are to run, in this process.
     """
 
     def __init__(
@@ -161,8 +162,9 @@ class Chunk:
         board: tuple[str, int] | None = None,
         engine: Any = None,
         by_value: bool = False,
+        guard: bytearray | None = None,
     ) -> None:
-        self.by_value = by_value
+        self.by_value, self.guard = by_value, guard
         self.number, self.count, self.columns = number, count, columns
         self.structured, self.timeout, self.clock = structured, timeout, clock
         self.stamped, self.board, self.engine = stamped, board, engine

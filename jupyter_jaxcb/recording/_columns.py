@@ -68,9 +68,11 @@ class CallLog:
             start, end, site, _, _, _, _, error, _ = _row.unpack(rows)
             self._overflowed([NotKept(site, error, 1, int(first), end - start)], *also)
             return
-        kept = self.room() * ROW.itemsize
-        counted = _counted(np.frombuffer(rows[kept:], ROW), first and not kept)
-        self._overflowed(counted, *also, functools.partial(self._rows.extend, rows[:kept]))
+        kept, own = self.room(), np.frombuffer(rows, ROW)
+        begins = np.diff(own["crossing"].astype(np.int64), prepend=-1) != 0
+        begins[0] = first
+        counted, taken = _counted(own[kept:], begins[kept:]), rows[: kept * ROW.itemsize]
+        self._overflowed(counted, *also, functools.partial(self._rows.extend, taken))
 
     def room(self) -> int:
         """Return how many more rows will be kept."""
@@ -136,10 +138,8 @@ def at_once(*steps: Callable[[], object]) -> None:
     collections.deque(map(operator.call, steps), maxlen=0)
 
 
-def _counted(rows: np.ndarray, first: bool) -> list[NotKept]:
-    """Count `rows` by site and error; the crossing of the first row, only if it is `first`."""
-    begins = np.diff(rows["crossing"].astype(np.int64), prepend=-1) != 0
-    begins[0] = first
+def _counted(rows: np.ndarray, begins: np.ndarray) -> list[NotKept]:
+    """Count `rows` by site and error; `begins`: which are the first of their crossing."""
     found = []
     for lowered, error in np.unique(rows[["lowered", "error"]]).tolist():
         own = (rows["lowered"] == lowered) & (rows["error"] == error)

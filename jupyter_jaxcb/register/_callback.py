@@ -109,9 +109,9 @@ class Callback:
         Args:
             mask: a boolean scalar.
             *args: the arguments of the host function.
-            otherwise: the result where `mask` is false: arrays of the declared dtypes that
-                broadcast to the declared shapes, in the same structure; or one number for all
-                arrays. Not for callbacks without results.
+            otherwise: the result where `mask` is false: arrays that JAX promotes to the declared
+                dtypes and broadcasts to the declared shapes, in the same structure; or one number
+                for all arrays. Not for callbacks without results.
             **kwargs: the keyword arguments of the host function. Its own parameter `otherwise`, if
                 it has one, is passed by position.
 
@@ -119,8 +119,9 @@ class Callback:
             Arrays as declared.
 
         Raises:
-            TypeError: if `mask` is not boolean, `otherwise` is missing or has another dtype, or the
-                calls of this callback cannot be masked: those of taps.
+            TypeError: if `mask` is not boolean, `otherwise` is missing or has a dtype that JAX does
+                not promote to the declared one, or the calls of this callback cannot be masked:
+                those of taps.
             ValueError: if `mask` is not a scalar, or `otherwise` has another shape.
 
         >>> import jax, numpy as np, jupyter_jaxcb as jaxcb

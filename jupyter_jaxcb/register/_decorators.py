@@ -10,7 +10,7 @@ from ..capabilities.compiled import c_function, register_compiled
 from ..capabilities.lint import warn_of_impurity
 from ..stack.call import HostFunction, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
-from ..stack.options import Options, checked, refuse_returning
+from ..stack.options import Options, check_result, checked
 from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
 from ._elementwise import declared_by, elementwise
@@ -238,7 +238,7 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     check_function(function, "io")
     declared = declared_result(function, "io", result)
     if declared is not None:
-        refuse_returning(name_of(function), options)
+        check_result(name_of(function), options)
     host = register(function, (result_interface(declared), options))
     if options.compile:
         register_compiled(host, exported=False)

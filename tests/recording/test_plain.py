@@ -147,6 +147,16 @@ def test_plain_calls_that_the_log_does_not_keep_are_counted_by_site():
     assert sum(n.crossings for n in r.recording.not_kept) == 50
 
 
+@pytest.mark.parametrize("capacity", range(0, 11, 5))
+def test_each_plain_call_beyond_the_capacity_counts_as_a_crossing(capacity):
+    program = repeated(lambda i: None, 10)
+    run(program)
+    with jaxcb.record(capacity=capacity) as r:
+        run(program)
+    found = [(n.calls, n.crossings) for n in r.recording.not_kept]
+    assert found == [(10 - capacity, 10 - capacity)] * (capacity < 10)
+
+
 def test_plain_calls_pause_for_an_observing_thread(recorder):
     paused = []
 

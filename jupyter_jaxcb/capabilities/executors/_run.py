@@ -14,7 +14,7 @@ from typing import Any
 
 from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
 
-from ...stack.errors import NotCalledError, add_note, is_a
+from ...stack.errors import EndedError, NotCalledError, add_note, is_a
 from ...stack.interrupt import NOT_CALLED
 from ...stack.options import Options
 from ...stack.results import ResultError
@@ -77,6 +77,8 @@ class SpreadRun:
         self._broken: BaseException | None = None  # why the user's executor cannot be used again
         self.failed: int | None = None  # a call whose error was raised before its turn
         self._over, self._lock = False, threading.Lock()  # the lock guards `_over`
+        # Emptied at the end: chunks that run in threads of this process make no more calls.
+        self._more = bytearray(self._elements.count)
         self._gone_since: float | None = None
         wrong = engine.connection_error()
         if wrong is not None:
@@ -88,7 +90,7 @@ class SpreadRun:
         try:
             while call < self._elements.count:
                 if not self._guard:
-                    raise NotCalledError(NOT_CALLED)
+                    raise self._interruption(call)
                 piece = self._ready.pop(call, None)
                 if piece is not None:
                     yield from unpickled(piece, self._task.numbers)
@@ -100,6 +102,12 @@ class SpreadRun:
                     self._wait()
         finally:
             self._end()
+
+    def _interruption(self, call: int) -> EndedError:
+        """Return the error of `call` after an interrupt: a worker may be running it."""
+        own = [flight for flight in self.flights.values() if flight.start <= call < flight.stop]
+        begun = any(flight.future is not None and flight.future.running() for flight in own)
+        return EndedError() if begun else NotCalledError(NOT_CALLED)
 
     def _submit_chunks(self) -> None:
         """Submit enough chunks to keep the workers busy."""
@@ -138,6 +146,7 @@ class SpreadRun:
             board=known.take() if known else None,
             engine=self._engine,
             by_value=self._engine.by_value,
+            guard=None if self._engine.travels else self._more,
         )
         flight = SubmittedChunk(start, stop, chunk, self._clock())
         try:
@@ -292,9 +301,10 @@ class SpreadRun:
                 return
 
     def _end(self) -> None:
-        """Cancel the chunks that are not running; let the others finish."""
+        """Cancel the chunks that are not running; those in threads end after their element."""
         with self._lock:
             self._over = True
+        self._more.clear()
         for flight in self.flights.values():
             self._engine.cancel(flight.future)
         while True:  # chunks that came back before `_over` was set

@@ -40,7 +40,8 @@ def drop_queued() -> int:
     A recording counts the calls that are dropped.
 
     Returns:
-        The number of calls that were dropped.
+        The number of calls that waited. Those of the batch that is running are not in it; they are
+        dropped too, and counted in a recording.
 
     >>> import jupyter_jaxcb as jaxcb
     >>> jaxcb.drop_queued()

@@ -21,11 +21,6 @@ def _check_on_full(on_full: Any) -> Any:
     return on_full
 
 
-@options.check_returning
-def _check_nothing_returned(name: str, given: options.Options) -> None:
-    __tracebackhide__ = True
-    if given.queued:
-        raise ValueError(
-            f"cannot queue the calls of {name}: the program needs its result. Declare result=None, "
-            "or drop queued=True."
-        )
+options.refuse_result(
+    "queued", "the program needs it at once", "Declare result=None, or drop queued=True."
+)

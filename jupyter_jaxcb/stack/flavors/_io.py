@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from ... import jax_compat
 from ..call import HostCallback, HostFunction, debug_equivalent, option
 from ..lowering import lower_host_call
-from ..options import Options, checked, refuse_returning
+from ..options import Options, check_result, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
@@ -133,7 +133,7 @@ def bind_io(
     __tracebackhide__ = True
     out = declared(result, host.current, args, kwargs)
     if out[0]:
-        refuse_returning(host.name, options)
+        check_result(host.name, options)
     return bind_host_call(
         io_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
     )

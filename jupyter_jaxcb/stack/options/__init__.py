@@ -11,9 +11,10 @@ from ._options import rows as rows
 from ._options import value_word as value_word
 from ._refused import Refusal as Refusal
 from ._refused import check as check
-from ._refused import check_returning as check_returning
+from ._refused import check_result as check_result
 from ._refused import checked as checked
 from ._refused import choices_of as choices_of
 from ._refused import refusals as refusals
 from ._refused import refuse as refuse
-from ._refused import refuse_returning as refuse_returning
+from ._refused import refuse_result as refuse_result
+from ._refused import refused_results as refused_results

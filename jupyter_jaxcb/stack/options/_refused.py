@@ -10,7 +10,7 @@ from ._options import Options, rows
 _Check = TypeVar("_Check", bound=Callable[[Any], Any])
 _checks: dict[str, Callable[[Any], Any]] = {}
 _choices: dict[str, Sequence[str]] = {}
-_checks_of_returning: list[Callable[[str, Options], None]] = []
+refused_results: dict[str, tuple[str, str]] = {}  # by option: why not, and what to do instead
 
 
 class Refusal(NamedTuple):
@@ -53,20 +53,25 @@ def check(option: str, choices: Sequence[str] = ()) -> Callable[[_Check], _Check
     return register
 
 
-def check_returning(function: Callable[[str, Options], None]) -> Callable[[str, Options], None]:
-    """Register what refuses options of callbacks that return something, as a decorator.
+def refuse_result(option: str, reason: str, advice: str) -> None:
+    """Register an option of callbacks that return nothing; the texts are as in `Refusal`."""
+    refused_results[option] = reason, advice
 
-    It gets the name of the host function and the options, and raises ValueError.
+
+def check_result(name: str, options: Options) -> None:
+    """Raise ValueError if a callback that returns something has options of those that do not.
+
+    Args:
+        name: that of the host function.
+        options: those of the callback.
     """
-    _checks_of_returning.append(function)
-    return function
-
-
-def refuse_returning(name: str, options: Options) -> None:
-    """Raise ValueError if a callback with these options may not return something, which it does."""
     __tracebackhide__ = True
-    for check_options in _checks_of_returning:
-        check_options(name, options)
+    for option, (reason, advice) in refused_results.items():
+        if options.given(option):
+            raise ValueError(
+                f"{options.spelled(option)} cannot be combined with the result of {name}: "
+                f"{reason}. {advice}"
+            )
 
 
 def choices_of(option: str) -> Sequence[str]:

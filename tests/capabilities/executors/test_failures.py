@@ -80,6 +80,30 @@ def test_elements_after_the_failing_one_are_not_started(elements, failure):
     assert {0, 1, 2} <= set(begun) and len(begun) < 20
 
 
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_chunk_in_a_thread_ends_with_the_element_that_ran_when_another_failed(
+    elements, failure, timeout
+):
+    begun, waits, go, both = [], threading.Event(), threading.Event(), threading.Barrier(2)
+
+    def host(x):
+        begun.append(int(x))
+        if x == 10:
+            waits.set()
+            assert go.wait(60)
+        if x == 2:
+            assert waits.wait(60)
+            raise ValueError
+        return x
+
+    failing = elements(host, executor="threads:2", chunksize=10, timeout=timeout)
+    failure(failing, np.arange(40, dtype=np.float32))
+    go.set()
+    meeting = elements(lambda x: (both.wait(60), x)[1], executor="threads:2", chunksize=1)
+    jax.block_until_ready(meeting(X[:2]))  # both workers are free again
+    assert 10 in begun and not {*begun} & {*range(11, 20)}
+
+
 def test_error_of_another_process_has_its_traceback(elements, failure):
     def inner(x):
         raise ZeroDivisionError("by nothing")

@@ -282,7 +282,7 @@ def test_debug_print_is_queued_with_the_options_of_its_call(capsys):
         (lambda: jaxcb.io(len, result="x", queued=True), "Declare result=None"),
         (
             lambda: jaxcb.io_callback(len, jax.ShapeDtypeStruct((), "f4"), 1.0, queued=True),
-            "cannot queue the calls of len",
+            "queued=True cannot be combined with the result of len",
         ),
         (lambda: jaxcb.debug_print("x", queued=True, on_full="no"), "unknown on_full 'no'"),
         (lambda: jaxcb.set_queue_limit(-1), r"Try set_queue_limit\(64 << 20\)"),
