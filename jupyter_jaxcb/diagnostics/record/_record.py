@@ -59,7 +59,8 @@ def record(
     ends. With ``JUPYTER_JAXCB=off`` in the environment the recording is empty.
 
     Args:
-        capacity: number of host calls to log (48 bytes each); later ones are only counted.
+        capacity: number of host calls to log (48 bytes each, up to three times that while the
+            block ends); later ones are only counted.
             Overlapping blocks share the log of the first block.
         sample_values: keep values of the first calls of each callback, and of the first failed
             ones. A notebook saves them only with ``--values``. Overlapping blocks use the setting
