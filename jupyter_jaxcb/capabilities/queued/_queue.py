@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -242,13 +242,12 @@ class Queue:
         """Count the calls in the queue, by the name of the host function."""
         return _by_name(list(self._items))
 
-    @contextlib.contextmanager
-    def still(self, recorder: Recorder, since_ns: int) -> Iterator[dict[LoweredSite, int]]:
-        """Record no call meanwhile; yield those that are not recorded, see `Backlog`."""
-        with self._changed:
-            yield self._left(recorder, since_ns)
+    @property
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """No call is recorded while another thread holds it, see `Backlog`."""
+        return self._lock
 
-    def _left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
+    def left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
         """Count the calls queued since `since_ns` that `recorder` will get, by site."""
         found: Counter[LoweredSite] = Counter()
         for source, reports_to, crossed_ns, _, operands in list(self._items):

@@ -40,10 +40,13 @@ class NativeLog(Protocol):
 class Backlog(Protocol):
     """Makes host calls some time after their crossings."""
 
-    def still(
-        self, recorder: Recorder, since_ns: int
-    ) -> contextlib.AbstractContextManager[Mapping[LoweredSite, int]]:
-        """Make no call meanwhile; yield how many calls each site has left to report.
+    @property
+    def lock(self) -> contextlib.AbstractContextManager[Any]:
+        """No call is reported while another thread holds it."""
+        ...
+
+    def left(self, recorder: Recorder, since_ns: int) -> Mapping[LoweredSite, int]:
+        """Return how many calls each site has left to report.
 
         Args:
             recorder: to which they will be reported.
@@ -314,11 +317,20 @@ class Recorder:
             ahead: see `Recording.ahead`.
             running: the fields of each `Recording.running`, with the site as the first.
         """
-        since, left = since or BEGINNING, Counter[LoweredSite]()
-        with contextlib.ExitStack() as still:
-            for backlog in backlogs:  # each call is either left or elsewhere in the recording
-                left.update(still.enter_context(backlog.still(self, since.at_ns)))
-            return self._frozen(since, left, cells, environment, ahead, running)
+        facts = cells, environment, ahead, running
+        return self._holding(backlogs, since or BEGINNING, Counter(), *facts)
+
+    def _holding(
+        self, waiting: Sequence[Backlog], since: Mark, left: Counter[LoweredSite], *facts: Any
+    ) -> Recording:
+        """As `freeze`, while those who make calls later report none: each is left or elsewhere."""
+        if not waiting:
+            return self._frozen(since, left, *facts)
+        backlog, *others = waiting
+        # An interrupt in a generator, or between two calls of an ExitStack, would leave it locked.
+        with backlog.lock:
+            left.update(backlog.left(self, since.at_ns))
+            return self._holding(others, since, left, *facts)
 
     def _frozen(
         self,

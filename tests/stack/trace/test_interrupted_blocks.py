@@ -145,6 +145,9 @@ def test_block_is_entered_and_exited_cleanly_wherever_an_interrupt_comes(block):
         if interrupts.left > 0:  # there is no n-th instruction
             break
     assert interrupted > 10
+    made = threading.Event()
+    jaxcb.debug_callback(made.set, queued=True)
+    assert made.wait(60)  # nobody waits for it in the queue, whose lock is free
     assert len(recording_of(block) or [0]) == 1
 
 
