@@ -1,5 +1,6 @@
 """KeyboardInterrupt between any two instructions of the entry and exit of a block."""
 
+import linecache
 import threading
 import traceback
 
@@ -9,6 +10,7 @@ from jax._src import api, callback
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.capabilities import queue
 from jupyter_jaxcb.diagnostics.observe import _observe
 from jupyter_jaxcb.diagnostics.record import _listening, _record
 from jupyter_jaxcb.jax_compat import _profiler
@@ -132,6 +134,10 @@ def test_block_is_entered_and_exited_cleanly_wherever_an_interrupt_comes(block):
             own = [f for f in frames if f.f_code.co_filename.startswith(OUR_FILES)]
             place = f"{n}: {own[-1].f_code.co_qualname}:{own[-1].f_lineno}"
             assert active() is None, place
+            line = linecache.getline(own[-1].f_code.co_filename, own[-1].f_lineno)
+            while queue._lock._is_owned():  # at the end of a `with`, Python handles no signal
+                assert line.lstrip().startswith("with "), place
+                queue._lock.release()
             assert changed() == whole, place
             assert not _listening._users | _listening._silent | _listening._annotating, place
             assert not _observe._users and not _listener.has_thread_recorder(), place
