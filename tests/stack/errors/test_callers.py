@@ -115,4 +115,5 @@ def test_note_names_the_line_that_called_a_helper():
 
 def test_frames_have_no_variables_and_no_caller():
     (outer, _), (inner, _), _ = traceback.walk_tb(failing(jax.jit(model), 1.0).__traceback__)
-    assert (outer.f_back, outer.f_locals) == (inner.f_back, inner.f_locals) == (None, {})
+    assert outer.f_back is inner.f_back is None
+    assert dict(outer.f_locals) == dict(inner.f_locals) == {}
