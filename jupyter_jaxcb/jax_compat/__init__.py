@@ -94,6 +94,9 @@ from ._tracing import is_staging as is_staging
 from ._tracing import is_within as is_within
 from ._tracing import loop_name as loop_name
 from ._tracing import tracing as tracing
+from ._varying import vary_together as vary_together
+from ._varying import varying_axes as varying_axes
+from ._varying import varying_like as varying_like
 from ._while_loops import hold_finished_elements as hold_finished_elements
 from ._while_loops import leave_loops_to_jax as leave_loops_to_jax
 from ._while_loops import lowers_broken_predicate as lowers_broken_predicate

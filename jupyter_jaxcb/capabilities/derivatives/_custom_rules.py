@@ -10,6 +10,7 @@ from typing import Any
 import jax
 from jax.tree_util import tree_leaves
 
+from ... import jax_compat
 from ...stack.call import is_array
 from ._gate import Gate
 from ._rule_checks import Rule, checked_jvp, checked_vjp
@@ -92,6 +93,7 @@ def _wrapped(
                     f"{name} has a derivative rule. Define the rule with nondiff_argnums=({place},"
                     "); it then gets this argument first."
                 )
+        args, kwargs = jax_compat.vary_together((args, kwargs))
         chosen = differentiable(_copy(primal)) if _traces_once() else shared
         return chosen(*args, **kwargs)
 

@@ -158,6 +158,8 @@ def _bind(
         host, bind=bind, options=options, masked=mask is not None, **of_callback
     )
     operands = operands if mask is None else [*operands, mask]
+    if avals:
+        operands = jax_compat.vary_together(operands)
     return primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
 
 

@@ -37,7 +37,8 @@ jax_compat.keep_under_partial_evaluation(KeptIOEffect)
 def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
 ) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    return result_avals, {jax_compat.jax_effect("io", callback.options.ordered), _kept}
+    effects = {jax_compat.jax_effect("io", callback.options.ordered), _kept}
+    return jax_compat.varying_like(result_avals, avals), effects
 
 
 def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:

@@ -21,7 +21,7 @@ jax_compat.requires_devices_during_lowering(pure_callback_p)
 
 
 def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
-    return result_avals
+    return jax_compat.varying_like(result_avals, avals)
 
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:

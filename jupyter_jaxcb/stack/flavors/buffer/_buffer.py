@@ -47,7 +47,8 @@ jax_compat.keep_under_partial_evaluation(BufferEffect)
 def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
 ) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    return result_avals, {_kept} if callback.options.has_side_effect else set()
+    effects: set[jax_compat.Effect] = {_kept} if callback.options.has_side_effect else set()
+    return jax_compat.varying_like(result_avals, avals), effects
 
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any) -> Any:
