@@ -11,9 +11,8 @@ import tokenize
 from pathlib import Path
 from typing import Any
 
-from ._cells import parse, parse_cell
 from ._edits import Text, rewritten
-from ._notebook import with_sources
+from ._notebook import parse, parse_cell, with_sources
 from ._uses import Use, binds_jax, bound_names, find_uses
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ._cells import parse
 from ._edits import Text, rewritten
 from ._files import Part, Source
+from ._notebook import parse
 from ._uses import Use, bound_names
 
 

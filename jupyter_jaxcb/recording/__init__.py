@@ -35,7 +35,6 @@ from ._facts import SampleValues as SampleValues
 from ._facts import Site as Site
 from ._facts import Status as Status
 from ._facts import Worker as Worker
-from ._matrix import Matrix as Matrix
 from ._merged import merged as merged
 from ._profile import OTHER as OTHER
 from ._profile import PYTHON_OF_JAX as PYTHON_OF_JAX
@@ -44,6 +43,7 @@ from ._profile import Part as Part
 from ._profile import PartKind as PartKind
 from ._profile import Profile as Profile
 from ._profile import Unknown as Unknown
+from ._recording import Matrix as Matrix
 from ._recording import Recording as Recording
 from ._recording import load as load
 from ._str import BUNDLES as BUNDLES

@@ -1,9 +1,10 @@
-"""`Recording`, the immutable log of a block or cell, with its text and files."""
+"""Recordings of host calls, and of one function under several transformations."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from ._recorded_facts import RecordedFacts
@@ -158,3 +159,27 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Rec
     """
     __tracebackhide__ = True
     return Recording(**read(path, limit_bytes))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Matrix:
+    """The callbacks of one function under several transformations.
+
+    Attributes:
+        transformations: the names of all transformations that were tried, in order.
+        columns: by transformation, a recording of the compiled program, which did not run.
+        refused: by transformation that JAX or a callback refuses, the error message.
+    """
+
+    transformations: tuple[str, ...]
+
+    columns: Mapping[str, Recording]
+    refused: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Return the table as plain text."""
+        return printed(self)
+
+    def __repr__(self) -> str:
+        refused = f", refused: {', '.join(self.refused)}" if self.refused else ""
+        return f"<Matrix of {', '.join(self.columns)}{refused}>"

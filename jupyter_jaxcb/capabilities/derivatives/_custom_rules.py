@@ -5,15 +5,24 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.tree_util import tree_leaves
 
 from ... import jax_compat
 from ...stack.call import is_array
-from ._gate import Gate
 from ._rule_checks import Rule, checked_jvp, checked_vjp
+
+_Rule = Callable[..., Any]
+
+
+class Gate(NamedTuple):
+    """Makes rules of functions with such an argument from rules without it."""
+
+    jvp: Callable[[_Rule], _Rule]
+    vjp: Callable[[_Rule, _Rule, Sequence[int]], tuple[_Rule, _Rule]]  # and the nondiff_argnums
+    tangents: Callable[[_Rule], _Rule]  # of a rule that takes this argument, and only its tangents
 
 
 def with_jvp(

@@ -17,7 +17,7 @@ from ...stack import options
 from ...stack.call import HostFunction, aligned, is_array
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
-from ._gate import Gate
+from ._custom_rules import Gate
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
 TINY = 0.001  # a scale below this is not trusted if its step does not change the result

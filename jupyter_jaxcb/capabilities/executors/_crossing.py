@@ -38,7 +38,7 @@ from ..masked import MakeCalls, masked_crossing
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
-from ._log import Log
+from ._flight import Log
 from ._options import check_can_be_sent
 from ._run import SpreadRun
 

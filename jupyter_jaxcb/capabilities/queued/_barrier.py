@@ -1,4 +1,4 @@
-"""Wait for queued calls in JAX's barriers and when Python ends, and report their failures."""
+"""Wait for queued calls: in JAX's barriers, after a cell and when Python ends; report failures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,45 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 
 import jax
 
 from ... import jax_compat
 from ...stack.errors import add_note, is_a, show
-from ...stack.interrupt import finish_before_executors_end, interrupt, interrupt_at_exit
+from ...stack.interrupt import InFlight, finish_before_executors_end, interrupt, interrupt_at_exit
 from ._queue import Failures, queue
-from ._unfinished import Unfinished
+
+
+class Unfinished(InFlight):
+    """As `InFlight`, but done only when the calls that the programs queued are made, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: int | None = None  # number of the last crossing queued; None: not known yet
+        self._end: float = math.inf  # of the last one that was queued before `end`
+
+    def is_done(self, patience: bool = False) -> bool:
+        """Return whether all programs are done, and the calls that they queued."""
+        if self._last is None:
+            if not super().is_done(patience):
+                return False
+            self._last = queue.added
+        return queue.is_done(self._last)
+
+    def end(self) -> None:
+        """End the cell: crossings that are queued from now on belong to a later one."""
+        self._end = queue.added
+
+    def includes(self, number: int) -> bool:
+        """Return whether the crossing with this number was queued before `end`."""
+        return number <= self._end
+
+    def wait(self, seconds: float, look: Callable[[], None] = lambda: None) -> bool:
+        """See `InFlight.wait`."""
+        with queue.waited_for():
+            return super().wait(seconds, look)
+
 
 _SAY_AFTER_SECONDS = 1.0
 _NOBODY_WAITED = "A queued host call failed, and no jax.effects_barrier() has raised its error:"

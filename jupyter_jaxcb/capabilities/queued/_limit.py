@@ -1,10 +1,31 @@
-"""Let users limit the queue, and drop what is in it."""
+"""Limit the queue: what is done when it is full, and what users may change and drop."""
 
 from __future__ import annotations
 
 import numbers
+from typing import Any
 
+from ...stack import options
+from ...stack.call import did_you_mean
 from ._queue import queue
+
+ON_FULL = ("wait", "drop")  # what to do if the queue is full
+
+
+@options.check("on_full", ON_FULL)
+def _check_on_full(on_full: Any) -> Any:
+    __tracebackhide__ = True
+    if on_full not in ON_FULL:
+        raise ValueError(
+            f"unknown on_full {on_full!r}{did_you_mean(str(on_full), ON_FULL)} "
+            "Pass on_full='wait' or on_full='drop'."
+        )
+    return on_full
+
+
+options.refuse_result(
+    "queued", "the program needs it at once", "Declare result=None, or drop queued=True."
+)
 
 
 def set_queue_limit(nbytes: int) -> int:

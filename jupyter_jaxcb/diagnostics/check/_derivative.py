@@ -12,9 +12,18 @@ import numpy as np
 
 from ...recording import Finding
 from ._compare import difference
-from ._directions import Direction, Moves, directions_of, is_inexact
 from ._probes import Probes
-from ._slopes import MIDDLE, SCALES, Slopes, slopes, verdict
+from ._slopes import (
+    MIDDLE,
+    SCALES,
+    Direction,
+    Moves,
+    Slopes,
+    directions_of,
+    is_inexact,
+    slopes,
+    verdict,
+)
 from ._subject import Subject, one_line
 
 KIND = "derivative rule"

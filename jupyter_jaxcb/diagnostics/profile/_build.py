@@ -20,10 +20,20 @@ from ...recording import (
     Recording,
 )
 from ._compilations import Stage
-from ._division import NOBODY, Division, Intervals, divide, spans
+from ._division import (
+    NOBODY,
+    Division,
+    Intervals,
+    Outside,
+    Samples,
+    by_place,
+    divide,
+    interval_of,
+    outside,
+    spans,
+)
 from ._events import Events
 from ._lanes import ThreadLane, add_calls, lanes_of
-from ._outside import Outside, Samples, by_place, interval_of, outside
 from ._parts import Parts
 from ._queue import BACKGROUND, in_background, kind_of, waits
 from ._session import Gap

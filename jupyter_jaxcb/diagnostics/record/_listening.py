@@ -9,13 +9,29 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from typing import Any
 
-from ...recording import DEFAULT_CAPACITY, Recorder, activate
+import jax
+
+from ...recording import DEFAULT_CAPACITY, LoweredSite, Recorder, activate
 from ...stack import elision
 from ...stack.call import switches
 from ...stack.trace import Block
-from ._jax_running import notice_jax_inside
-from ._profiler import annotated
+from ._running import notice_jax_inside
+
+
+def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `function` so that each call is a trace annotation with the host function's name."""
+    site = lowered.site
+    name = f"host call {site.function}"
+
+    def call(*operands: Any) -> Any:
+        __tracebackhide__ = True
+        with jax.profiler.TraceAnnotation(name, flavor=site.flavor, where=site.where):
+            return function(*operands)
+
+    return call
+
 
 # Reentrant: garbage collection can run anywhere and may end a generator inside a block.
 _lock = threading.RLock()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import os
 import threading
 import time
 import warnings
@@ -15,8 +16,15 @@ from ...recording import DEFAULT_CAPACITY, Mark, Recorder, Recording
 from ...stack.interrupt import interrupt, on_thread_of_xla
 from ...stack.trace import Block, any_lowered
 from ._listening import Silence, start, stop
-from ._off import is_off
 from ._running import still_running
+
+VARIABLE = "JUPYTER_JAXCB"
+
+
+def is_off() -> bool:
+    """Whether the environment turns recording off."""
+    return os.environ.get(VARIABLE, "").strip().lower() == "off"
+
 
 BUDGET_SECONDS = 5.0  # the end of a block waits this long for programs without effects
 _POLL_SECONDS = 0.001

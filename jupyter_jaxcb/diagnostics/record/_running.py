@@ -1,19 +1,22 @@
-"""Find the host calls that are running now, from the stacks of all threads.
+"""Find the host calls that are running now, from the stacks of all threads; warn of those in JAX.
 
 This costs nothing on the path of a host call: the frames of a crossing hold everything needed.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ...recording import Frame, LoweredSite, Recorder
+from ... import jax_compat
+from ...capabilities.lint import body_of, jax_inside, warn_once
+from ...recording import Frame, JaxUse, LoweredSite, Recorder
 from ...stack.call import HostFunction
 from ...stack.dispatch import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_user_code
+from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code
 
 
 class RunningCall(NamedTuple):
@@ -113,3 +116,21 @@ def _call(
     return RunningCall(
         names["lowered"], element, thread, start_ns, recorder, number, names["host"], stack, in_jax
     )
+
+
+def notice_jax_inside() -> None:
+    """Warn if a host call of this thread makes JAX lower a program, which linting may not find."""
+    for call in calls_on_stack(sys._getframe(1), ""):
+        warn_of_running(call)
+
+
+def warn_of_running(call: RunningCall) -> None:
+    """Warn of a running host call that is inside JAX now, once for each function body."""
+    ours = call.host if isinstance(call.host, HostFunction) else None
+    if ours is not None and call.in_jax and jax_compat.host_function_can_block():
+        use = _place(call.stack[0]) if call.stack else jax_inside(ours)
+        warn_once(body_of(ours.current), call.lowered.site, use or JaxUse("somewhere"))
+
+
+def _place(frame: Frame) -> JaxUse:
+    return JaxUse(f"in {frame.function}", frame.file, frame.line, is_cell(frame.file))

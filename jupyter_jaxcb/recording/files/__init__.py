@@ -1,7 +1,7 @@
 """Save and load recordings: JSON, and a compact format for long logs.
 
 `_save` selects the format by suffix; `_json` writes and reads the facts, `_binary` the rows.
-`_decode` checks every value read from a file.
+`_decode` checks every value read from a file, and its size.
 """
 
 from ._binary import read_binary as read_binary

@@ -17,8 +17,7 @@ import numpy as np
 from .._columns import ROW
 from .._recorded_facts import RecordedFacts
 from . import _json
-from ._decode import RecordingFileError
-from ._memory_limit import MOST, parsed_bytes
+from ._decode import MOST, RecordingFileError, parsed_bytes
 
 MAGIC = b"\x1f\x8b"  # of gzip
 _HEAD = struct.Struct("<7sIQQ")

@@ -1,4 +1,4 @@
-"""Decode JSON into facts, checking every value against the annotations."""
+"""Check what is read from a file: every value, and the memory that it takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import functools
 import reprlib
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._facts import Site
@@ -128,3 +128,25 @@ def _fields(kind: Any) -> tuple[dict[str, Any], list[str]]:
     return {name: hints[name] for name in kind._fields}, [
         name for name in kind._fields if name not in defaults
     ]
+
+
+# Bytes of memory per character, including the facts built from it: a list; a small dict; a further
+# key; half of a string; a list item that is a number.
+_TAKES = {b"[": 120, b"{": 256, b":": 72, b'"': 40, b",": 54}
+MOST = 130  # bytes of memory that one byte of JSON can take
+
+
+def parsed_bytes(pieces: Iterable[bytes]) -> int:
+    """Return an upper bound, in bytes, of the memory for the text, its JSON and the recording.
+
+    Args:
+        pieces: the text, cut anywhere.
+    """
+    size, needed, wide, escaped = 0, 0, False, False
+    for piece in pieces:
+        size += len(piece)
+        needed += sum(piece.count(sign) * takes for sign, takes in _TAKES.items())
+        wide = wide or not piece.isascii()
+        escaped = escaped or b"\\" in piece
+    # The bytes, the decoded text, and the strings in it. One wide character widens a whole string.
+    return needed + size * (9 if wide else 6 if escaped else 3)

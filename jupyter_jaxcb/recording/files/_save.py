@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 from .._recorded_facts import RecordedFacts
 from . import _json
 from ._binary import MAGIC, read_binary, too_large, write_binary
-from ._decode import RecordingFileError
-from ._memory_limit import parsed_bytes
+from ._decode import RecordingFileError, parsed_bytes
 
 LIMIT_BYTES = 1 << 30  # default memory limit of reading a file
 _PIECE = 1 << 16  # bytes read at a time

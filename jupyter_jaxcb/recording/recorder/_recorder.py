@@ -18,9 +18,8 @@ from .._columns import CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
 from ._plain import RECENT, PlainCalls, PlainTimes
-from ._queue_use import QueueUses
 from ._sample_values import Values
-from ._site_counts import SiteCounts
+from ._site_counts import QueueUses, SiteCounts
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 

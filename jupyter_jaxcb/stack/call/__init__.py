@@ -12,6 +12,7 @@ from ._advice import how_to_differentiate as how_to_differentiate
 from ._advice import how_to_transpose as how_to_transpose
 from ._advice import option as option
 from ._array_names import ArrayNames as ArrayNames
+from ._array_names import without_leading as without_leading
 from ._arrays import aligned as aligned
 from ._arrays import aligning as aligning
 from ._arrays import check_leaves as check_leaves
@@ -51,4 +52,3 @@ from ._observed import note as note
 from ._observed import switch as switch
 from ._observed import switches as switches
 from ._observed import user_function_name as user_function_name
-from ._signatures import without_leading as without_leading

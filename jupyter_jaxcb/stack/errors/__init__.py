@@ -5,10 +5,10 @@
 `_tracebacks` decide what the user sees.
 """
 
+from ._causes import EndedError as EndedError
+from ._causes import NotCalledError as NotCalledError
 from ._causes import forget_error as forget_error
 from ._causes import stop_attaching_causes as stop_attaching_causes
-from ._classes import EndedError as EndedError
-from ._classes import NotCalledError as NotCalledError
 from ._error_text import add_note as add_note
 from ._error_text import attribute_of as attribute_of
 from ._error_text import describe as describe

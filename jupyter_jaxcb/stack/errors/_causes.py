@@ -17,9 +17,24 @@ from ... import jax_compat
 from ...recording import Site
 from ..trace import JAX_FOLDER, frames_of_threads
 from . import _excepthooks, _monitoring
-from ._classes import EndedError
 from ._error_text import is_a
 from ._store import KeptError, error_number_in, kept_error_in
+
+
+class EndedError(KeyboardInterrupt):
+    """Raised in a host call that was running when its run was interrupted.
+
+    A KeyboardInterrupt, so that ``except Exception`` does not swallow it. Code that later asks for
+    a result of that run gets JAX's error with this exception as its cause.
+    """
+
+    def __init__(self, message: str = "its run was interrupted") -> None:
+        super().__init__(message)
+
+
+class NotCalledError(EndedError):
+    """A host call was not made because its run was interrupted."""
+
 
 # After a failure on one of several devices, warn about a possible deadlock after this long.
 PATIENCE_SECONDS = 5.0

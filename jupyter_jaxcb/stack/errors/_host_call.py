@@ -7,10 +7,9 @@ from typing import Any
 
 from ...recording import WHOLE_BATCH, Frame, LoweredSite, Site
 from . import _causes
-from ._callers import with_callers
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
-from ._tracebacks import own_frames
+from ._tracebacks import own_frames, with_callers
 
 _cell_name: Callable[[str], str] | None = None
 _READ_ONLY = "the arguments of a host function are read-only: write into a copy, x.copy()"

@@ -18,6 +18,6 @@ from ._io import bind_io as bind_io
 from ._io import io_callback as io_callback
 from ._pure import bind_pure as bind_pure
 from ._pure import pure_callback as pure_callback
-from ._refusals import refuse_derivatives as refuse_derivatives
+from ._pure import refuse_derivatives as refuse_derivatives
 from ._vmap import batch_host_call as batch_host_call
 from ._vmap import with_axes_in_front as with_axes_in_front

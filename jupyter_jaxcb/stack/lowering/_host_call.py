@@ -19,10 +19,9 @@ from ..dispatch import (
     crossings_by_shard,
     reporting_interrupts,
 )
-from ._custom_call import DIRECT, emit_call, set_token, zeros
+from ._custom_call import DIRECT, emit_call, other_way, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all
-from ._ways import other_way
 
 SHARD_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 

@@ -1,18 +1,17 @@
 """Declared results, and the check of what a host function returns.
 
 `_declared` picks the declaration: `_expressions`, `_annotations`, a ufunc or a dry run.
-`_checker` turns it into a function that checks every return value; `_any_structure` accepts more,
-`_exact` less.
+`_checker` turns it into a function that checks every return value; that of `_exact` accepts less.
 """
 
-from ._any_structure import ResultStructureWarning as ResultStructureWarning
-from ._any_structure import any_structure_checker as any_structure_checker
 from ._array import ResultError as ResultError
 from ._array import shown as shown
 from ._casting import CONVERTS as CONVERTS
 from ._casting import MEANING as MEANING
 from ._casting import kind_of as kind_of
 from ._checker import ResultChecker as ResultChecker
+from ._checker import ResultStructureWarning as ResultStructureWarning
+from ._checker import any_structure_checker as any_structure_checker
 from ._checker import result_checker as result_checker
 from ._declared import MISSING as MISSING
 from ._declared import declared_result as declared_result

@@ -10,8 +10,8 @@ import pytest
 
 from jupyter_jaxcb.diagnostics.profile._build import MAX_PARTS, Collected, build
 from jupyter_jaxcb.diagnostics.profile._compilations import Stage
+from jupyter_jaxcb.diagnostics.profile._division import Samples
 from jupyter_jaxcb.diagnostics.profile._events import Events, Key, LaneEvents
-from jupyter_jaxcb.diagnostics.profile._outside import Samples
 from jupyter_jaxcb.diagnostics.profile._session import Gap
 from jupyter_jaxcb.recording import (
     PYTHON_OF_JAX,

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from jupyter_jaxcb.diagnostics.profile import _memory
-from jupyter_jaxcb.diagnostics.profile._memory import used_bytes
+from jupyter_jaxcb.diagnostics.profile import _session
+from jupyter_jaxcb.diagnostics.profile._session import used_bytes
 
 
 class Usage(types.SimpleNamespace):
@@ -23,7 +23,7 @@ class Usage(types.SimpleNamespace):
 @pytest.fixture
 def without_figure(monkeypatch):
     """The C library lacks ``mallinfo2``, as musl and older GNU libraries do."""
-    monkeypatch.setattr(_memory, "resource", Usage())
+    monkeypatch.setattr(_session, "resource", Usage())
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
 
 
@@ -49,6 +49,6 @@ def test_without_its_figure_the_peak_of_the_process_counts(
 
 
 def test_system_that_tells_nothing_has_no_figure(monkeypatch):
-    monkeypatch.setattr(_memory, "resource", None)
+    monkeypatch.setattr(_session, "resource", None)
     monkeypatch.setattr(sys, "platform", "win32")
     assert used_bytes() is None

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from jupyter_jaxcb.diagnostics.profile._place import place_of
+from jupyter_jaxcb.diagnostics.profile._sampler import place_of
 
 USER = "/project/train.py"
 JAX = os.path.join(os.path.dirname(jax.__file__), "_src", "api.py")

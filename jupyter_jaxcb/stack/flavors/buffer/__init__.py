@@ -1,8 +1,7 @@
 """The buffer flavor: the host function writes its results into memory that XLA provides.
 
 `_buffer` has the rules in JAX's order, `_lowering` the custom call, and `_crossing` what XLA calls.
-The host function borrows arrays (`_borrowed_memory`) that `_checks` has accepted; `_canary` finds
-output that it did not write.
+The host function borrows arrays (`_borrowed_memory`); `_canary` finds output that it did not write.
 """
 
 from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning

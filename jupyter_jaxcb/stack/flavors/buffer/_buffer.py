@@ -25,7 +25,7 @@ from .. import (
     refuse_derivatives,
     without_call,
 )
-from ._checks import check_aliases, check_borrowable
+from ._borrowed_memory import check_aliases, check_borrowable
 from ._crossing import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
 from ._lowering import lower_buffer_call
 
