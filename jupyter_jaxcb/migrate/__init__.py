@@ -3,8 +3,6 @@
 Uses only the standard library, and does not run the file.
 """
 
-from ._files import MigrationError as MigrationError
-from ._files import Source as Source
-from ._files import read as read
-from ._uses import Use as Use
-from ._words import report as report
+from ._files import MigrationError, Source, read
+from ._uses import Use
+from ._words import report

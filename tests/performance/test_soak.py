@@ -5,11 +5,12 @@ import sys
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recording
+from jupyter_jaxcb import Recording
 
 from . import soak as program
 from . import soak_compiled
 from .soak import KINDS, MAY_GROW_MB, Soak
+from .soak_queue import QueueSoak
 
 
 def test_recordings_have_every_host_call_of_a_mixed_load():
@@ -76,3 +77,19 @@ def test_a_round_of_compiled_functions_counts_all_calls_and_leaves_nothing(monke
     monkeypatch.setattr(jaxcb, "io", lambda f, **options: kept.append(f) or made(f, **options))
     soak.round()
     assert soak.wrong == ["round 2: 2 functions are alive"]
+
+
+def test_each_queued_call_is_made_once_or_counted_as_dropped():
+    soak = QueueSoak()
+    for _ in range(12):
+        soak.round()
+    assert soak.wrong == []
+    assert soak.totals["failed"] > 0
+
+
+def test_lost_call_is_found():
+    soak = QueueSoak()
+    soak.crossed = 1
+    soak._check(Recording(), [])
+    (wrong,) = soak.wrong
+    assert wrong.startswith("round 1: 0 rows and ") and wrong.endswith(" of 1 calls")

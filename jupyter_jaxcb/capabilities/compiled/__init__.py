@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...stack import options
 from ...stack.dispatch import enters
-from . import _lowering as _lowering
+from . import _lowering
 
 if TYPE_CHECKING:
     from ...recording import LoweredSite
@@ -33,7 +33,7 @@ def _check_compiler(compiler: Any) -> Any:
             "Python."
         )
     try:
-        import numba  # noqa: F401
+        import numba
     except ImportError as error:
         raise ImportError(
             f"compile='numba' needs numba: pip install 'jupyter_jaxcb[numba]' ({error})"

@@ -4,11 +4,6 @@
 `_rule_checks` validates what rules return. ``derivative="finite"`` is in `_finite_differences`.
 """
 
-from ._custom_rules import Gate as Gate
-from ._custom_rules import with_jvp as with_jvp
-from ._custom_rules import with_vjp as with_vjp
-from ._finite_differences import BindCall as BindCall
-from ._finite_differences import step_sizes as step_sizes
-from ._finite_differences import with_differences as with_differences
-from ._rule_checks import Rule as Rule
-from ._rule_checks import plain as plain
+from ._custom_rules import Gate, with_jvp, with_vjp
+from ._finite_differences import BindCall, step_sizes, with_differences
+from ._rule_checks import Rule, plain

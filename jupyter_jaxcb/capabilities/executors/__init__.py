@@ -4,8 +4,5 @@
 `_engine` wraps each kind of executor.
 """
 
-from . import _crossing as _crossing
-from . import _options as _options
-from . import _running as _running
-from ._engine import ExecutorError as ExecutorError
-from ._engine import WorkerLostError as WorkerLostError
+from . import _crossing, _options, _running
+from ._engine import ExecutorError, WorkerLostError

@@ -4,14 +4,14 @@
 Both read bytecode through `_references`; `_writes` reads source code.
 """
 
-from ._jax_inside import JaxInHostFunctionWarning as JaxInHostFunctionWarning
-from ._jax_inside import advice_for_jax_inside as advice_for_jax_inside
-from ._jax_inside import body_of as body_of
-from ._jax_inside import jax_inside as jax_inside
-from ._jax_inside import look_at_new_body as look_at_new_body
-from ._jax_inside import warn_of_jax_inside_jaxs_own as warn_of_jax_inside_jaxs_own
-from ._jax_inside import warn_once as warn_once
-from ._purity import ImpureFunctionWarning as ImpureFunctionWarning
-from ._purity import impurities as impurities
-from ._purity import warn_of_impurity as warn_of_impurity
-from ._references import loads as loads
+from ._jax_inside import (
+    JaxInHostFunctionWarning,
+    advice_for_jax_inside,
+    body_of,
+    jax_inside,
+    look_at_new_body,
+    warn_of_jax_inside_jaxs_own,
+    warn_once,
+)
+from ._purity import ImpureFunctionWarning, impurities, warn_of_impurity
+from ._references import loads

@@ -4,4 +4,4 @@
 `_wrapped` finds the callbacks that a function calls.
 """
 
-from ._check import check as check
+from ._check import check

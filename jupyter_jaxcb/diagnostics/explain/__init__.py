@@ -3,5 +3,5 @@
 `_explain` compiles one program; `_matrix` compiles it under six transformations.
 """
 
-from ._explain import explain as explain
-from ._matrix import explain_matrix as explain_matrix
+from ._explain import explain
+from ._matrix import explain_matrix

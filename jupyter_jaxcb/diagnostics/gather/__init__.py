@@ -3,4 +3,4 @@
 `_rendezvous` exchanges bytes and names missing processes; `_gather` aligns the clocks and merges.
 """
 
-from ._gather import gather as gather
+from ._gather import gather

@@ -4,8 +4,4 @@
 callbacks by a recorded one; `_eager` finds the lines of eager calls.
 """
 
-from ._observe import observe_jax as observe_jax
-from ._observe import start_noting as start_noting
-from ._observe import start_observing as start_observing
-from ._observe import stop_noting as stop_noting
-from ._observe import stop_observing as stop_observing
+from ._observe import observe_jax, start_noting, start_observing, stop_noting, stop_observing

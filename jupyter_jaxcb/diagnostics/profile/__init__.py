@@ -7,5 +7,4 @@ happened, `_lanes` sorts it by thread, `_division` gives each instant one owner,
 from waiting in what is left.
 """
 
-from ._profile import Profiled as Profiled
-from ._profile import profile as profile
+from ._profile import Profiled, profile

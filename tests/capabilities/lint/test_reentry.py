@@ -356,3 +356,25 @@ def test_numpy_function_in_jax_numpy_is_not_reported(tmp_path):
         jax.jit(jaxcb.io(host, result=None))(X)
         jax.effects_barrier()
     assert np.load(tmp_path / "x.npz")["x"].shape == np.shape(X)
+
+
+def test_jitted_host_function_is_reported_when_it_is_lowered_and_when_it_runs():
+    f = jax.jit(lambda x: jaxcb.pure_callback(jax.jit(lambda x: x[0]), SCALAR, x))
+    with warnings.catch_warnings(record=True) as seen, jaxcb.record():
+        warnings.simplefilter("always")
+        assert f(X).item() == 0
+    named = [
+        "<lambda> is itself a JAX function, as made by @jax.jit. This may deadlock on JAX"
+        in str(warning.message)
+        for warning in seen
+    ]
+    assert named == [True, True] * CAN_BLOCK
+
+
+def test_callback_in_a_host_function_is_reported_at_the_line_that_calls_it():
+    """The line is in the user's code, not in this package."""
+    inner = jaxcb.pure(lambda x: x, result="x")
+    with pytest.warns(jaxcb.JaxInHostFunctionWarning, match="calls inner"):
+        outer = jaxcb.pure(lambda x: np.asarray(inner(x)), result="x")
+    (finding,) = jaxcb.check(outer, X).findings
+    assert "it uses JAX: test_reentry.py:" in finding.what

@@ -9,9 +9,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, TWO, X
-from tests.conformance._messages import assert_readable
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import SCALAR, THREE, TWO, X, assert_readable, eager_or_jit
 
 # The host functions use JAX on purpose; tests/stack tests the warning about it.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")

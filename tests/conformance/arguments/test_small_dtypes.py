@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.conformance._arrays import SCALAR, X, assert_same_bits
 from tests.conformance._every import our_returning_kinds, returning_kinds
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import SCALAR, X, assert_same_bits, eager_or_jit
 
 # JAX 0.8 passes and returns garbage for 4-bit scalars, and for all 2-bit values.
 SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10)

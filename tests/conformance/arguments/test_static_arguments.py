@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, TWO, X
 from tests.conformance._every import our_returning_kinds, returning_kinds
+from tests.conformance._parameters import SCALAR, TWO, X
 from tests.conformance.conftest import PURE
 
 PROGRAMS = {  # name: how to run the callback, number of host calls

@@ -7,9 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from tests.conformance._arrays import SCALAR, THREE, TWO, X
 from tests.conformance._every import our_returning_kinds, returning_kinds
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import SCALAR, THREE, TWO, X, eager_or_jit
 
 
 @jax.tree_util.register_pytree_node_class

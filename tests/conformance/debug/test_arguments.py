@@ -6,7 +6,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_FROM_1, TWO
+from tests.conformance._parameters import FIVE_FROM_1, TWO
 
 # Arguments that are not arrays
 

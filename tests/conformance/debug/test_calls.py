@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_FROM_1, TWO
-from tests.conformance._parameters import eager_or_jit, ordered_or_not
+from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit, ordered_or_not
 
 
 @eager_or_jit

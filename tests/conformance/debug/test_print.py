@@ -10,8 +10,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_FROM_1, TWO
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit
 
 PRINTS = {
     "named": lambda p, x: p("x = {x}", x=x),

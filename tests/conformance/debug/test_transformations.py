@@ -11,8 +11,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import leave_loops_to_jax
-from tests.conformance._arrays import FIVE_FROM_1, TWO
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit
 
 
 def watching(f):

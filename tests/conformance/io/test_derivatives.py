@@ -7,8 +7,7 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_FROM_0, like_first
-from tests.conformance._parameters import ordered_or_not
+from tests.conformance._parameters import FIVE_FROM_0, like_first, ordered_or_not
 
 
 @ordered_or_not

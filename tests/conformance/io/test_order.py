@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.conformance._arrays import FIVE_FROM_0, like_first
-from tests.conformance._parameters import eager_or_jit, ordered_or_not
+from tests.conformance._parameters import FIVE_FROM_0, eager_or_jit, like_first, ordered_or_not
 
 
 def in_scan(f):

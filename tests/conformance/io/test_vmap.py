@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.conformance._arrays import FIVE_FROM_0, SCALAR, like_first
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import FIVE_FROM_0, SCALAR, eager_or_jit, like_first
 
 
 def numbers(seen):

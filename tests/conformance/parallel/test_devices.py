@@ -98,3 +98,33 @@ def test_failure_on_the_calling_device_fails_all_devices(failing, flavor, progra
     raised, returned_later = failing[f"{flavor}: {program}"]
     assert raised == "ValueError('no luck')"
     assert returned_later == result(np.arange(8.0)).sum()
+
+
+IN_PROCESSES = Path(__file__).with_name("processes.py")
+
+
+def expected(x):
+    return {
+        "eager": 2.0 * x,
+        "jit": 2.0 * x,
+        "vmap": [0.0, 2.0, 4.0],
+        "grad": 2.0,
+        "print": None,
+        "called in this process": True,
+        "notes": [x, x + 1.0, x, x + 1.0],
+        "recorded": 3,
+    }
+
+
+def test_spawned_processes_make_their_own_calls(in_process):
+    """The child processes import the registered functions again, with their derivative rules."""
+    found = in_process(IN_PROCESSES, "spawn").value
+    assert found == {"parent": expected(3), "spawned": [expected(3), expected(4)]}
+
+
+def test_forked_process_makes_eager_calls_and_runs_small_compiled_programs(in_process):
+    """JAX warns about the fork. Programs that JAX has not compiled yet would hang in the child."""
+    found = in_process(IN_PROCESSES, "fork").value
+    children, warned = found["forked"]
+    assert children == {"eager, numpy": 0, "eager, JAX": 0, "compiled before": 0}
+    assert warned

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, TWO
+from tests.conformance._parameters import SCALAR, TWO
 
 # The host functions use JAX on purpose; tests/stack tests the warning about it.
 pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR
 from tests.conformance._every import EVERY, call_of, returning_kinds
-from tests.conformance._parameters import eager_or_jit, ordered_or_not
+from tests.conformance._parameters import SCALAR, eager_or_jit, ordered_or_not
 
 THREADS, ROUNDS = 8, 25
 

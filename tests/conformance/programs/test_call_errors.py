@@ -7,7 +7,7 @@ from jax import lax
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, TWO, X
+from tests.conformance._parameters import SCALAR, THREE, TWO, X
 
 DROP_INS = {
     "pure": (jax.pure_callback, jaxcb.pure_callback),

@@ -7,9 +7,8 @@ import pytest
 from jax import export
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, TWO, X
 from tests.conformance._every import EVERY, call_of, returning_kinds
-from tests.conformance._parameters import eager_or_jit, ordered_or_not
+from tests.conformance._parameters import SCALAR, THREE, TWO, X, eager_or_jit, ordered_or_not
 
 INSPECTIONS = {
     "make_jaxpr": lambda f: jax.make_jaxpr(f)(X),

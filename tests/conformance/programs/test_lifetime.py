@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, TWO, X
 from tests.conformance._every import call_of
+from tests.conformance._parameters import SCALAR, TWO, X
 
 OURS = ["pure drop-in", "pure decorator", "io drop-in", "debug decorator"]
 flavors = pytest.mark.parametrize("name", ["pure jax", "io jax", "debug jax", *OURS])

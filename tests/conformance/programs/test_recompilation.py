@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, TWO
+from tests.conformance._parameters import SCALAR, TWO
 
 
 def host(key, *more):

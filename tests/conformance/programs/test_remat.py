@@ -9,8 +9,7 @@ import pytest
 from jax.ad_checkpoint import checkpoint_name
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR
-from tests.conformance._parameters import ordered_or_not
+from tests.conformance._parameters import SCALAR, ordered_or_not
 from tests.conformance.conftest import DEBUG
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, like_first
-from tests.conformance._parameters import ordered_or_not
+from tests.conformance._parameters import SCALAR, like_first, ordered_or_not
 
 X, DX = np.float32(0.7), np.float32(2)
 

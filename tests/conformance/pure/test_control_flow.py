@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.conformance._arrays import FIVE_TO_2, ZERO, like_first
+from tests.conformance._parameters import FIVE_TO_2, ZERO, like_first
 
 
 def while_sum(f, x):

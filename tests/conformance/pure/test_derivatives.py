@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_TO_2, like_first
+from tests.conformance._parameters import FIVE_TO_2, like_first
 from tests.upstream.upgraded import UPGRADED
 
 

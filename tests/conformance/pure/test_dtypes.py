@@ -10,8 +10,13 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import FIVE_TO_2, SCALAR, assert_same_bits, like_first
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import (
+    FIVE_TO_2,
+    SCALAR,
+    assert_same_bits,
+    eager_or_jit,
+    like_first,
+)
 
 EXACT = {
     "bool": [True, False, True, True, False, False],

@@ -9,7 +9,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import advice_words, causes_of
-from tests.conformance._arrays import FIVE_TO_2, ZERO, like_first, values
+from tests.conformance._parameters import FIVE_TO_2, ZERO, like_first, values
 
 
 def test_only_the_callback_whose_result_is_used_is_called(pure, spy, run):

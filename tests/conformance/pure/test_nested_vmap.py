@@ -8,7 +8,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from tests._vmap_methods import LOOPED
-from tests.conformance._arrays import like_first, shapes, values
+from tests.conformance._parameters import like_first, shapes, values
 
 
 def scaled(x, y):

@@ -4,9 +4,7 @@ import jax
 import numpy as np
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import THREE, X
-from tests.conformance._messages import assert_readable
-from tests.conformance._parameters import ordered_or_not
+from tests.conformance._parameters import THREE, X, assert_readable, ordered_or_not
 
 
 def test_result_may_be_a_view_of_the_argument(our_pure, run):

@@ -8,7 +8,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS
-from tests.conformance._arrays import THREE, X
+from tests.conformance._parameters import THREE, X
 
 
 def test_expression_may_use_names_attributes_indices_and_tuples(run):

@@ -12,9 +12,7 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.conformance._arrays import SCALAR, THREE, X
-from tests.conformance._messages import assert_readable
-from tests.conformance._parameters import eager_or_jit
+from tests.conformance._parameters import SCALAR, THREE, X, assert_readable, eager_or_jit
 
 # Structure
 

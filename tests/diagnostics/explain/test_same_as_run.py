@@ -1,5 +1,7 @@
 """For every program of the status battery, the explanation equals the run."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.stack.elision._battery import Hosts, compare
@@ -79,3 +81,9 @@ def test_explaining_does_not_change_the_run_and_running_does_not_change_the_expl
     assert sorted_facts(after) == sorted_facts(again) == sorted_facts(recording)
     assert after_calls == calls
     check_calls(again, calls)
+
+
+def test_explanation_equals_the_run_on_several_devices(in_process):
+    done = in_process(Path(__file__).with_name("devices.py"), devices=4)
+    assert "FAILED" not in done.stdout, done.stdout + done.stderr
+    assert int(done.stdout.split()[-2]) >= 18

@@ -1,11 +1,15 @@
 """Merged recordings of several processes, their reports, files and exports."""
 
 import dataclasses
+import itertools
 import json
+import struct
+from types import SimpleNamespace
 
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics.gather import _gather
 from jupyter_jaxcb.recording import (
     Frame,
     LoweredSite,
@@ -227,3 +231,27 @@ def test_gather_in_a_single_process_refuses_wrong_arguments_too(arguments, error
 def test_invalid_timeout_is_an_error(timeout):
     with pytest.raises(ValueError, match=rf"timeout={timeout!r} is not a number above 0"):
         jaxcb.gather(recorded([]), timeout=timeout)
+
+
+class FakeRendezvous:
+    """A rendezvous in which the other process sends these times."""
+
+    def __init__(self, times):
+        self._times = iter(times)
+
+    def post(self, name, data):
+        pass
+
+    def read(self, name, process):
+        return struct.pack("<q", next(self._times))
+
+
+@pytest.mark.parametrize(("index", "found"), [(0, {"most": [0, -1_000]}), (1, {"least": 1_000})])
+def test_fastest_message_bounds_the_difference(index, found, monkeypatch):
+    """The other clock is ahead by 1,000 ns; messages take 0, 2, 4 ... ns."""
+    now = itertools.count(0, 5)
+    monkeypatch.setattr(_gather, "time", SimpleNamespace(perf_counter_ns=now.__next__))
+    # Each round reads the clock twice: before and after the message arrives.
+    arrivals = [10 * n + 5 for n in range(_gather._ROUNDS)]
+    sent = [arrival + 1_000 - 2 * n for n, arrival in enumerate(arrivals)]
+    assert _gather._compare_clocks(FakeRendezvous(sent), index, 2) == found

@@ -4,7 +4,6 @@
 The host function borrows arrays (`_borrowed_memory`); `_canary` finds output that it did not write.
 """
 
-from ._borrowed_memory import RetainedBufferWarning as RetainedBufferWarning
-from ._buffer import bind_buffer as bind_buffer
-from ._buffer import buffer_callback as buffer_callback
-from ._canary import run_checked as run_checked
+from ._borrowed_memory import RetainedBufferWarning
+from ._buffer import bind_buffer, buffer_callback
+from ._canary import run_checked

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import logging
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -240,3 +241,10 @@ def test_code_without_a_file_works_in_a_deleted_working_directory(tmp_path, monk
     result, recording = observed(lambda: names["f"](one()))
     assert float(result) == 2
     assert [(s.file, s.line) for s in recording.bound] == [("<gone>", 2)]
+
+
+def test_calls_on_several_devices_are_the_same_and_recorded(in_process):
+    done = in_process(Path(__file__).with_name("devices.py"), devices=4)
+    same = [line for line in done.stdout.splitlines() if line.endswith("same")]
+    partly = 3 if jax.__version_info__ >= (0, 10) else 0
+    assert len(same) == 21 + partly, done.stdout + done.stderr
