@@ -74,10 +74,6 @@ def test_result_is_returned_as_the_same_object_under_jit(seen):
     assert seen.values == [1.0]
 
 
-def test_argument_is_returned_if_result_is_none(seen):
-    assert float(hcb.id_tap(seen, 3.0, result=None)) == 3.0
-
-
 def test_other_keywords_are_refused_with_advice(seen):
     with pytest.raises(TypeError, match=r"id_tap got what='x'.*functools\.partial"):
         hcb.id_tap(seen, 1.0, what="x")

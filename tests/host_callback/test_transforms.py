@@ -40,11 +40,6 @@ def test_batch_axis_is_not_moved_and_unbatched_leaves_are_not_broadcast(seen):
     np.testing.assert_array_equal(back["b"], np.moveaxis(given, 1, 0))
 
 
-def test_dimensions_are_counted_from_the_front(seen):
-    seen.of(jax.vmap(lambda x: hcb.id_tap(seen, x), in_axes=-1), np.ones((2, 3)))
-    assert seen.transforms == [(batch(1),)]
-
-
 def test_nested_vmaps_are_reported_innermost_first(seen):
     """Each `batch_dims` indexes the array as its vmap saw it, without the axes of outer vmaps."""
     inner = jax.vmap(lambda x: hcb.id_tap(seen, x), in_axes=1, out_axes=1)

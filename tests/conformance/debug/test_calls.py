@@ -1,14 +1,12 @@
 """A debug callback gets the values of every run and does not change the program's results."""
 
-import threading
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jupyter_jaxcb as jaxcb
 from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit, ordered_or_not
+from tests.conformance.io.test_order import Overtaking
 
 
 @eager_or_jit
@@ -55,18 +53,8 @@ def test_result_of_the_host_function_is_ignored(debug, run, result):
 
 def test_ordered_callbacks_run_in_program_order(debug):
     """`second` never starts before `first` has finished, within a program and across programs."""
-    second_began, seen = threading.Event(), []
-
-    def first(x):
-        second_began.clear()
-        overtaken = second_began.wait(timeout=0.05)  # give `second` time to start
-        seen.append(("first", float(x), overtaken))
-
-    def second(x):
-        second_began.set()
-        seen.append(("second", float(x), False))
-
-    f, g = debug(first, ordered=True), debug(second, ordered=True)
+    race = Overtaking()
+    f, g = debug(race.first, ordered=True), debug(race.second, ordered=True)
 
     def program(x):
         f(jnp.linalg.norm(jnp.outer(x, x)) * 0)  # ready after g's operand
@@ -77,25 +65,11 @@ def test_ordered_callbacks_run_in_program_order(debug):
     jax.jit(lambda x: f(x))(2.0)
     jax.jit(lambda x: g(x))(3.0)
     jax.effects_barrier()
-    assert seen == [
+    assert race.seen == [
         *2 * [("first", 0, False), ("second", 1, False)],
         ("first", 2, False),
         ("second", 3, False),
     ]
-
-
-def test_recording_has_a_call_for_every_batch_element(our_debug, note, run):
-    host, seen = note()
-    f = our_debug(host)
-    with jaxcb.record() as r:
-        run(jax.jit(jax.vmap(lambda x: f(x))), FIVE_FROM_1)
-    assert sorted(seen) == [1, 2, 3, 4, 5]
-    assert len(r.recording) == 5
-    assert sorted(call.element for call in r.recording) == [0, 1, 2, 3, 4]
-    (lowered,) = {r.recording.lowered[call.lowered] for call in r.recording}
-    assert lowered.site.flavor == "debug"
-    assert lowered.elements == 5
-    assert r.recording.elisions == ()
 
 
 def test_mutable_reference_is_read_at_the_callback(debug, run):

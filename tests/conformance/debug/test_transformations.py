@@ -1,6 +1,5 @@
 """Under every transformation a debug callback makes the same host calls as JAX's."""
 
-import functools
 import itertools
 
 import jax
@@ -12,6 +11,7 @@ from jax import lax
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import leave_loops_to_jax
 from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit
+from tests.conformance.conftest import DEBUG
 
 
 def watching(f):
@@ -175,18 +175,10 @@ def outcome(make, note, program, ordered):
     return jax.tree.map(np.asarray, value), seen
 
 
-def decorated(host, ordered):
-    return jaxcb.debug(ordered=ordered)(host)
-
-
-def drop_in(host, ordered):
-    return functools.partial(jaxcb.debug_callback, host, ordered=ordered)
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
     """The calls are unordered, so both lists are sorted before they are compared."""
-    value, seen = outcome(decorated, note, PROGRAMS[name], ordered=False)
+    value, seen = outcome(DEBUG["decorator"], note, PROGRAMS[name], ordered=False)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=False)
     jax.tree.map(np.testing.assert_array_equal, value, expected)
     assert sorted(seen) == sorted(jax_seen)
@@ -195,43 +187,13 @@ def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WRONG_IN_JAX])
 def test_values_and_calls_of_ordered_callbacks_are_the_same_as_with_jax(jax_debug, note, name):
     """Either the calls are in the same order, or both raise an error of the same class."""
-    value, seen = outcome(drop_in, note, PROGRAMS[name], ordered=True)
+    value, seen = outcome(DEBUG["drop-in"], note, PROGRAMS[name], ordered=True)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=True)
     if isinstance(expected, type):
         assert value is expected
     else:
         jax.tree.map(np.testing.assert_array_equal, value, expected)
     assert seen == jax_seen
-
-
-CALLS = {
-    "jit": [2],
-    "inner jit": [2, 2],
-    "vmap": [1, 2, 3, 4, 5],
-    "vmap of vmap": [1, 2, 3, 4],
-    "grad": [2],
-    "jit of grad": [2],
-    "value_and_grad": [2],
-    "jvp": [2],
-    "vjp": [2],
-    "scan": [1, 2, 3, 4, 5],
-    "grad of scan": [1, 2, 3, 4, 5],
-    "fori_loop": [1, 2, 4],
-    "loop of length 0": [],
-    "while body": [2, 3],
-    "while predicate": [2, 3, 4],
-    "cond, taken": [2],
-    "cond, not taken": [0],
-    "grad of cond": [2],
-    "custom_jvp": [2],
-    "custom_vjp": [2],
-}
-
-
-@pytest.mark.parametrize(("name", "calls"), CALLS.items(), ids=CALLS)
-def test_host_calls_match_the_program_text(debug, note, name, calls):
-    _, seen = outcome(debug, note, PROGRAMS[name], ordered=False)
-    assert sorted(seen) == calls
 
 
 LIMITS = np.float32([1, 3, 2])

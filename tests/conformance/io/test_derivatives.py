@@ -18,22 +18,19 @@ from tests.conformance._parameters import FIVE_FROM_0, like_first, ordered_or_no
         lambda f, x: jax.jit(jax.grad(f))(x),
         lambda f, x: jax.jvp(f, (x,), (x,)),
         lambda f, x: jax.vjp(f, x),
+        lambda f, x: jax.linearize(f, x),
+        lambda f, x: jax.hessian(f)(x),
+        lambda f, x: jax.jacfwd(f)(x),
     ],
-    ids=["grad", "jit of grad", "jvp", "vjp"],
+    ids=["grad", "jit of grad", "jvp", "vjp", "linearize", "hessian", "jacfwd"],
 )
 def test_differentiating_through_an_io_callback_is_an_error(io, echo, differentiate, ordered):
     """The error comes before any host call."""
     host, seen = echo()
     f = io(host, like_first, ordered=ordered)
-    with pytest.raises(ValueError, match=r"JVP|differentiate"):
+    with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
         differentiate(lambda x: f(x) * 2, np.float32(3))
     assert seen == []
-
-
-def test_error_of_differentiating_names_the_function_and_the_fix(our_io, echo):
-    host, _ = echo()
-    with pytest.raises(ValueError, match=r"host.*(stop_gradient|debug|custom_)"):
-        jax.grad(lambda x: our_io(host, like_first)(x) * 2)(np.float32(3))
 
 
 @ordered_or_not

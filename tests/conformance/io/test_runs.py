@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from jax import lax
 
-import jupyter_jaxcb as jaxcb
 from tests.conformance._parameters import (
     FIVE_FROM_0,
     SCALAR,
@@ -67,33 +66,6 @@ def test_callback_runs_once_per_run_even_if_nothing_depends_on_it(
     assert seen == [len(operands)]
     assert run(program, 1) == 2
     assert seen == 2 * [len(operands)]
-
-
-def test_unused_io_callback_is_recorded_as_called_and_not_as_elided(our_io, run, echo):
-    host, seen = echo()
-    f = our_io(host, like_first)
-    with jaxcb.record() as r:
-        run(jax.jit(lambda x: (f(x), x)[1]), np.float32(1))
-    assert seen == [1]
-    (call,) = r.recording.calls_of("host")
-    assert r.recording.lowered[call.lowered].site.flavor == "io"
-    assert r.recording.elisions == ()
-
-
-@pytest.mark.parametrize(
-    "inspect",
-    [
-        lambda f, x: jax.make_jaxpr(f)(x),
-        lambda f, x: jax.eval_shape(f, x),
-        lambda f, x: jax.jit(f).lower(x).compile(),
-    ],
-    ids=["make_jaxpr", "eval_shape", "compile"],
-)
-def test_tracing_and_compiling_do_not_call_the_host(io, echo, inspect):
-    host, seen = echo()
-    inspect(io(host, like_first, ordered=True), np.float32(1))
-    jax.effects_barrier()
-    assert seen == []
 
 
 @pytest.fixture

@@ -25,20 +25,6 @@ def test_vmap_calls_once_per_batch_element_in_order(io, spy, run, noise, compile
     assert numbers(seen) == [0, 1, 2, 3, 4]
 
 
-def test_outermost_axis_of_nested_vmaps_varies_fastest(io, spy, run):
-    host, seen = spy(lambda x: x)
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    result = run(jax.jit(jax.vmap(jax.vmap(io(host, like_first)))), x)
-    np.testing.assert_array_equal(result, x)
-    assert numbers(seen) == [0, 3, 1, 4, 2, 5]
-
-
-def test_zero_elements_make_zero_calls(our_io, spy, run):
-    host, seen = spy(lambda x: x)
-    assert run(jax.vmap(our_io(host, like_first)), np.zeros((0, 2), np.float32)).shape == (0, 2)
-    assert seen == []
-
-
 def test_batch_elements_follow_the_in_axes(io, run):
     """With in_axes (1, None) every call gets a column of x and the unbatched y."""
     seen = []

@@ -87,51 +87,6 @@ def test_decorated_function_is_correct_if_each_vmap_batches_another_argument(com
     np.testing.assert_allclose(compiled(nested)(ROWS, Y), expected, rtol=1e-6)
 
 
-def test_drop_in_with_sequential_gives_the_same_result_as_jax():
-    def over_maximum(x):
-        x = np.asarray(x)
-        return x / x.max()
-
-    theirs, ours = (
-        jax.vmap(
-            lambda x, pure=callbacks.pure_callback: pure(
-                over_maximum, x, x, vmap_method="sequential"
-            )
-        )(ROWS)
-        for callbacks in (THEIRS, OURS)
-    )
-    np.testing.assert_array_equal(theirs, ours)
-    np.testing.assert_array_equal(ours, ROWS / ROWS.max(axis=1, keepdims=True))
-
-
-NESTED_SHAPES = {
-    "sequential": 20 * [((), (), ())],
-    "sequential_unrolled": 20 * [((), (), ())],
-    "expand_dims": [((4, 1), (1, 5), (1, 1))],
-    "broadcast_all": [((4, 5), (4, 5), (4, 5))],
-    "legacy_vectorized": [((4,), (5,), ())],
-}
-
-
-@both
-@pytest.mark.parametrize(("method", "expected"), NESTED_SHAPES.items(), ids=NESTED_SHAPES)
-def test_vmap_method_decides_the_shapes_under_nested_vmap(callbacks, method, expected):
-    """The outer vmap batches x, the inner one y, and the constant is unbatched."""
-    seen = []
-
-    def host(x, y, z):
-        seen.append((x.shape, y.shape, z.shape))
-        shape = () if VMAP_METHODS[method].looped else (4, 5)
-        return np.zeros(shape, np.float32)
-
-    def f(x, y):
-        return callbacks.pure_callback(host, like_first(x), x, y, np.float32(1), vmap_method=method)
-
-    returned_value = jax.vmap(lambda x: jax.vmap(lambda y: f(x, y))(Y))(X)
-    assert jax.block_until_ready(returned_value).shape == (4, 5)
-    assert seen == expected
-
-
 @both
 def test_broadcasting_works_under_nested_vmap_with_expand_dims_and_not_legacy_vectorized(
     callbacks,

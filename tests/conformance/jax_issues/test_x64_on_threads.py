@@ -5,12 +5,8 @@ That truncates 64-bit values: arguments silently, results with an error. Ours pa
 unchanged.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from ._both import OURS
 
 BIG = 2**40 + 7  # as int32: 7
 THIRD = 1 / 3  # not exact in float32
@@ -42,26 +38,3 @@ def test_ours_keeps_arguments_and_results_at_64_bits(found, value, dtype, half):
     ours = found[dtype]["ours"]
     assert ours["arrived"] == CALLS * [[dtype, value]]
     assert ours["results"] == CALLS * [2 * value]
-
-
-def pending(value, dtype):
-    """Return `value` as an array that is still being computed, so that XLA's thread calls."""
-    w = jnp.zeros((300, 300), dtype)
-    return (w @ w)[0, 0] + jnp.asarray(value, dtype)
-
-
-def test_ours_keeps_jax_arrays_at_64_bits():
-    """With ``arrays="jax"`` the host function gets JAX arrays, as from JAX's callbacks."""
-    seen = []
-
-    def host(x):
-        seen.append((str(x.dtype), np.asarray(x).item()))
-        return np.asarray(x)
-
-    with jax.enable_x64(True):
-        f = jax.jit(
-            lambda x: OURS.pure_callback(host, jax.ShapeDtypeStruct((), np.int64), x, arrays="jax")
-        )
-        results = [f(pending(BIG, "int64")).item() for _ in range(CALLS)]
-    assert results == CALLS * [BIG]
-    assert seen == CALLS * [("int64", BIG)]

@@ -124,29 +124,6 @@ def test_drop_in_without_results_is_not_called(pure_callback, result, run, compi
     assert seen == []
 
 
-@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
-def test_64_bit_values_survive_on_worker_threads(our_pure, run, dtype):
-    """Computing the large operands takes longer than dispatch, so worker threads call the host."""
-    seen = []
-
-    def host(x):
-        seen.append((x.dtype.name, x.flat[0].item(), x.flat[-1].item()))
-        return x + x.dtype.type(1)
-
-    big = 2**40 + 7
-    with jax.enable_x64(True):
-        f = our_pure(host, like_first)
-        program = jax.jit(lambda x, i: f((x + i) @ jnp.eye(300, dtype=dtype)))
-        x = jnp.full((300, 300), big, dtype)
-        results = [program(x, jnp.asarray(i, dtype)) for i in range(20)]
-        for i, returned_value in enumerate(results):
-            np.testing.assert_array_equal(returned_value, np.full((300, 300), big + i + 1, dtype))
-    assert len(seen) == 20
-    assert sorted(seen, key=lambda call: call[1].real) == [
-        (dtype, big + i, big + i) for i in range(20)
-    ]
-
-
 def test_64_bit_elements_survive_vmap_and_loops(our_pure, spy, run):
     """15 calls: 5 batch elements times 3 steps."""
     host, seen = spy(lambda x: x + np.int64(1))

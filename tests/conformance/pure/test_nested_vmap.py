@@ -112,14 +112,6 @@ def test_nested_elements_are_visited_in_the_same_order_as_with_jax(
     assert values(seen) == values(jax_seen)
 
 
-def test_outermost_axis_of_two_nested_vmaps_varies_fastest(pure, spy, run):
-    host, seen = spy(np.sin)
-    f = pure(host, like_first, vmap_method="sequential")
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    np.testing.assert_allclose(run(jax.vmap(jax.vmap(f)), x), np.sin(x), rtol=1e-6)
-    assert [x.item() for (x,) in seen] == [0, 3, 1, 4, 2, 5]
-
-
 @nests
 def test_legacy_vectorized_adds_batch_axes_only_to_batched_arguments(
     our_pure, jax_pure, spy, run, nest

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from jax import lax
 
-import jupyter_jaxcb as jaxcb
 from tests.conformance._parameters import FIVE_TO_2, SCALAR, THREE, ZERO, like_first, shapes, values
 
 # A first callback
@@ -30,15 +29,6 @@ def test_result_of_the_host_function_can_be_used_in_a_jitted_program(pure, spy, 
     assert shapes(seen) == [((3, 3), ())]
 
 
-def test_result_may_be_declared_by_a_parameter_name(spy, run):
-    """With ``result="x"`` the result has the shape and dtype of the argument x."""
-    host, seen = spy(wave)
-    f = jaxcb.pure(result="x")(host)
-    np.testing.assert_allclose(run(jax.jit(f), X, Y), np.sin(X) * Y + 1, rtol=1e-6)
-    np.testing.assert_allclose(run(jax.jit(f), X[0], Y), np.sin(X[0]) * Y + 1, rtol=1e-6)
-    assert shapes(seen) == [((3, 3), ()), ((3,), ())]
-
-
 def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
     """Later runs, which JAX does not trace, call the host too."""
     host, seen = spy(np.sin)
@@ -46,15 +36,6 @@ def test_every_call_of_a_compiled_program_calls_the_host_once(pure, spy, run):
     for number in range(4):
         np.testing.assert_allclose(run(f, np.float32(number)), np.sin(number), rtol=1e-6)
     assert values(seen) == [(0.0,), (1.0,), (2.0,), (3.0,)]
-
-
-def test_decorated_function_is_called_element_by_element_by_default(spy, run):
-    """Decorators need no vmap_method: their default is correct for every host function."""
-    host, seen = spy(wave)
-    f = jaxcb.pure(result="x")(host)
-    returned_value = run(jax.vmap(f, in_axes=(0, None)), XS, Y)
-    np.testing.assert_allclose(returned_value, np.sin(XS) * Y + 1, rtol=1e-6)
-    np.testing.assert_array_equal(np.stack([x for x, _ in seen]), XS)
 
 
 # Structures
@@ -158,13 +139,3 @@ def test_host_function_may_keep_its_arguments_forever(our_pure, run):
             run(loop, np.zeros((50, 50), np.float32)), np.full((50, 50), 20)
         )
     assert [(x.min(), x.max()) for x in kept] == 3 * [(i, i) for i in range(20)]
-
-
-@pytest.mark.filterwarnings("ignore:.*another callback")
-def test_host_function_may_run_jax_and_other_callbacks(our_pure, spy, run):
-    """No lock is held during a host call, so a callback may run inside another one."""
-    inner, seen = spy(np.sin)
-    f = our_pure(inner, like_first)
-    g = our_pure(lambda x: np.asarray(jax.jit(f)(np.asarray(x))) + 1, like_first)
-    np.testing.assert_allclose(run(g, np.float32(2)), np.sin(np.float32(2)) + 1, rtol=1e-6)
-    assert len(seen) == 1
