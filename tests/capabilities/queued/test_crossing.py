@@ -55,15 +55,6 @@ def test_queued_calls_get_what_other_calls_get(register, program):
     jax.tree.map(np.testing.assert_array_equal, queued, plain)
 
 
-@pytest.mark.parametrize("name", ["debug", "io"])
-def test_vmap_calls_once_for_each_element_in_order(name):
-    x, y = jnp.arange(12.0).reshape(3, 4), jnp.arange(3)
-    program = lambda log: jax.jit(jax.vmap(lambda x, y: (log(x, y), x)[1]))  # noqa: E731
-    seen = [args for args, _ in seen_by(QUEUED[name], program, x, y)]
-    np.testing.assert_array_equal([row for row, _ in seen], x)
-    assert [int(number) for _, number in seen] == [0, 1, 2]
-
-
 def test_gradients_are_those_without_the_callback_which_gets_the_primals():
     program = lambda log: jax.jit(jax.grad(lambda x: (log(x), x**3)[1]))  # noqa: E731
     ((args, _),) = seen_by(QUEUED["debug"], program, 2.0)

@@ -83,25 +83,6 @@ def program_source(line):
         return next(itertools.islice(file, line - 1, None)).strip()
 
 
-@droppers
-@pytest.mark.parametrize(
-    "look",
-    [
-        lambda f, x: jax.make_jaxpr(f)(x),
-        lambda f, x: jax.eval_shape(f, x),
-        lambda f, x: jax.jit(f).lower(x),
-        lambda f, x: jax.jit(f).trace(x),
-    ],
-    ids=["make_jaxpr", "eval_shape", "lower", "trace"],
-)
-def test_inspecting_a_program_records_no_calls_and_no_elisions(program, name, look):
-    """JAX compiled nothing, so it removed nothing."""
-    with jaxcb.record() as r:
-        look(lambda x: program(x), FIVE_TO_2)
-    assert len(r.recording) == 0
-    assert r.recording.elisions == ()
-
-
 def two_equal_calls(f, x):
     return f(x) + f(x)
 

@@ -66,22 +66,6 @@ def test_no_host_function_is_called(jitted):
     }
 
 
-def test_explained_callback_is_not_called():
-    hosts = Hosts()
-    for callback in (hosts.pure("a"), hosts.io("b"), hosts.debug("c")):
-        (outcome,) = jaxcb.explain(callback)(X).outcomes
-        assert (outcome.status, outcome.written, outcome.compiled) == (Status.KEPT, 1, 1)
-    assert not hosts.calls
-
-
-def test_host_function_that_would_fail_is_explained():
-    def fail(x):
-        raise AssertionError
-
-    (outcome,) = jaxcb.explain(jaxcb.pure(fail, result="x"))(X).outcomes
-    assert outcome.compiled == 1
-
-
 def test_surrounding_block_does_not_record_an_explanation():
     hosts = Hosts()
     f, g = many_calls(hosts), many_calls(hosts)

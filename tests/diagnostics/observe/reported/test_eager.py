@@ -20,14 +20,6 @@ from tests.diagnostics.observe._jax_callbacks import (
 )
 
 
-def test_eager_call_compiled_before_the_block_has_its_line():
-    FLAVORS["jax pure"](one())
-    _, recording = observed(lambda: jax.pure_callback(double, STRUCT, one()))
-    (summary,) = summarize(recording)
-    assert "jax.pure_callback(double" in summary.site.source
-    assert summary.calls == 1
-
-
 def slow_one():
     """Return 1, computed slowly, so that XLA calls the host function on one of its threads."""
     slow = jnp.ones((2000, 2000))

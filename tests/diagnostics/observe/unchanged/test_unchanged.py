@@ -198,32 +198,6 @@ def test_log_record_of_debug_log_names_the_user_file(caplog):
     assert record.pathname == __file__
 
 
-def test_ordered_callbacks_run_in_program_order():
-    def f(x):
-        for i in range(5):
-            io_callback(order.append, None, i, ordered=True)
-        return x
-
-    order = []
-    observed(lambda: jax.jit(f)(one()))
-    assert [int(i) for i in order] == [0, 1, 2, 3, 4]
-
-
-def test_host_function_may_use_callbacks():
-    def outer(x):
-        return np.asarray(jax.pure_callback(double, STRUCT, np.float32(3)))
-
-    with_async = jax.config.read("jax_cpu_enable_async_dispatch")
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
-    try:
-        result, recording = observed(lambda: jax.pure_callback(outer, STRUCT, one()))
-    finally:
-        jax.config.update("jax_cpu_enable_async_dispatch", with_async)
-    assert float(result) == 6
-    names = [recording.lowered[call.lowered].site.function for call in recording]
-    assert sorted(names) == ["double", "outer"]
-
-
 def test_replaced_functions_keep_their_signatures():
     plain = inspect.signature(_callback.pure_callback_impl)
     with jaxcb.observe_jax():
