@@ -16,9 +16,11 @@ sys.path.insert(0, str(HERE))
 from from_code import write_pages  # noqa: E402
 from json_schema import write_schema  # noqa: E402
 from tutorial_pages import write_tutorials  # noqa: E402
+from view_schema import write_view  # noqa: E402
 
 write_pages(HERE / "_generated")
 write_schema(HERE / "_generated")
+write_view(HERE / "_generated")
 write_tutorials(HERE.parent / "notebooks", HERE / "tutorials")
 
 project = "jupyter_jaxcb"

@@ -74,8 +74,8 @@ def refused_page() -> str:
         for name, row in rows()
         if row.needs
     ]
-    refused = _table(("option", "not with", "why"), pairs)
-    return f"{refused}\n\n{_table(('option', 'needs', 'why'), needs)}"
+    refused = table(("option", "not with", "why"), pairs)
+    return f"{refused}\n\n{table(('option', 'needs', 'why'), needs)}"
 
 
 def _sentence(row: Refusal) -> str:
@@ -120,7 +120,7 @@ def _magic(name: str, function: Any) -> str:
         line = f"{percent(name).split(', ')[-1]}{usage}"
         shown = textwrap.fill(line, 72, subsequent_indent="    ", break_on_hyphens=False)
         rows = [_option(action) for action in parser._actions if action.dest != "help"]
-        parts += [f"```text\n{shown}\n```", _table(("option", "value", "meaning"), rows)]
+        parts += [f"```text\n{shown}\n```", table(("option", "value", "meaning"), rows)]
     return "\n\n".join([*parts, rest]).strip()
 
 
@@ -202,8 +202,8 @@ def _class(kind: Any) -> str:
     own = [one for one, value in vars(kind).items() if one[0] != "_" and _has_docstring(value)]
     members = [f"   :members: {', '.join(own)}"] * bool(own)
     directive = "\n".join([f".. autoclass:: {name}()", *members])
-    table = _table(("field", "type", "meaning"), rows)
-    return f"## {kind.__name__}\n\n```{{eval-rst}}\n{directive}\n```\n\n{table}"
+    listed = table(("field", "type", "meaning"), rows)
+    return f"## {kind.__name__}\n\n```{{eval-rst}}\n{directive}\n```\n\n{listed}"
 
 
 def _has_docstring(value: Any) -> bool:
@@ -220,9 +220,9 @@ def schema_page() -> str:
         rows.append((f"`{name}`", kind or _words(hints[name]), meaning or meaning_of[name]))
     columns = [(f"`{name}`", f"`{ROW[name].name}`", _column(name)) for name in ROW.names or ()]
     parts = [
-        _table(("key", "type", "meaning"), rows),
+        table(("key", "type", "meaning"), rows),
         "## Columns",
-        _table(("key", "type", "meaning"), columns),
+        table(("key", "type", "meaning"), columns),
     ]
     return "\n\n".join([*parts, *_classes()])
 
@@ -244,14 +244,14 @@ def _classes() -> Iterator[str]:
         first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
         yield f"## {kind.__name__}\n\n{first}"
         if issubclass(kind, enum.Enum):
-            yield _table(
+            yield table(
                 ("text", "meaning"), [(f"`{one.value}`", meaning[one.name]) for one in kind]
             )
             continue
         form = "An object" if dataclasses.is_dataclass(kind) else "A list in this order"
         hints = typing.get_type_hints(kind)
         rows = [(f"`{name}`", _words(hints[name]), meaning[name]) for name in fields(kind)]
-        yield f"{form}:\n\n{_table(('field', 'type', 'meaning'), rows)}"
+        yield f"{form}:\n\n{table(('field', 'type', 'meaning'), rows)}"
 
 
 def _words(hint: Any) -> str:
@@ -268,7 +268,8 @@ def _words(hint: Any) -> str:
     return f"[{hint.__name__}](#{hint.__name__.lower()})"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
     lines = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
     lines.insert(1, ["---"] * len(head))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

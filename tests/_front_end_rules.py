@@ -8,8 +8,9 @@ import dataclasses
 
 import numpy as np
 
-from jupyter_jaxcb.recording import Recording, Status
+from jupyter_jaxcb.recording import Recording
 from jupyter_jaxcb.report import to_mimebundle
+from tests._site_schema import check_site
 
 CALLS = 100  # of one recording that are encoded
 TONES = ("error", "warning", "kept", "quiet")
@@ -35,8 +36,8 @@ def check(recording: Recording) -> None:
     facts, measured = data[mime_type], metadata[mime_type]
     follow(facts, FACTS, "facts")
     follow(measured, MEASURED, "measured")
-    for name in BY_SITE:
-        assert len(measured[name]) == len(facts["sites"]), name
+    for known, timed in zip(facts["sites"], measured["sites"], strict=True):
+        check_site(known | timed)
 
 
 def _kind(recording):
@@ -112,50 +113,14 @@ def flag(value):
     return type(value) is bool
 
 
-AVAL = ([whole], text)
-VARIANT = {
-    "operands": [AVAL],
-    "results": [AVAL],
-    "operand_names": [text],
-    "result_names": [text],
-    "levels": [(whole, text, [flag])],
-    "calls": whole,
-    "shards": whole,
-    "devices": [text],
-    "gathered_bytes": amount,
-    "mask?": ([flag], whole, whole),
-    "stopped?": (whole, whole),
-}
-SITE = {
-    **dict.fromkeys(("function", "flavor", "where", "source", "reason", "advice"), text),
-    **dict.fromkeys(("line", "column", "calls", "crossings", "elided"), whole),
-    **dict.fromkeys(("expected", "written"), or_null(whole)),
-    "cell": flag,
-    "status": one_of(*map(str, Status)),
-    "consequence": one_of("raised", "not_finite", "not_needed", *map(str, Status)),
-    "notes": [text],
-    "errors": [text],
-    "shapes": [VARIANT],
-    "sample_values": [(from_minus_one, [text], [text], flag, or_null(whole))],
-}
 FACTS = {
     "schema": one_of(1),
     "headline": [(one_of(*TONES), text)],
-    "sites": [SITE],
     "overflow": whole,
     "not_kept?": whole,
     "ahead": flag,
 }
-BY_SITE = {
-    "host_ns": [amount],
-    "variants_ns": [[amount]],
-    "cells": [or_null(text)],
-    "lines": [whole],
-    "around": [[text]],
-    "sample_rows": [[from_minus_one]],
-}
 MEASURED = {
-    **BY_SITE,
     **{key: [text] for key in ("out_of_order", "by_worker", "threads", "errors")},
     "id": text,
     "compilations": [

@@ -263,35 +263,35 @@ cell = get_ipython().get_parent()["metadata"]["cellId"]
 SNAPSHOT = f"""
 poison = {POISON!r}
 def snapshot(**changes):
-    vmap = dict(operands=[[[4], poison]], results=[], operand_names=[poison], result_names=[],
-                levels=[[4, "expand_dims", [True]]], calls=1, shards=0, devices=[poison],
-                gathered_bytes=0)
-    site = dict(function=poison, flavor=poison, cell=cell, line=2, column=0, where=poison,
-                source="", consequence="unused", reason=poison, advice=poison, calls=1, elided=1,
-                host_ns=5, shapes=poison, vmap=vmap, errors=[poison])
+    shapes = dict(operands=[[[4], poison]], results=[], operand_names=[poison], result_names=[],
+                  levels=[[4, "expand_dims", [True]]], calls=1, shards=0, devices=[poison],
+                  axes=[dict(operands=["batched"], results="batched")], gathered_bytes=0)
+    site = dict(function=poison, flavor=poison, cell=True, line=2, column=0, where=poison,
+                source="", status="unused", consequence="unused", reason=poison, advice=poison,
+                calls=1, crossings=1, expected=None, written=None, elided=1, notes=[poison],
+                errors=[poison], shapes=[shapes], sample_values=[], host_ns=5, variants_ns=[5],
+                cell_id=cell, cell_line=2, around=[poison], stack=[poison], sample_rows=[])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)
-    return dict(protocol=1, type="snapshot", version="0.1", running=False, cells={{}},
+    return dict(schema=1, type="snapshot", version="0.1", running=False, cells={{}},
                 callbacks=[callback], sites=[site], more_sites=0) | changes
 """
 SAME = "Install the same version in both environments."
-UNREADABLE = "data that this JupyterLab extension cannot read"
+UNREADABLE = "which sent what this JupyterLab extension cannot read:"
 
 
 def test_panel_explains_why_it_cannot_read_a_message(notebook, page, dialogs):
     sent = {
-        'protocol=2, type="snapshot", version="9.0"': "This kernel has jupyter_jaxcb 9.0, which "
-        f"uses protocol 2; this JupyterLab extension uses protocol 1. {SAME}",
-        "protocol=poison, version=poison": "This kernel has jupyter_jaxcb, which uses an "
-        f"unknown protocol; this JupyterLab extension uses protocol 1. {SAME}",
-        "**snapshot(sites=7)": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "
-        f"(sites). {SAME}",
-        "**snapshot(sites=[])": f"This kernel has jupyter_jaxcb 0.1, which sent {UNREADABLE} "
-        f"(callbacks[0].sites). {SAME}",
-        "**snapshot(type=poison)": "This kernel has jupyter_jaxcb 0.1, which sent a message of a "
-        f"type that this JupyterLab extension does not know. {SAME}",
-        'protocol=1, type="recording", id=5': f"This kernel has jupyter_jaxcb, which sent "
-        f"{UNREADABLE} (id). {SAME}",
+        'schema=2, type="snapshot", version="9.0"': " 9.0, "
+        f"{UNREADABLE} the messages have schema 2, not schema 1. {SAME}",
+        "type=5, version=poison": f", {UNREADABLE} the messages have an unknown schema, not schema "
+        f"1. {SAME}",
+        "**snapshot(sites=7)": f" 0.1, {UNREADABLE} sites is 7, not a list. {SAME}",
+        "**snapshot(sites=[])": f" 0.1, {UNREADABLE} callbacks[0].sites[0] is 0, not at most -1. "
+        f"{SAME}",
+        '**snapshot(type="x")': f' 0.1, {UNREADABLE} type is "x", not one of snapshot, unloaded. '
+        f"{SAME}",
+        'schema=1, type="recording", id=5': f", {UNREADABLE} id is 5, not text. {SAME}",
     }
     cells = [f"fake.send(dict({data}))" for data in sent]
     book = notebook(FAKE + SNAPSHOT, *cells, "fake.send(snapshot())")
@@ -300,7 +300,7 @@ def test_panel_explains_why_it_cannot_read_a_message(notebook, page, dialogs):
     empty = page.locator(".jaxcb-panel-empty")
     for number, words in enumerate(sent.values(), 1):
         book.run(number)
-        expect(empty).to_have_text(words)
+        expect(empty).to_have_text(f"This kernel has jupyter_jaxcb{words}")
     book.run_and_wait(len(sent) + 1)
     expect(page.locator(".jaxcb-callback-name")).to_have_text(POISON)
     expect(page.locator(".jaxcb-callsite-notes")).to_contain_text("<script>window.hacked=2")

@@ -17,7 +17,7 @@ DOCUMENTS = [
 ]
 DOCUMENTS = [path for path in DOCUMENTS if "_generated" not in path.parts]
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\]\([^()]*\))*\]\(([^()\s]+)\)")
-GENERATED = {"recording.schema.json"}
+GENERATED = {"recording.schema.json", "view.schema.json"}
 
 
 def text_of(path):

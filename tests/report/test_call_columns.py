@@ -118,9 +118,9 @@ def test_sample_values_refer_to_their_call(unpacked):
         recorder.values.take(fact, crossing, -1, [np.float32(start)], [np.float32(start)])
     facts, measured, columns = to_message(recorder.freeze())
     ((_, operands, *_), *_) = facts["sites"][0]["sample_values"]
-    assert operands == ("50",)
+    assert operands == ["50"]
     starts = [row[0] for row in unpacked(columns._asdict())]
-    assert [starts[row] for row in measured["sample_rows"][0]] == [40, 0, 20]
+    assert [starts[row] for row in measured["sites"][0]["sample_rows"]] == [40, 0, 20]
 
 
 def test_start_of_a_compilation_counts_from_the_first_call():

@@ -128,7 +128,8 @@ def test_golden_file_has_every_key_that_is_declared():
     facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
     for name, value in {
         "Facts": facts,
-        "Site": facts["sites"][0],
+        "SiteFacts": facts["sites"][0],
+        "SiteMeasured": measured["sites"][0],
         "Variant": facts["sites"][1]["shapes"][0],
         "Measured": measured,
         "Compilation": measured["compilations"][0],

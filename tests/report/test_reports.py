@@ -127,7 +127,7 @@ def test_each_variant_of_a_site_has_the_time_of_its_calls():
     assert cells == ["28.5 s", "2 ms", ""]
     data, metadata = to_mimebundle(several_shapes())
     assert [shapes["calls"] for shapes in data[MIME_TYPE]["sites"][0]["shapes"]] == [1, 2, 0]
-    assert metadata[MIME_TYPE]["variants_ns"] == [[28_500_000_000, 2_000_000, 0]]
+    assert metadata[MIME_TYPE]["sites"][0]["variants_ns"] == [28_500_000_000, 2_000_000, 0]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\r\n\n"])
@@ -252,7 +252,7 @@ def test_data_is_the_same_for_equal_programs_and_times_are_metadata():
     )
     assert data == again
     assert "host_ns" not in str(data[MIME_TYPE])
-    assert metadata[MIME_TYPE]["host_ns"] == [0, 41_000, 4]
+    assert [site["host_ns"] for site in metadata[MIME_TYPE]["sites"]] == [0, 41_000, 4]
     assert set(later) == {MIME_TYPE}
     assert data[MIME_TYPE]["schema"] == 1
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ...recording import Site, Status
+from ...recording import Site
 from ...register import Callback
-from ...report import Rows, SiteProgress, SiteSummary, shapes_of, variant_facts
+from ...report import Rows, SiteProgress, SiteView, finished, unfinished
 from ._origins import Origins
 from ._sites import Sites
 
 MAX_SITES = 500
-_MAX_ROWS = 8  # operands and results of a diagram in a tooltip
-_MAX_LEVELS = 4
+_MAX_VARIANTS = 100  # of a site; the front end says `100 or more shapes`
 
 
 def snapshot(
@@ -33,30 +33,37 @@ def snapshot(
         running: whether a cell is running.
         live: the progress of the running cell.
     """
-    sites = {summary.site: _finished(summary) for summary in list(known.latest.values())}
-    for progress in live:
-        sites[progress.site] = _unfinished(progress)
-    current = [site for site in sites if _is_current(site, origins)]
+    latest, running_now = dict(known.latest), {one.site: one for one in live}
+    current = [site for site in latest | running_now if _is_current(site, origins)]
     rows = Rows(current[-MAX_SITES:])
-    shown = {site: sites[site] for site in current[-MAX_SITES:]}
+    shown: dict[Site, SiteView] = {}
+    for site in current[-MAX_SITES:]:
+        where = rows.where(site, column=False)  # which stands beside it
+        if site in running_now:
+            shown[site] = unfinished(running_now[site], where, origins.place)
+        else:
+            view = finished(latest[site], place=origins.place)
+            few = slice(_MAX_VARIANTS)
+            variants = {"shapes": view.shapes[few], "variants_ns": view.variants_ns[few]}
+            shown[site] = replace(view, where=where, **variants)
     return {
         "running": running,
         "callbacks": [
             _callback(name, callback, shown, origins) for name, callback in callbacks.items()
         ],
-        "sites": [_place(site, rows, origins) | facts for site, facts in shown.items()],
+        "sites": [view.to_json() for view in shown.values()],
         "more_sites": len(current) - len(shown),
         "cells": dict(origins.digests),
     }
 
 
 def _callback(
-    name: str, callback: Callback, shown: Mapping[Site, dict[str, Any]], origins: Origins
+    name: str, callback: Callback, shown: Mapping[Site, SiteView], origins: Origins
 ) -> dict[str, Any]:
     code = getattr(callback.__wrapped__, "__code__", None)
     file = code.co_filename if code else ""
     cell, line = origins.place(file, code.co_firstlineno if code else 0)
-    own = [facts for site, facts in shown.items() if _binds(site, callback)]
+    own = [view for site, view in shown.items() if _binds(site, callback)]
     return {
         "name": name,
         "flavor": callback.flavor,
@@ -65,10 +72,10 @@ def _callback(
         "line": line,
         "where": f"line {line}" if cell else "",
         "sites": [place for place, site in enumerate(shown) if _binds(site, callback)],
-        "calls": sum(facts["calls"] for facts in own),
-        "elided": sum(facts["elided"] for facts in own),
-        "errors": sum(len(facts["errors"]) for facts in own),
-        "host_ns": sum(facts["host_ns"] for facts in own),
+        "calls": sum(view.calls for view in own),
+        "elided": sum(view.elided for view in own),
+        "errors": sum(len(view.errors) for view in own),
+        "host_ns": sum(view.host_ns for view in own),
     }
 
 
@@ -79,55 +86,3 @@ def _binds(site: Site, callback: Callback) -> bool:
 def _is_current(site: Site, origins: Origins) -> bool:
     """Whether the cells of its line and of its callers are unchanged since their last run."""
     return all(map(origins.is_current, (site.file, *(frame.file for frame in site.callers))))
-
-
-def _place(site: Site, rows: Rows, origins: Origins) -> dict[str, Any]:
-    cell, line = origins.place(site.file, site.line)
-    return {
-        "function": site.function,
-        "flavor": site.flavor,
-        "cell": cell,
-        "line": line,
-        "column": site.column,
-        "where": rows.where(site, column=False),  # which stands beside it
-        "source": site.source,
-    }
-
-
-def _finished(summary: SiteSummary) -> dict[str, Any]:
-    return {
-        "consequence": summary.consequence,
-        "reason": summary.reason,
-        "advice": summary.advice,
-        "calls": summary.calls,
-        "elided": summary.elided,
-        "host_ns": summary.host_ns,
-        "shapes": shapes_of(summary),
-        "vmap": _vmap(summary),
-        "errors": list(summary.errors),
-    }
-
-
-def _vmap(summary: SiteSummary) -> dict[str, Any] | None:
-    """Return the shapes to draw in a tooltip, which has room for one small diagram."""
-    if len(summary.shapes) != 1:
-        return None
-    (shapes,) = summary.shapes
-    rows = len(shapes.operands) + len(shapes.results)
-    fits = rows <= _MAX_ROWS and 0 < len(shapes.levels) <= _MAX_LEVELS
-    return variant_facts(shapes) if fits else None
-
-
-def _unfinished(progress: SiteProgress) -> dict[str, Any]:
-    """Describe a site of the running cell; its status is known at the end."""
-    return {
-        "consequence": "raised" if progress.errors else str(Status.KEPT),
-        "reason": "",
-        "advice": "",
-        "calls": progress.calls,
-        "elided": 0,
-        "host_ns": progress.host_ns,
-        "shapes": "",
-        "vmap": None,
-        "errors": [f"{progress.errors:,} failed"] if progress.errors else [],
-    }

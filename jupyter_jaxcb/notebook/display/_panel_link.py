@@ -11,10 +11,9 @@ import comm
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...recording import Recording
-from ...report import Place, to_message
+from ...report import SCHEMA, Place, to_message
 
 NAME = "jupyter_jaxcb"  # of the comm target, and of the only comm
-PROTOCOL = 1
 _VERSION = version("jupyter_jaxcb")
 _KEPT = 8  # recordings that a view can request
 
@@ -91,7 +90,7 @@ class Link:
         self._send({"type": "snapshot", "version": _VERSION, **snapshot})
 
     def _send(self, data: dict[str, Any], buffers: list[bytes] | None = None) -> None:
-        self._comm.send({"protocol": PROTOCOL, **data}, buffers=buffers or [])
+        self._comm.send({"schema": SCHEMA, **data}, buffers=buffers or [])
 
     def _receive(self, message: dict[str, Any]) -> None:
         """Handle a request, on any thread; another version of the front end may send anything."""

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
 from ..summary import Rows
 from ._columns import CallColumns, call_columns
+from ._site_view import SiteProgress, unfinished
 
 MAX_SITES = 60
 MAX_ROWS = 20_000  # host calls sent per update, to limit the load on the kernel
 LONG_NS = 200_000_000  # a call that has been running for this long is listed
 _RATE_NS = 1_000_000_000  # the rate is that of the last second
-
-
-class SiteProgress(NamedTuple):
-    """The totals of one call site so far."""
-
-    site: Site
-    calls: int
-    errors: int
-    host_ns: int
 
 
 class Progress:
@@ -112,19 +104,7 @@ class Progress:
                 for call in running
                 if now_ns - (call.start_ns or now_ns) > LONG_NS
             ],
-            "sites": [
-                {
-                    "function": one.site.function,
-                    "flavor": one.site.flavor,
-                    "where": rows.where(one.site),
-                    "line": one.site.line,
-                    "column": one.site.column,
-                    "calls": one.calls,
-                    "errors": one.errors,
-                    "host_ns": one.host_ns,
-                }
-                for one in sites[:MAX_SITES]
-            ],
+            "sites": [unfinished(one, rows.where(one.site)).to_json() for one in sites[:MAX_SITES]],
             "not_sent": self._not_sent + not_kept,
         }
 

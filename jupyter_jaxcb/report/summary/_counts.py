@@ -18,7 +18,7 @@ class Stopped(NamedTuple):
     """The crossings in which a host function raised before the last batch element."""
 
     element: int  # at which the first of them stopped
-    crossings: int
+    crossings: int  # that stopped
 
 
 class Counts:

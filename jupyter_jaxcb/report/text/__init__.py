@@ -14,7 +14,6 @@ from ._text import outcome_to_text as outcome_to_text
 from ._text import sites_to_text as sites_to_text
 from ._text import to_text as to_text
 from ._words import level_words as level_words
-from ._words import shapes_of as shapes_of
 from ._words import shorten as shorten
 from ._words import status_words as status_words
 from ._words import time_words as time_words

@@ -61,11 +61,6 @@ def status_words(summary: SiteSummary) -> str:
     return _phrases.WORDS[summary.consequence]
 
 
-def shapes_of(summary: SiteSummary) -> str:
-    """Return the shapes of a site, ``() → (5,)`` or ``3 shapes``; empty if it has none."""
-    return one_shape(map(shape_words, summary.shapes))
-
-
 def one_shape(words: Iterable[str]) -> str:
     """Return the single distinct entry of `words`, or how many distinct entries there are."""
     shapes = list(dict.fromkeys(words))

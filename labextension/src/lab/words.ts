@@ -1,30 +1,52 @@
 /** Texts about callbacks and call sites, shared by badges, tooltips and the panel. */
 
 import phrases from '../view/data/phrases.json';
-import { TONES, type Tone } from '../view/data/schema.js';
-import { callWords, counted, statusWord, timeWords, toneOf } from '../view/data/words.js';
-import type { Callback, CallSite } from './kernel/snapshot.js';
+import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
+import { callWords, counted, statusWord, timeWords, toneOf, variantShapes } from '../view/data/words.js';
+import type { Callback } from './kernel/snapshot.js';
+
+const MOST_VARIANTS = 100; // as in _panel.py
+const MOST_ROWS = 8; // operands and results of a diagram in a tooltip
+const MOST_LEVELS = 4;
 
 /** The worst tone of some sites. */
-export function worstTone(sites: readonly CallSite[]): Tone {
+export function worstTone(sites: readonly Site[]): Tone {
   const tones = new Set(sites.map(site => toneOf(site.consequence)));
   return TONES.find(tone => tones.has(tone)) ?? 'quiet';
 }
 
 /** The sign of a site, matching its tone. */
-export function siteSign(site: CallSite): string {
+export function siteSign(site: Site): string {
   return phrases.signs[site.consequence];
 }
 
 /** `5 calls · () → (5,) · 41 µs`, without empty parts. */
-export function siteFigures(site: CallSite): string {
-  const timed = site.calls > 0 && site.host_ns > 0; // a trace may be saved without times
-  const time = timed ? timeWords(site.host_ns) : '';
-  return joined([callWords(site.calls), site.shapes, time]);
+export function siteFigures(site: Site): string {
+  const time = site.calls > 0 && site.host_ns ? timeWords(site.host_ns) : ''; // perhaps not saved
+  return joined([callWords(site.calls), shapesOf(site), time]);
+}
+
+/** `() → (5,)` or `3 shapes`; the kernel sends at most a hundred variants of a site. */
+function shapesOf({ shapes }: Site): string {
+  const all = new Set(shapes.map(variantShapes));
+  const more = shapes.length !== MOST_VARIANTS ? '' : ' or more';
+  return all.size > 1 ? `${all.size.toLocaleString('en-US')}${more} shapes` : ([...all][0] ?? '');
+}
+
+/** The variant to draw in a tooltip, which has room for one small diagram. */
+export function drawnVariant({ shapes }: Site): Variant | null {
+  const [only, ...others] = shapes;
+  const fits =
+    only !== undefined &&
+    others.length === 0 &&
+    only.operands.length + only.results.length <= MOST_ROWS &&
+    only.levels.length > 0 &&
+    only.levels.length <= MOST_LEVELS;
+  return fits ? only : null;
 }
 
 /** The text of a badge at the end of the site's line, after its sign. */
-export function siteBrief(site: CallSite): string {
+export function siteBrief(site: Site): string {
   if (site.errors.length > 0) {
     const more = site.errors.length > 1 ? ` (+${site.errors.length - 1})` : '';
     return `${site.errors[0]}${more}`;
@@ -39,7 +61,7 @@ export function siteBrief(site: CallSite): string {
 }
 
 /** The lines of the tooltip of a site's badge. */
-export function siteDetails(site: CallSite): string[] {
+export function siteDetails(site: Site): string[] {
   return [
     joined([site.flavor, statusWord(site.consequence), siteFigures(site)]),
     ...sentences(site.reason, site.advice),

@@ -35,7 +35,7 @@ export function viewFooter(
     footer.append(h('p', {}, words));
   }
   const environment = environmentWords(measured);
-  const small = [absence(facts, measured, problem), environment].filter(Boolean);
+  const small = [absence(facts, problem), environment].filter(Boolean);
   if (small.length) {
     footer.append(h('p', {}, small.join(' · ')));
   }
@@ -63,12 +63,12 @@ function warnings(facts: ReadFacts, measured: Measured, problem: string): string
   return problem ? [...words, `cannot show times: ${problem}`] : words;
 }
 
-function absence(facts: ReadFacts, measured: Measured, problem: string): string {
+function absence(facts: ReadFacts, problem: string): string {
   const called = facts.sites.some(site => site.calls);
   if (facts.ahead) {
     return 'explained without running';
   }
-  return called && !timesKnown(measured) && !problem ? 'times are not saved' : '';
+  return called && !timesKnown(facts) && !problem ? 'times are not saved' : '';
 }
 
 /** `jax 0.10.2 · cpu`: the backend needs no label. */

@@ -1,10 +1,8 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
 import { h } from './dom/elements.js';
-import { BadRecording, NOT_MEASURED, parseFacts, parseMeasured } from './data/parse/parse.js';
-import type { ReadFacts } from './data/parse/parse.js';
+import { BadRecording, parseRecording, type Recording } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
-import type { Measured } from './data/schema.js';
 import { timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
 import { runOf } from './compare/run.js';
@@ -36,10 +34,7 @@ export interface Everything {
 }
 
 /** The checked data that a view shows. */
-interface Shown {
-  readonly facts: ReadFacts;
-  readonly measured: Measured;
-  readonly problem: string; // why `measured` is empty, if it was malformed
+interface Shown extends Recording {
   readonly raw: RawCalls | null;
 }
 
@@ -195,7 +190,7 @@ export class TraceView {
     this.stale = false;
     const { facts, measured, problem, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
-    this.sites = new SiteList(facts, measured, {
+    this.sites = new SiteList(facts, {
       reveal: this.around.reveal && (target => this.around.reveal?.(target)),
       filter: hasCalls ? site => this.showCallsOf(site) : undefined
     });
@@ -278,13 +273,7 @@ function tabsOf({ facts, measured, raw }: Shown): string[] {
 }
 
 function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
-  const known = parseFacts(facts);
-  try {
-    return { facts: known, measured: parseMeasured(measured, known), problem: '', raw };
-  } catch (error) {
-    const problem = error instanceof BadRecording ? error.message : 'the data is malformed.';
-    return { facts: known, measured: NOT_MEASURED, problem, raw };
-  }
+  return { ...parseRecording(facts, measured), raw };
 }
 
 /** The full recording; null if it is not available for any reason. */

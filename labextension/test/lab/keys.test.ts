@@ -39,7 +39,7 @@ test('the site list and the footer suppress shortcuts on every focusable element
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
   const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
   const measured = someMeasured({ compilations });
-  const list = new SiteList(facts, measured, { reveal: vi.fn(), filter: vi.fn() });
+  const list = new SiteList(facts, { reveal: vi.fn(), filter: vi.fn() });
   document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, '', null));
   list.node.querySelector<HTMLElement>('.jaxcb-sites-more')!.click();
   for (const details of document.body.querySelectorAll('details')) {

@@ -1,26 +1,17 @@
 /** Snapshots for the tests. */
 
-import type { Variant } from '../../src/view/data/schema.js';
+import { aSite } from '../view/recordings.js';
 import { readMessage, type Snapshot } from '../../src/lab/kernel/snapshot.js';
 
-export const SITE = {
-  function: 'bessel',
-  flavor: 'pure',
-  cell: 'two',
+export const SITE = aSite({
+  cell_id: 'two',
+  cell_line: 3,
+  where: 'line 3',
   line: 3,
   column: 4,
-  where: 'line 3',
-  source: 'return bessel(1, x)',
-  consequence: 'kept',
-  reason: '',
-  advice: '',
   calls: 5,
-  elided: 0,
-  host_ns: 41000,
-  shapes: '() → (5,)',
-  vmap: null as Variant | null,
-  errors: [] as string[]
-};
+  host_ns: 41000
+});
 
 export const CALLBACK = {
   name: 'bessel',
@@ -40,7 +31,7 @@ export const CALLBACK = {
 export function message(parts: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     type: 'snapshot',
-    protocol: 1,
+    schema: 1,
     version: '0.1.0',
     running: false,
     callbacks: [CALLBACK],

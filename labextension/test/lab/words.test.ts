@@ -1,17 +1,19 @@
 import { expect, test } from 'vitest';
 import { toneOf } from '../../src/view/data/words.js';
-import type { CallSite } from '../../src/lab/kernel/snapshot.js';
+import type { Site } from '../../src/view/data/schema.js';
 import {
   callbackBrief,
   sentences,
   siteBrief,
   siteDetails,
+  siteFigures,
   siteSign,
   worstTone
 } from '../../src/lab/words.js';
+import { aVariant } from '../view/recordings.js';
 import { CALLBACK, SITE } from './snapshots.js';
 
-function site(parts: Partial<CallSite> = {}): CallSite {
+function site(parts: Partial<Site> = {}): Site {
   return { ...SITE, consequence: 'kept', ...parts };
 }
 
@@ -25,6 +27,18 @@ const UNUSED = site({
 
 test('the text of a kept site gives its calls, shapes and time', () => {
   expect(siteBrief(site())).toBe('5 calls · () → (5,) · 41 µs');
+});
+
+test('different shapes of a site are counted', () => {
+  const of = (...sizes: number[]): string =>
+    siteFigures(site({ shapes: sizes.map(size => aVariant([[size]], [[]])), host_ns: null }));
+  expect([of(), of(2), of(2, 2), of(2, 3)]).toEqual([
+    '5 calls',
+    '5 calls · (2,) → ()',
+    '5 calls · (2,) → ()',
+    '5 calls · 2 shapes'
+  ]);
+  expect(of(...Array(100).keys())).toBe('5 calls · 100 or more shapes'); // the kernel sends no more
 });
 
 test('the text of a kept site includes its elided calls', () => {

@@ -1,7 +1,7 @@
 /** Small recordings for the tests, as parsed from JSON. */
 
-import type { Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
-import { axesOf } from '../../src/view/data/parse/axes.js';
+import type { Axes, Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
+import { siteFacts } from '../../src/view/data/parse/old.js';
 import { NOT_MEASURED } from '../../src/view/data/parse/parse.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
@@ -12,20 +12,24 @@ export function aVariant(
   levels: Level[] = [],
   more: Partial<Variant> = {}
 ): Variant {
-  const known = { levels, ...more };
   return {
     operands: operands.map(shape => [shape, 'float32'] as const),
     results: results.map(shape => [shape, 'float32'] as const),
     operand_names: [],
     result_names: [],
     levels,
-    axes: axesOf(known.levels, known.mask),
+    axes: axesOf({ levels, ...more }),
     calls: 1,
     shards: 0,
     devices: [],
     gathered_bytes: 0,
     ...more
   };
+}
+
+/** The axes that the methods of the levels stand for. */
+function axesOf(variant: Partial<Variant>): readonly Axes[] {
+  return (siteFacts({ shapes: [variant] }) as { shapes: [Variant] }).shapes[0].axes;
 }
 
 export function aSite(more: Partial<Site> = {}): Site {
@@ -50,6 +54,13 @@ export function aSite(more: Partial<Site> = {}): Site {
     errors: [],
     shapes: [aVariant([[]], [[5]])],
     sample_values: [],
+    host_ns: null,
+    variants_ns: [],
+    cell_id: null,
+    cell_line: more.line ?? 4,
+    around: [],
+    stack: [],
+    sample_rows: [],
     ...more
   };
 }
@@ -76,6 +87,11 @@ export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}):
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {
   return { ...NOT_MEASURED, ...more };
+}
+
+/** The metadata of an output with these sites. */
+export function someMetadata(sites: Site[], more: Partial<Measured> = {}): object {
+  return { ...someMeasured(more), sites };
 }
 
 export function someProgress(more: Partial<Progress> = {}): Progress {

@@ -4,7 +4,7 @@ import type { Store } from '../../src/view/data/store.js';
 import { TraceView, type Around, type Everything } from '../../src/view/view.js';
 import { withoutSuppression } from './keys.js';
 import { aProfile } from './profile/profiles.js';
-import { aSite, someCalls, someFacts, someMeasured, unusedSite } from './recordings.js';
+import { aSite, someCalls, someFacts, someMeasured, someMetadata, unusedSite } from './recordings.js';
 
 const stores: Store[] = [];
 const figuresAbout: string[] = [];
@@ -131,10 +131,10 @@ describe('TraceView', () => {
   });
 
   it('shows the facts and a warning if the measurements are malformed', () => {
-    createView().show(FACTS, { host_ns: 'no' });
+    createView().show(FACTS, { sites: 'no' });
     toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
-    expect(find('.jaxcb-warning').textContent).toContain('measured.host_ns is "no", not a list.');
+    expect(find('.jaxcb-warning').textContent).toContain('measured.sites is "no", not a list.');
   });
 
   it('notes that times are not saved', () => {
@@ -160,7 +160,8 @@ describe('TraceView', () => {
 
   it('jumps to the line of a site', () => {
     const reveal = vi.fn();
-    createView({ reveal }).show(FACTS, someMeasured({ cells: ['c0', 'c1'] }));
+    const sites = FACTS.sites.map((site, n) => ({ ...site, host_ns: 0, cell_id: `c${n}` }));
+    createView({ reveal }).show(FACTS, someMetadata(sites));
     toggleBody();
     find('button.jaxcb-site-where').click();
     expect(reveal).toHaveBeenCalledWith(expect.objectContaining({ cell: 'c0', line: 3 }));
@@ -169,12 +170,12 @@ describe('TraceView', () => {
 
 describe('the footer of TraceView', () => {
   it('shows missing calls, call order, workers, environment and compilations', () => {
-    const measured = someMeasured({
+    const sites = FACTS.sites.map(site => ({ ...site, host_ns: 1 }));
+    const measured = someMetadata(sites, {
       out_of_order: ['line 4 ran before line 3'],
       by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
       environment: { backend: 'cpu', jax: '0.10.2' },
-      compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }],
-      host_ns: [0, 1]
+      compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }]
     });
     createView().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
     toggleBody();
@@ -263,8 +264,9 @@ describe('the calls of TraceView', () => {
   });
 
   it('have sample values', async () => {
-    const site = aSite({ sample_values: [[-1, ['1'], ['2'], false, null]] });
-    createView().show(someFacts([site]), someMeasured({ sample_rows: [[0]] }), someCalls(1));
+    const sample = [-1, ['1'], ['2'], false, null] as const;
+    const site = aSite({ sample_values: [sample], sample_rows: [0], host_ns: 0 });
+    createView().show(someFacts([site]), someMetadata([site]), someCalls(1));
     toggleBody();
     callsTab().click();
     await flushPromises();
@@ -350,13 +352,13 @@ describe('TraceView with a new recording', () => {
   });
 
   it('compares with the run that was pinned in an earlier view of the cell', async () => {
-    const [before, after] = [someFacts([aSite({ calls: 2 })]), someFacts([aSite({ calls: 5 })])];
-    createView({ remembers: true }).show(before, someMeasured({ host_ns: [1000] }));
+    const [before, after] = [aSite({ calls: 2, host_ns: 1000 }), aSite({ calls: 5, host_ns: 3000 })];
+    createView({ remembers: true }).show(someFacts([before]), someMetadata([before]));
     toggleBody();
     [...view.node.querySelectorAll('button')].find(each => each.textContent === 'Pin to compare')!.click();
     await flushPromises();
     const { look } = view;
-    createView({ remembers: true }).show(after, someMeasured({ host_ns: [3000] }));
+    createView({ remembers: true }).show(someFacts([after]), someMetadata([after]));
     view.restore(look);
     await flushPromises();
     expect(find('.jaxcb-disclosure').textContent).toContain(' · vs pinned run: +3 calls');

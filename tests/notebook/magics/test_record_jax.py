@@ -76,7 +76,7 @@ def test_program_of_an_earlier_cell_has_its_lines_and_statuses(kernel, magic):
         ("line 3, another cell", "kept", 5, 5),
         ("line 4, another cell", "unused", 0, 0),
     ]
-    assert metadata[MIME]["lines"] == [3, 4]
+    assert [site["cell_line"] for site in metadata[MIME]["sites"]] == [3, 4]
     assert kernel.run(STEPS).traces == []
 
 

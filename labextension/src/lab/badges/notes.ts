@@ -1,10 +1,11 @@
 /** The notes in the badges of one cell, by line. */
 
-import type { Tone, Variant } from '../../view/data/schema.js';
+import type { Site, Tone, Variant } from '../../view/data/schema.js';
 import { toneOf } from '../../view/data/words.js';
-import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+import type { Callback, Snapshot } from '../kernel/snapshot.js';
 import {
   callbackBrief,
+  drawnVariant,
   joined,
   siteBrief,
   siteDetails,
@@ -57,7 +58,7 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
   }
   for (const place of places.sites) {
     const site = snapshot.sites[place]!;
-    add(site.line, site.source, siteNote(site, place));
+    add(site.cell_line, site.source, siteNote(site, place));
   }
   const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
   return { crc: snapshot.crcs.get(cell) ?? null, lines: withNames };
@@ -69,7 +70,7 @@ function named(notes: readonly Note[]): readonly Note[] {
   return same ? notes : notes.map(note => ({ ...note, text: `${note.name}: ${note.text}` }));
 }
 
-function siteNote(site: CallSite, place: number): Note {
+function siteNote(site: Site, place: number): Note {
   return {
     tone: toneOf(site.consequence),
     sign: siteSign(site),
@@ -77,7 +78,7 @@ function siteNote(site: CallSite, place: number): Note {
     name: site.function,
     title: joined([site.function, site.where]),
     details: siteDetails(site),
-    vmap: site.vmap,
+    vmap: drawnVariant(site),
     place: { site: place }
   };
 }

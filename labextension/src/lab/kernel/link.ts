@@ -2,7 +2,8 @@
 
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { Everything } from '../../view/view.js';
-import { PROTOCOL, readMessage, type Reply, type Snapshot } from './snapshot.js';
+import { SCHEMA } from '../../view/data/schema.js';
+import { readMessage, type Reply, type Snapshot } from './snapshot.js';
 
 const NAME = 'jupyter_jaxcb'; // both the comm's id and its target
 const TIMEOUT_MS = 10_000;
@@ -78,7 +79,7 @@ export class KernelLink {
     this.kernel.requestCommInfo({ target_name: NAME }).then(
       ({ content }) => {
         if (content.status === 'ok' && NAME in content.comms) {
-          this.send({ type: 'hello', protocol: PROTOCOL });
+          this.send({ type: 'hello', schema: SCHEMA });
         }
       },
       () => undefined // the connection is lost; the next connection sends another request
@@ -119,7 +120,7 @@ export class KernelLink {
     return this.kernel.isDisposed || this.kernel.status === 'dead';
   }
 
-  private send(data: { type: string; id?: string; protocol?: number }): boolean {
+  private send(data: { type: string; id?: string; schema?: number }): boolean {
     if (!this.comm || this.comm.isDisposed || this.gone) {
       return false;
     }

@@ -1,11 +1,19 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
-import { BadRecording } from '../../view/data/parse/fields.js';
-import { readVariant } from '../../view/data/parse/site.js';
-import { CONSEQUENCES, type Consequence, type Variant } from '../../view/data/schema.js';
+import {
+  BadRecording,
+  Fields,
+  flag,
+  list,
+  listOf,
+  oneOf,
+  orNull,
+  text,
+  whole
+} from '../../view/data/parse/fields.js';
+import { NAME, readSite, SENTENCE } from '../../view/data/parse/site.js';
+import { SCHEMA, type Site } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
-
-export const PROTOCOL = 1;
 
 const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
 
@@ -24,26 +32,6 @@ export interface Callback {
   readonly host_ns: number;
 }
 
-/** A line that binds a callback, with totals over the session. */
-export interface CallSite {
-  readonly function: string;
-  readonly flavor: string;
-  readonly cell: string | null;
-  readonly line: number;
-  readonly column: number;
-  readonly where: string;
-  readonly source: string; // the line, stripped
-  readonly consequence: Consequence;
-  readonly reason: string;
-  readonly advice: string;
-  readonly calls: number;
-  readonly elided: number;
-  readonly host_ns: number;
-  readonly shapes: string;
-  readonly vmap: Variant | null; // the shapes to draw in a tooltip
-  readonly errors: readonly string[];
-}
-
 /** Indices of the sites and callbacks in one cell. */
 export interface CellPlaces {
   readonly sites: readonly number[];
@@ -54,7 +42,7 @@ export interface Snapshot {
   readonly version: string;
   readonly running: boolean;
   readonly callbacks: readonly Callback[];
-  readonly sites: readonly CallSite[];
+  readonly sites: readonly Site[];
   readonly more_sites: number; // that are not in `sites`
   readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
   readonly byCell: ReadonlyMap<string, CellPlaces>;
@@ -79,126 +67,83 @@ type Bytes = ArrayBuffer | ArrayBufferView;
 /** Reads a message of the kernel; returns `trouble`, with a text for the user, if it is malformed. */
 export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Message {
   try {
-    return read(record(data, 'the message'), buffers);
+    return read(data, buffers);
   } catch (error) {
-    if (!(error instanceof Malformed)) {
+    if (!(error instanceof BadRecording)) {
       throw error;
     }
-    return { type: 'trouble', text: `${sender(data)}, which sent ${error.message}. ${SAME}` };
+    const words = `sent what this JupyterLab extension cannot read: ${error.message}`;
+    return { type: 'trouble', text: `${sender(data)}, which ${words} ${SAME}` };
   }
 }
 
 const SAME = 'Install the same version in both environments.';
 
-class Malformed extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function read(data: Fields, buffers: readonly Bytes[]): Message {
-  if (data['type'] === 'recording') {
-    return { type: 'recording', reply: readReply(data, buffers[0]) };
+function read(data: unknown, buffers: readonly Bytes[]): Message {
+  const message = new Fields(data, '');
+  if (message.get('type', anything) === 'recording') {
+    return { type: 'recording', reply: readReply(message, buffers[0]) };
   }
-  if (data['protocol'] !== PROTOCOL) {
-    return { type: 'trouble', text: otherProtocol(data) };
+  const schema = message.getOr('schema', null, orNull(whole()));
+  if (schema !== SCHEMA) {
+    const words = schema === null ? 'an unknown schema' : `schema ${schema}`;
+    throw new BadRecording(`the messages have ${words}, not schema ${SCHEMA}.`);
   }
-  if (data['type'] === 'unloaded') {
-    return { type: 'unloaded' };
-  }
-  if (data['type'] === 'snapshot') {
-    return { type: 'snapshot', snapshot: readSnapshot(data) };
-  }
-  throw new Malformed('a message of a type that this JupyterLab extension does not know');
-}
-
-function otherProtocol(data: Fields): string {
-  const used = data['protocol'];
-  const words = typeof used === 'number' ? `protocol ${used}` : 'an unknown protocol';
-  return (
-    `${sender(data)}, which uses ${words}; this JupyterLab extension uses protocol ` +
-    `${PROTOCOL}. ${SAME}`
-  );
+  const type = message.get('type', oneOf(['snapshot', 'unloaded'] as const));
+  return type === 'unloaded' ? { type } : { type, snapshot: readSnapshot(message) };
 }
 
 function sender(data: unknown): string {
-  const version = isRecord(data) ? data['version'] : null;
+  const version: unknown = (data as { version?: unknown } | null)?.version;
   const known = typeof version === 'string' && version.length < 40;
   return `this kernel has jupyter_jaxcb${known ? ` ${version}` : ''}`;
 }
 
-function readSnapshot(data: Fields): Snapshot {
-  const sites = list(data['sites'], 'sites', readSite);
-  const callbacks = list(data['callbacks'], 'callbacks', readCallback);
-  const sent = (data['sites'] as unknown[]).length;
-  for (const [place, callback] of callbacks.entries()) {
-    check(callback.sites.every(site => site < sent), `callbacks[${place}].sites`);
-  }
-  const crcs = Object.entries(record(data['cells'], 'cells'));
+function readSnapshot(message: Fields): Snapshot {
+  const sent = message.get('sites', list).length;
+  const sites = message.get('sites', listOf(readSite, MOST_ENTRIES));
+  const known = listOf(callbackOf(sent, sites.length), MOST_ENTRIES);
+  const callbacks = message.get('callbacks', known);
   return {
-    version: text(data['version'], 'version'),
-    running: data['running'] === true,
-    callbacks: callbacks.map(callback => ({
-      ...callback,
-      sites: callback.sites.filter(site => site < sites.length)
-    })),
+    version: message.get('version', text(NAME)),
+    running: message.get('running', flag),
+    callbacks,
     sites,
-    more_sites: count(data['more_sites'], 'more_sites') + sent - sites.length,
-    crcs: new Map(crcs.map(([cell, crc]) => [cell, count(crc, 'cells')])),
+    more_sites: message.get('more_sites', whole()) + sent - sites.length,
+    crcs: message.get('cells', readCrcs),
     byCell: placesByCell(sites, callbacks)
   };
 }
 
-function readCallback(value: unknown, at: string): Callback {
-  const data = record(value, at);
-  return {
-    name: text(data['name'], `${at}.name`),
-    flavor: text(data['flavor'], `${at}.flavor`),
-    options: text(data['options'], `${at}.options`),
-    cell: cellId(data['cell'], `${at}.cell`),
-    line: count(data['line'], `${at}.line`),
-    where: text(data['where'], `${at}.where`),
-    sites: list(data['sites'], `${at}.sites`, count),
-    calls: count(data['calls'], `${at}.calls`),
-    elided: count(data['elided'], `${at}.elided`),
-    errors: count(data['errors'], `${at}.errors`),
-    host_ns: count(data['host_ns'], `${at}.host_ns`)
+/** Reads a callback whose sites are `sent` ones, of which the first `shown` are shown. */
+function callbackOf(sent: number, shown: number): (value: unknown, path: string) => Callback {
+  return (value, path) => {
+    const callback = new Fields(value, path);
+    const sites = callback.get('sites', listOf(whole(0, sent - 1), MOST_ENTRIES));
+    return {
+      name: callback.get('name', text(NAME)),
+      flavor: callback.get('flavor', text(NAME)),
+      options: callback.get('options', text(SENTENCE)),
+      cell: callback.get('cell', orNull(text(NAME))),
+      line: callback.get('line', whole()),
+      where: callback.get('where', text(NAME)),
+      sites: sites.filter(site => site < shown),
+      calls: callback.get('calls', whole()),
+      elided: callback.get('elided', whole()),
+      errors: callback.get('errors', whole()),
+      host_ns: callback.get('host_ns', whole())
+    };
   };
 }
 
-function readSite(value: unknown, at: string): CallSite {
-  const data = record(value, at);
-  const consequence = CONSEQUENCES.find(known => known === data['consequence']);
-  check(consequence !== undefined, `${at}.consequence`);
-  return {
-    function: text(data['function'], `${at}.function`),
-    flavor: text(data['flavor'], `${at}.flavor`),
-    cell: cellId(data['cell'], `${at}.cell`),
-    line: count(data['line'], `${at}.line`),
-    column: count(data['column'], `${at}.column`),
-    where: text(data['where'], `${at}.where`),
-    source: text(data['source'], `${at}.source`),
-    consequence,
-    reason: text(data['reason'], `${at}.reason`),
-    advice: text(data['advice'], `${at}.advice`),
-    calls: count(data['calls'], `${at}.calls`),
-    elided: count(data['elided'], `${at}.elided`),
-    host_ns: count(data['host_ns'], `${at}.host_ns`),
-    shapes: text(data['shapes'], `${at}.shapes`),
-    vmap: data['vmap'] === null ? null : variant(data['vmap'], `${at}.vmap`),
-    errors: list(data['errors'], `${at}.errors`, text)
-  };
-}
-
-function variant(value: unknown, at: string): Variant {
-  try {
-    return readVariant(value, at);
-  } catch (error) {
-    check(!(error instanceof BadRecording), at);
-    throw error;
-  }
+function readCrcs(value: unknown, path: string): Map<string, number> {
+  const cells = new Fields(value, path);
+  const ids = Object.keys(value as object);
+  return new Map(ids.map(id => [id, cells.get(id, whole())]));
 }
 
 function placesByCell(
-  sites: readonly CallSite[],
+  sites: readonly Site[],
   callbacks: readonly Callback[]
 ): Map<string, CellPlaces> {
   const found = new Map<string, { sites: number[]; callbacks: number[] }>();
@@ -209,57 +154,32 @@ function placesByCell(
       found.set(cell, places);
     }
   };
-  sites.forEach((site, place) => add('sites', site.cell, place));
+  sites.forEach((site, place) => add('sites', site.cell_id, place));
   callbacks.forEach((callback, place) => add('callbacks', callback.cell, place));
   return found;
 }
 
-function readReply(data: Fields, buffer: Bytes | undefined): Reply {
+function readReply(reply: Fields, buffer: Bytes | undefined): Reply {
   const calls = buffer && {
-    rows: count(data['rows'], 'rows'),
-    unit_ns: count(data['unit_ns'], 'unit_ns'),
+    rows: reply.get('rows', whole()),
+    unit_ns: reply.get('unit_ns', whole()),
     data: viewOf(buffer)
   };
-  const facts = data['facts'] ?? null;
-  return { id: text(data['id'], 'id'), facts, measured: data['measured'], calls: calls ?? null };
+  return {
+    id: reply.get('id', text(NAME)),
+    facts: reply.getOr('facts', null, anything),
+    measured: reply.getOr('measured', null, anything),
+    calls: calls ?? null
+  };
+}
+
+/** What the view reads itself. */
+function anything(value: unknown): unknown {
+  return value;
 }
 
 function viewOf(bytes: Bytes): DataView {
   return ArrayBuffer.isView(bytes)
     ? new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new DataView(bytes);
-}
-
-function check(holds: boolean, at: string): asserts holds {
-  if (!holds) {
-    throw new Malformed(`data that this JupyterLab extension cannot read (${at})`);
-  }
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function record(value: unknown, at: string): Fields {
-  check(isRecord(value), at);
-  return value;
-}
-
-function list<T>(value: unknown, at: string, item: (value: unknown, at: string) => T): T[] {
-  check(Array.isArray(value), at);
-  return value.slice(0, MOST_ENTRIES).map((each, place) => item(each, `${at}[${place}]`));
-}
-
-function text(value: unknown, at: string): string {
-  check(typeof value === 'string', at);
-  return value;
-}
-
-function count(value: unknown, at: string): number {
-  check(typeof value === 'number' && Number.isSafeInteger(value) && value >= 0, at);
-  return value;
-}
-
-function cellId(value: unknown, at: string): string | null {
-  return value === null ? null : text(value, at);
 }

@@ -1,7 +1,8 @@
 /** Groups, sorts and filters the callbacks and sites of a snapshot for the panel. */
 
 import { statusWord } from '../../view/data/words.js';
-import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+import type { Site } from '../../view/data/schema.js';
+import type { Callback, Snapshot } from '../kernel/snapshot.js';
 
 const FORMERLY = 'formerly';
 
@@ -70,7 +71,7 @@ export function filtered(
   const sites = group.sites.filter(place => {
     const site = snapshot.sites[place]!;
     const { source, consequence, reason } = site;
-    const label = labels.get(site.cell ?? '') ?? '';
+    const label = labels.get(site.cell_id ?? '') ?? '';
     const status = [consequence, statusWord(consequence)];
     return matches(...about, label, site.where, source, ...status, reason, ...site.errors);
   });
@@ -79,7 +80,7 @@ export function filtered(
 
 function formerly(snapshot: Snapshot, places: readonly number[]): Group {
   const sites = places.map(place => snapshot.sites[place]!);
-  const sum = (of: (site: CallSite) => number): number =>
+  const sum = (of: (site: Site) => number): number =>
     sites.reduce((total, site) => total + of(site), 0);
   const callback: Callback = {
     name: 'No longer registered',
@@ -92,7 +93,7 @@ function formerly(snapshot: Snapshot, places: readonly number[]): Group {
     calls: sum(site => site.calls),
     elided: sum(site => site.elided),
     errors: sum(site => site.errors.length),
-    host_ns: sum(site => site.host_ns)
+    host_ns: sum(site => site.host_ns ?? 0)
   };
   return { key: FORMERLY, callback, sites: places };
 }

@@ -2,7 +2,8 @@
 
 import { h } from '../../view/dom/elements.js';
 import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
-import type { Callback, CallSite } from '../kernel/snapshot.js';
+import type { Site } from '../../view/data/schema.js';
+import type { Callback } from '../kernel/snapshot.js';
 import {
   joined,
   sentences,
@@ -22,35 +23,35 @@ export class SiteRow {
   private readonly button = h('button', { type: 'button', class: 'jaxcb-callsite-jump' });
   private readonly figures = h('div', { class: 'jaxcb-callsite-figures' });
   private readonly notes = h('div', { class: 'jaxcb-callsite-notes' });
-  private site: CallSite | null = null;
+  private site: Site | null = null;
 
   constructor(jump: Jump) {
     this.button.append(this.status, this.where, this.source);
     this.node.append(this.button, this.figures, this.notes);
     this.button.addEventListener('click', () => {
-      if (this.site?.cell) {
-        jump(this.site.cell, this.site.line, this.site.source);
+      if (this.site?.cell_id) {
+        jump(this.site.cell_id, this.site.cell_line, this.site.source);
       }
     });
   }
 
   /** Shows `site`, in the cell with that label (empty: unknown). */
-  update(site: CallSite, label: string): void {
+  update(site: Site, label: string): void {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
     setText(this.status, statusWords(site.consequence));
     const where = label ? site.where.replace(', another cell', '') : site.where;
     setText(this.where, spaced(label, where));
     setText(this.source, site.source);
-    this.button.title = site.cell ? `${site.source}\nGo to this line` : site.source;
-    this.button.toggleAttribute('disabled', site.cell === null);
+    this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
+    this.button.toggleAttribute('disabled', site.cell_id === null);
     const elided = site.elided > 0 ? `${site.elided.toLocaleString('en-US')} elided` : '';
     setText(this.figures, joined([siteFigures(site), elided]));
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
 
   focus(): void {
-    (this.site?.cell ? this.button : this.node).focus();
+    (this.site?.cell_id ? this.button : this.node).focus();
   }
 }
 
@@ -86,7 +87,7 @@ export class CallbackRow {
   /** Shows the callback and its sites; `labels` are those of their cells, by id. */
   update(
     callback: Callback,
-    sites: readonly CallSite[],
+    sites: readonly Site[],
     labels: ReadonlyMap<string, string>
   ): void {
     this.callback = callback;
@@ -113,7 +114,7 @@ export class CallbackRow {
     return row?.node ?? this.node;
   }
 
-  private fill(sites: readonly CallSite[], labels: ReadonlyMap<string, string>): void {
+  private fill(sites: readonly Site[], labels: ReadonlyMap<string, string>): void {
     this.sites.splice(sites.length).forEach(row => row.node.remove());
     while (this.sites.length < sites.length) {
       const row = new SiteRow(this.jump);
@@ -122,7 +123,7 @@ export class CallbackRow {
     }
     this.sites.forEach((row, place) => {
       const site = sites[place]!;
-      row.update(site, labels.get(site.cell ?? '') ?? '');
+      row.update(site, labels.get(site.cell_id ?? '') ?? '');
     });
   }
 }

@@ -2,17 +2,10 @@
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import {
-  BadRecording,
-  NOT_MEASURED,
-  parseFacts,
-  parseMeasured,
-  type ReadFacts
-} from '../../view/data/parse/parse.js';
-import { MIME_TYPE, type Measured, type Site } from '../../view/data/schema.js';
-import { counted, variantShapes } from '../../view/data/words.js';
+import { BadRecording, parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
+import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
-import type { Callback, CallSite, Snapshot } from '../kernel/snapshot.js';
+import type { Callback, Snapshot } from '../kernel/snapshot.js';
 
 const MOST_SITES = 500; // each is a row of the panel
 
@@ -21,7 +14,6 @@ export interface SavedTrace {
   readonly id: string;
   readonly text: string;
   readonly facts: ReadFacts;
-  readonly measured: Measured;
 }
 
 /** The readable host traces in the outputs of a notebook. */
@@ -30,31 +22,28 @@ export function savedTraces(model: INotebookModel): SavedTrace[] {
     const { outputs } = cell as ICodeCellModel; // other cells have none
     const all = Array.from({ length: outputs?.length ?? 0 }, (_, place) => outputs.get(place));
     return all.flatMap(({ data, metadata }) => {
-      const read = data[MIME_TYPE] && readTrace(data[MIME_TYPE], metadata[MIME_TYPE]);
-      return read ? [{ id: cell.id, text: cell.sharedModel.getSource(), ...read }] : [];
+      const facts = data[MIME_TYPE] && readTrace(data[MIME_TYPE], metadata[MIME_TYPE]);
+      return facts ? [{ id: cell.id, text: cell.sharedModel.getSource(), facts }] : [];
     });
   });
 }
 
-type Trace = Pick<SavedTrace, 'facts' | 'measured'>;
-const known = new WeakMap<object, Trace | null>(); // outputs are read again after every edit
+const known = new WeakMap<object, ReadFacts | null>(); // outputs are read again after every edit
 
-function readTrace(data: unknown, metadata: unknown): Trace | null {
+function readTrace(data: unknown, metadata: unknown): ReadFacts | null {
   const key = data as object;
   const before = known.get(key);
   if (before !== undefined || typeof data !== 'object') {
     return before ?? null;
   }
-  const facts = parsed(() => parseFacts(data));
-  const measured = facts && (parsed(() => parseMeasured(metadata, facts)) ?? NOT_MEASURED);
-  const read = facts && measured && { facts, measured };
+  const read = parsed(data, metadata);
   known.set(key, read);
   return read;
 }
 
-function parsed<T>(parse: () => T): T | null {
+function parsed(data: unknown, metadata: unknown): ReadFacts | null {
   try {
-    return parse();
+    return parseRecording(data, metadata).facts;
   } catch (error) {
     if (error instanceof BadRecording) {
       return null; // the output itself shows why
@@ -65,12 +54,12 @@ function parsed<T>(parse: () => T): T | null {
 
 /** The sites of all traces with their totals, and a callback for each host function. */
 export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
-  const sites = new Map<string, CallSite>();
+  const sites = new Map<string, Site>();
   const more = new Set<string>();
   for (const trace of traces) {
-    trace.facts.sites.forEach((_, place) => {
-      const site = callSite(trace, place);
-      const key = JSON.stringify([site.cell, site.where, site.source, site.function, site.flavor]);
+    trace.facts.sites.forEach(found => {
+      const site = inCell(found, trace);
+      const key = JSON.stringify([site.cell_id, site.where, site.source, site.function, site.flavor]);
       const before = sites.get(key);
       if (before || sites.size < MOST_SITES) {
         sites.set(key, before ? sum(before, site) : site);
@@ -91,33 +80,24 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
   };
 }
 
-function callSite({ id, text, facts, measured }: SavedTrace, place: number): CallSite {
-  const site = facts.sites[place]!;
-  const ran = measured.cells[place] ?? null;
-  const line = measured.lines[place] ?? site.line;
+/** A copied notebook has other ids of cells, so the source decides. */
+function inCell(site: Site, { id, text }: SavedTrace): Site {
   const here = !inAnotherCell(site) && text.includes(site.source);
-  const cell = site.cell ? (here ? id : ran) : null;
-  const host_ns = measured.host_ns[place] ?? 0;
-  return { ...site, cell, line, host_ns, shapes: shapesOf(site), vmap: null };
-}
-
-function shapesOf({ shapes }: Site): string {
-  const all = new Set(shapes.map(variantShapes));
-  return all.size > 1 ? counted(all.size, 'shape') : ([...all][0] ?? '');
+  return { ...site, cell_id: site.cell ? (here ? id : site.cell_id) : null };
 }
 
 /** The later of two results of one site, with the totals of both. */
-function sum(before: CallSite, site: CallSite): CallSite {
+function sum(before: Site, site: Site): Site {
   return {
     ...site,
     calls: before.calls + site.calls,
     elided: before.elided + site.elided,
-    host_ns: before.host_ns + site.host_ns,
+    host_ns: (before.host_ns ?? 0) + (site.host_ns ?? 0),
     errors: [...new Set([...before.errors, ...site.errors])]
   };
 }
 
-function callbacksOf(sites: readonly CallSite[]): Callback[] {
+function callbacksOf(sites: readonly Site[]): Callback[] {
   const found = new Map<string, number[]>();
   sites.forEach((site, place) => {
     const key = JSON.stringify([site.function, site.flavor]);
@@ -126,9 +106,9 @@ function callbacksOf(sites: readonly CallSite[]): Callback[] {
   return [...found.values()].map(places => callbackOf(sites, places));
 }
 
-function callbackOf(sites: readonly CallSite[], places: readonly number[]): Callback {
+function callbackOf(sites: readonly Site[], places: readonly number[]): Callback {
   const own = places.map(place => sites[place]!);
-  const total = (of: (site: CallSite) => number): number =>
+  const total = (of: (site: Site) => number): number =>
     own.reduce((sum, site) => sum + of(site), 0);
   return {
     name: own[0]!.function,
@@ -141,6 +121,6 @@ function callbackOf(sites: readonly CallSite[], places: readonly number[]): Call
     calls: total(site => site.calls),
     elided: total(site => site.elided),
     errors: total(site => site.errors.length),
-    host_ns: total(site => site.host_ns)
+    host_ns: total(site => site.host_ns ?? 0)
   };
 }

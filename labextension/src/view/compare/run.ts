@@ -6,7 +6,6 @@ import { labelsOf } from '../data/labels.js';
 import { Store } from '../data/store.js';
 import { unpack } from '../data/unpack.js';
 import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
-import { timesKnown } from '../sites/words.js';
 
 export interface Run {
   readonly id: string; // of the recording; empty: unknown
@@ -32,7 +31,6 @@ export async function runOf(
   raw: RawCalls | null
 ): Promise<Run> {
   const p95 = await p95BySite(facts, measured, raw);
-  const timed = timesKnown(measured);
   const sites = facts.sites.map((site, place) => ({
     function: site.function,
     flavor: site.flavor,
@@ -40,7 +38,7 @@ export async function runOf(
     source: site.source,
     consequence: site.consequence,
     calls: site.calls,
-    total: timed ? (measured.host_ns[place] ?? null) : null,
+    total: site.host_ns,
     p95: p95.get(place) ?? null
   }));
   return { id: measured.id, sites };

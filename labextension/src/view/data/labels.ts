@@ -28,7 +28,7 @@ export function labelsOf(facts: Facts, measured: Measured): Labels {
     variants: facts.sites.flatMap(site => site.shapes),
     threads: measured.threads,
     errors: measured.errors,
-    samples: samplesByRow(facts, measured),
+    samples: samplesByRow(facts),
     compilations: measured.compilations.filter(hasStart)
   };
 }
@@ -37,11 +37,11 @@ function hasStart(compilation: Compilation): compilation is TimedCompilation {
   return typeof compilation.start_ns === 'number';
 }
 
-function samplesByRow(facts: Facts, measured: Measured): Map<number, string> {
+function samplesByRow({ sites }: Facts): Map<number, string> {
   const words = new Map<number, string>();
-  facts.sites.forEach((site, place) =>
+  sites.forEach(site =>
     site.sample_values.forEach((sample, number) => {
-      const row = measured.sample_rows[place]?.[number] ?? -1;
+      const row = site.sample_rows[number] ?? -1;
       if (row >= 0) {
         words.set(row, sampleWords(sample));
       }

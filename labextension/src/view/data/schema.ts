@@ -1,8 +1,9 @@
 /**
- * A recording as `report/frontend/_mime.py` writes it: the interface to Python.
+ * A recording as `report/frontend` writes it: the interface to Python.
  *
  * `Facts` are the same for equal programs and are in the data of an output; `Measured` changes from
- * run to run (times, threads, the order of calls) and is in its metadata.
+ * run to run (times, threads, the order of calls) and is in its metadata. `Site` is also what the
+ * kernel's messages say about a call site; `view.schema.json` beside `_site_view.py` describes it.
  */
 
 import phrases from './phrases.json';
@@ -77,8 +78,8 @@ export type SampleValues = readonly [
   shard: number | null
 ];
 
-/** A call site: a line of user code that binds a callback, with its status. */
-export interface Site {
+/** What the data of an output says about a call site: a line that binds a callback, with its status. */
+export interface SiteFacts {
   readonly function: string;
   readonly flavor: string;
   readonly where: string; // "line 3", "line 3, another cell", "model.py:12", "a program compiled earlier"
@@ -100,6 +101,20 @@ export interface Site {
   readonly shapes: readonly Variant[];
   readonly sample_values: readonly SampleValues[]; // empty unless requested
 }
+
+/** What its metadata says about the same site. */
+export interface SiteMeasured {
+  readonly host_ns: number | null; // in the host function, summed over calls; null: not saved
+  readonly variants_ns: readonly number[]; // the same by variant
+  readonly cell_id: string | null; // of its notebook cell; null: a file or an unknown cell
+  readonly cell_line: number; // in that cell, 1-based; 0: unknown
+  readonly around: readonly string[]; // "scan of 5", outermost first
+  readonly stack: readonly string[]; // the same with transformations
+  readonly sample_rows: readonly number[]; // by sample: its call, or -1
+}
+
+/** Everything about a call site; one of a running cell has less in it. */
+export interface Site extends SiteFacts, SiteMeasured {}
 
 export interface Facts {
   readonly schema: number;
@@ -136,12 +151,6 @@ export interface Measured {
   readonly compilations: readonly Compilation[];
   readonly threads: readonly string[];
   readonly errors: readonly string[];
-  readonly host_ns: readonly number[]; // by site
-  readonly variants_ns: readonly (readonly number[])[]; // by site and variant
-  readonly cells: readonly (string | null)[]; // by site: the id of its notebook cell
-  readonly lines: readonly number[]; // by site: its line in that cell, 1-based; 0: unknown
-  readonly around: readonly (readonly string[])[]; // by site: "scan of 5", outermost first
-  readonly sample_rows: readonly (readonly number[])[]; // by site and sample: its call, or -1
   readonly calls: SavedCalls | null; // null: sent separately, or there are none
   readonly calls_not_saved: number;
   readonly profile?: Profile | undefined; // only of a profiled block
@@ -211,7 +220,7 @@ export interface Progress {
   readonly rate: number; // calls per second, recently
   readonly expected: number | null; // calls of the runs so far; null: unknown
   readonly running: readonly RunningCall[]; // that have been running for some time
-  readonly sites: readonly ProgressSite[];
+  readonly sites: readonly Site[];
   readonly not_sent: number; // calls left out of the timeline to limit the load on the kernel
 }
 
@@ -221,15 +230,4 @@ export interface RunningCall {
   readonly element: number; // -1: no element
   readonly thread: string;
   readonly elapsed_ns: number;
-}
-
-export interface ProgressSite {
-  readonly function: string;
-  readonly flavor: string;
-  readonly where: string;
-  readonly line: number;
-  readonly column: number;
-  readonly calls: number;
-  readonly errors: number;
-  readonly host_ns: number;
 }

@@ -12,9 +12,9 @@ const HEAD = ['where', 'source', 'status', 'calls', 'shapes of one call', 'host 
 
 /** The summary line, a table of call sites, and what there is to say about each. */
 export function toMarkdown(facts: Facts, measured: Measured, environment: string): string {
-  const times = timesKnown(measured);
+  const times = timesKnown(facts);
   const sites = facts.sites.slice(0, MOST_SITES);
-  const rows = sites.map((site, place) => cells(site, facts.ahead, measured.host_ns[place] ?? 0));
+  const rows = sites.map(site => cells(site, facts.ahead));
   const columns = times ? HEAD.length : HEAD.length - 1;
   const table = [HEAD, HEAD.map(() => '---'), ...rows].map(
     row => `| ${row.slice(0, columns).join(' | ')} |`
@@ -30,7 +30,7 @@ export function toMarkdown(facts: Facts, measured: Measured, environment: string
   return `${parts.filter(Boolean).join('\n\n')}\n`;
 }
 
-function cells(site: Site, ahead: boolean, ns: number): string[] {
+function cells(site: Site, ahead: boolean): string[] {
   const shapes = site.shapes.map(
     one => code(variantShapes(one)) + (one.levels.length ? ` ${escaped(levelWords(one))}` : '')
   );
@@ -40,7 +40,7 @@ function cells(site: Site, ahead: boolean, ns: number): string[] {
     statusWords(site.consequence),
     siteCalls(site, ahead),
     shapes.length > 3 ? `${shapes.length} shapes` : shapes.join('<br>'),
-    site.calls ? timeWords(ns) : ''
+    site.calls ? timeWords(site.host_ns ?? 0) : ''
   ];
 }
 

@@ -18,7 +18,7 @@ import type { Labels } from '../data/labels.js';
 import { Store } from '../data/store.js';
 import { Timeline } from '../calls/timeline/timeline.js';
 import { CALLS, NO_LOOK, remember, remembered, SITES } from '../remembered.js';
-import { callWords } from '../data/words.js';
+import { callWords, toneOf } from '../data/words.js';
 
 const MOST_SITES = 60;
 const LONG_NS = 2e9; // the host trace of a cell that ran for longer opens, as its live view was
@@ -125,7 +125,7 @@ export class LiveView {
         title: `${site.function} · ${site.flavor} · ${site.where}`,
         detail: progressSiteWords(site),
         colour: colours[place]!,
-        alert: site.errors > 0
+        alert: toneOf(site.consequence) === 'error'
       }))
     );
     this.notSent.hidden = progress.not_sent === 0;

@@ -1,6 +1,6 @@
 /** Texts for the live view of a running cell. */
 
-import type { Progress, ProgressSite, RunningCall } from '../data/schema.js';
+import type { Progress, RunningCall, Site } from '../data/schema.js';
 import { callWords, someOf, timeWords } from '../data/words.js';
 
 /** Calls that take longer are shown with a warning. */
@@ -69,9 +69,8 @@ export function stillRunning({ elapsed_ns }: RunningCall): string {
 }
 
 /** `41 calls · 2.1 ms`, `41 calls · ✕ 2 failed · 2.1 ms`. */
-export function progressSiteWords(site: ProgressSite): string {
-  const failed = site.errors ? [`✕ ${site.errors.toLocaleString('en-US')} failed`] : [];
-  return [callWords(site.calls), ...failed, timeWords(site.host_ns)].join(' · ');
+export function progressSiteWords({ calls, errors, host_ns }: Site): string {
+  return [callWords(calls), ...errors.map(words => `✕ ${words}`), timeWords(host_ns ?? 0)].join(' · ');
 }
 
 const ANNOUNCED_EVERY = 10 * SECOND;

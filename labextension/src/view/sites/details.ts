@@ -16,19 +16,14 @@ export interface Unfolded {
   readonly diagrams: boolean;
 }
 
-/** The lines below a site's row, with the times of its variants; none for most kept calls. */
-export function siteDetails(
-  site: Site,
-  around: readonly string[],
-  times: readonly number[],
-  unfolded: Unfolded
-): HTMLElement[] {
+/** The lines below a site's row; none for most kept calls. */
+export function siteDetails(site: Site, unfolded: Unfolded): HTMLElement[] {
   return [
     ...reasonOf(site),
     ...firstOf(site.errors, errorLine, 'error'),
     ...firstOf(site.notes, note => line('note', '•', note), 'note'),
-    ...contextOf(site, around),
-    ...variantsOf(site.shapes, times, unfolded),
+    ...contextOf(site),
+    ...variantsOf(site, unfolded),
     ...samplesOf(site)
   ];
 }
@@ -95,10 +90,10 @@ function errorLine(error: string): HTMLElement {
   return node;
 }
 
-function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
+function contextOf(site: Site): HTMLElement[] {
   const words: string[] = [];
-  if (around.length) {
-    words.push(`in ${around.join(' › ')}`);
+  if (site.around.length) {
+    words.push(`in ${site.around.join(' › ')}`);
   }
   if (site.crossings && site.crossings !== site.calls) {
     words.push(`${callWords(site.calls)} in ${counted(site.crossings, 'crossing')}`);
@@ -107,8 +102,7 @@ function contextOf(site: Site, around: readonly string[]): HTMLElement[] {
 }
 
 function variantsOf(
-  variants: readonly Variant[],
-  times: readonly number[],
+  { shapes: variants, variants_ns: times }: Site,
   { diagrams }: Unfolded
 ): HTMLElement[] {
   const [only, ...more] = variants;

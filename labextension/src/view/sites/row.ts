@@ -2,8 +2,8 @@
 
 import { h, type Child } from '../dom/elements.js';
 import { siteColour } from '../colours.js';
-import { siteCalls, timesKnown } from './words.js';
-import type { Facts, Measured, Site } from '../data/schema.js';
+import { hostTime, siteCalls } from './words.js';
+import type { Facts, Site } from '../data/schema.js';
 import { shareWords, statusWords, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
@@ -23,7 +23,6 @@ export interface SiteActions {
 /** The columns of a site. */
 export function siteRow(
   facts: Facts,
-  measured: Measured,
   place: number,
   colour: number,
   actions: SiteActions
@@ -35,7 +34,7 @@ export function siteRow(
     'div',
     { class: 'jaxcb-site-row' },
     swatch(colour),
-    whereOf(site, measured, place, actions.reveal),
+    whereOf(site, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
     h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
     h('span', { class: `jaxcb-status jaxcb-tone-${tone}` }, statusWords(site.consequence)),
@@ -45,7 +44,7 @@ export function siteRow(
       siteCalls(site, facts.ahead),
       elided && h('span', { class: `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}` }, elided)
     ),
-    h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, measured, place))
+    h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, facts))
   );
 }
 
@@ -55,12 +54,7 @@ function swatch(colour: number): HTMLElement {
   return node;
 }
 
-function whereOf(
-  site: Site,
-  measured: Measured,
-  place: number,
-  reveal: SiteActions['reveal']
-): HTMLElement {
+function whereOf(site: Site, reveal: SiteActions['reveal']): HTMLElement {
   if (!reveal || !site.cell) {
     return h('span', { class: 'jaxcb-site-where', title: site.where }, site.where);
   }
@@ -71,8 +65,8 @@ function whereOf(
   );
   button.addEventListener('click', () =>
     reveal({
-      cell: measured.cells[place] ?? null,
-      line: measured.lines[place] ?? site.line,
+      cell: site.cell_id,
+      line: site.cell_line,
       source: site.source,
       elsewhere: inAnotherCell(site)
     })
@@ -86,12 +80,11 @@ export function inAnotherCell({ where }: Site): boolean {
 }
 
 /** Time and its share of all time in host functions; nothing if times were not saved. */
-function timeOf(site: Site, measured: Measured, place: number): Child[] {
-  const total = measured.host_ns.reduce((sum, ns) => sum + ns, 0);
-  if (!timesKnown(measured) || !site.calls || !total) {
+function timeOf({ calls, host_ns: ns }: Site, facts: Facts): Child[] {
+  const total = hostTime(facts);
+  if (ns === null || !calls || !total) {
     return [];
   }
-  const ns = measured.host_ns[place] ?? 0;
   const share = ns / total;
   const bar = h('span', { class: 'jaxcb-share', 'aria-hidden': 'true' }, h('span'));
   (bar.firstChild as HTMLElement).style.width = `${(100 * share).toFixed(1)}%`;

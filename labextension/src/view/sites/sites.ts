@@ -4,7 +4,7 @@ import { h, set } from '../dom/elements.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
-import type { Facts, Measured } from '../data/schema.js';
+import type { Facts } from '../data/schema.js';
 
 const AT_ONCE = 100; // sites that are listed at a time
 const FEW_DIAGRAMS = 4; // diagrams that are expanded initially
@@ -18,7 +18,6 @@ export class SiteList {
 
   constructor(
     private readonly facts: Facts,
-    private readonly measured: Measured,
     private readonly actions: SiteActions
   ) {
     const batched = facts.sites.filter(site => site.shapes.some(variant => variant.levels.length));
@@ -51,16 +50,14 @@ export class SiteList {
 
   private item(place: number): HTMLElement {
     const site = this.facts.sites[place]!;
-    const around = this.measured.around[place] ?? [];
-    const times = this.measured.variants_ns[place] ?? [];
     return h(
       'li',
       { class: 'jaxcb-site' },
-      siteRow(this.facts, this.measured, place, this.colours[place]!, this.actions),
+      siteRow(this.facts, place, this.colours[place]!, this.actions),
       h(
         'div',
         { class: 'jaxcb-site-below' },
-        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, around, times, this.unfolded)),
+        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, this.unfolded)),
         this.callsButton(place)
       )
     );

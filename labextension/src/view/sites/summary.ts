@@ -2,7 +2,7 @@
 
 import { h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
-import { timesKnown } from './words.js';
+import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part } from '../data/schema.js';
 import { callWords, counted, timeWords } from '../data/words.js';
 
@@ -37,11 +37,11 @@ function wallTime({ sites }: Facts, { profile }: Measured): string {
 }
 
 /** `36 µs`, `403 ms summed over 2 threads`; empty if it is unknown or nothing was called. */
-function timeWord({ sites }: Facts, measured: Measured): string {
-  if (!timesKnown(measured) || !sites.some(site => site.calls)) {
+function timeWord(facts: Facts, measured: Measured): string {
+  if (!timesKnown(facts) || !facts.sites.some(site => site.calls)) {
     return '';
   }
-  const words = timeWords(measured.host_ns.reduce((sum, ns) => sum + ns, 0));
+  const words = timeWords(hostTime(facts));
   const threads = measured.threads.length;
   return threads > 1 ? `${words} summed over ${threads} threads` : words;
 }

@@ -2,14 +2,19 @@
 
 import { cut } from '../data/parse/fields.js';
 import phrases from '../data/phrases.json';
-import type { Measured, SampleValues, Site, Variant } from '../data/schema.js';
+import type { Facts, SampleValues, Site, Variant } from '../data/schema.js';
 import { byteWords, callWords, counted, say, someOf } from '../data/words.js';
 
 const MOST_DEVICES = 8; // listed by name
 
 /** Whether the recording has times, which cleared metadata does not. */
-export function timesKnown(measured: Measured): boolean {
-  return measured.host_ns.length > 0;
+export function timesKnown({ sites }: Facts): boolean {
+  return sites.some(site => site.host_ns !== null);
+}
+
+/** All time in host functions, as far as it is known. */
+export function hostTime({ sites }: Facts): number {
+  return sites.reduce((sum, site) => sum + (site.host_ns ?? 0), 0);
 }
 
 /** Counts the calls of a site, or of one run if nothing ran: `5 calls`, `3 of 5 expected`. */

@@ -25,7 +25,7 @@ const source: Source = {
 };
 
 function notesWith(calls = 5, text = SOURCE): CellNotes {
-  const site = { ...SITE, line: 2, source: 'y = f(1)', calls };
+  const site = { ...SITE, cell_line: 2, source: 'y = f(1)', calls };
   return notesOf(snapshot({ sites: [site], cells: { two: crc32(text) } }), 'two')!;
 }
 
@@ -161,7 +161,7 @@ test('a click on a badge opens the panel at its site', () => {
 
 test('a key reads the lines of an edited cell once, not once for each badge', () => {
   const sources = Array.from({ length: 100 }, (_, n) => `y${n} = f(${n})`);
-  const sites = sources.map((each, n) => ({ ...SITE, line: n + 1, source: each }));
+  const sites = sources.map((each, n) => ({ ...SITE, cell_line: n + 1, source: each }));
   notes = notesOf(snapshot({ sites, cells: { two: 1 } }), 'two')!;
   const doc = ['# new', ...sources].join('\n');
   const state = EditorState.create({ doc, extensions: [badges(source)] });

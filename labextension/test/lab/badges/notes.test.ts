@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
+import type { Variant } from '../../../src/view/data/schema.js';
 import { aVariant } from '../../view/recordings.js';
 import { CALLBACK, SITE, snapshot } from '../snapshots.js';
 
@@ -56,6 +57,9 @@ test('the details of a callback include its options', () => {
 
 test('a site under vmap has the shapes that its tooltip draws', () => {
   const vmap = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]);
-  const note = notesOf(snapshot({ sites: [{ ...SITE, vmap }] }), 'two')!.lines[0]!.notes[0]!;
-  expect(note.vmap).toEqual(vmap);
+  const drawn = (...shapes: Variant[]): Variant | null =>
+    notesOf(snapshot({ sites: [{ ...SITE, shapes }] }), 'two')!.lines[0]!.notes[0]!.vmap;
+  expect(drawn(vmap)).toEqual(vmap);
+  expect([drawn(), drawn(vmap, vmap), drawn(aVariant([[]], [[]]))]).toEqual([null, null, null]);
+  expect(drawn({ ...vmap, results: Array(8).fill([[4], 'float32']) })).toBeNull();
 });

@@ -3,7 +3,7 @@ import { KernelLink } from '../../../src/lab/kernel/link.js';
 import { FakeKernel } from '../kernels.js';
 import { message } from '../snapshots.js';
 
-const HELLO = { type: 'hello', protocol: 1 };
+const HELLO = { type: 'hello', schema: 1 };
 
 let kernel: FakeKernel;
 const changed = vi.fn();
@@ -71,7 +71,7 @@ test('a restart clears the snapshot and listens on a new comm', () => {
 test('clears the snapshot when the kernel closes the comm or unloads the extension', () => {
   const link = createLink();
   kernel.sends(message());
-  kernel.sends({ type: 'unloaded', protocol: 1 });
+  kernel.sends({ type: 'unloaded', schema: 1 });
   expect(link.received.snapshot).toBeNull();
   kernel.sends(message());
   kernel.comm.onClose();
@@ -83,9 +83,9 @@ test('clears the snapshot when the kernel closes the comm or unloads the extensi
 
 test('reports an unreadable message as trouble until a readable message arrives', () => {
   const link = createLink();
-  kernel.sends({ type: 'snapshot', protocol: 2 });
+  kernel.sends({ type: 'snapshot', schema: 2 });
   expect(link.received.snapshot).toBeNull();
-  expect(link.received.trouble).toMatch(/protocol 2/);
+  expect(link.received.trouble).toMatch(/schema 2/);
   kernel.sends(message());
   expect(link.received.trouble).toBe('');
 });

@@ -8,7 +8,7 @@ function trouble(data: unknown): string {
 }
 
 test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
-  const read = snapshot({ sites: [SITE, { ...SITE, cell: null }, SITE] });
+  const read = snapshot({ sites: [SITE, { ...SITE, cell_id: null }, SITE] });
   expect(read.callbacks[0]!.options).toBe('vmap_method=expand_dims');
   expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [] });
   expect(read.byCell.get('one')).toEqual({ sites: [], callbacks: [0] });
@@ -16,35 +16,33 @@ test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
 
-test('reports an unknown protocol with both versions and advice', () => {
-  expect(trouble({ type: 'snapshot', protocol: 2, version: '0.3' })).toBe(
-    'this kernel has jupyter_jaxcb 0.3, which uses protocol 2; this JupyterLab extension ' +
-      'uses protocol 1. Install the same version in both environments.'
+test.each([
+  [2, 'schema 2'],
+  [null, 'an unknown schema']
+])('refuses a message with schema %s in one sentence, with advice', (schema, words) => {
+  expect(trouble({ type: 'snapshot', schema, version: '0.3' })).toBe(
+    'this kernel has jupyter_jaxcb 0.3, which sent what this JupyterLab extension cannot read: ' +
+      `the messages have ${words}, not schema 1. Install the same version in both environments.`
   );
 });
 
 test.each([
-  ['sites[0].calls', { sites: [{ ...SITE, calls: -1 }] }],
-  ['sites[0].calls', { sites: [{ ...SITE, calls: '5' }] }],
-  ['sites[0].host_ns', { sites: [{ ...SITE, host_ns: NaN }] }],
-  ['sites[0].consequence', { sites: [{ ...SITE, consequence: 'constructor' }] }],
-  ['sites[0].errors[0]', { sites: [{ ...SITE, errors: [{}] }] }],
-  ['sites[0].cell', { sites: [{ ...SITE, cell: 7 }] }],
-  ['sites[0].vmap', { sites: [{ ...SITE, vmap: { operands: [[[-1], 'f']] } }] }],
-  ['sites[0]', { sites: [null] }],
-  ['sites', { sites: {} }],
-  ['callbacks[0].sites', { callbacks: [{ ...CALLBACK, sites: [1] }] }],
-  ['callbacks[0].sites[0]', { callbacks: [{ ...CALLBACK, sites: [0.5] }] }],
-  ['cells', { cells: [] }],
-  ['cells', { cells: { two: 'x' } }]
-])('rejects a message with an invalid %s, and names the field', (where, parts) => {
+  ['sites[0].calls is "5", not a whole number of at least 0.', { sites: [{ ...SITE, calls: '5' }] }],
+  ['sites[0] is null, not an object.', { sites: [null] }],
+  ['sites is an object, not a list.', { sites: {} }],
+  ['callbacks[0].sites[0] is 1, not at most 0.', { callbacks: [{ ...CALLBACK, sites: [1] }] }],
+  ['callbacks[0].line is -1, not a whole number of at least 0.', { callbacks: [{ ...CALLBACK, line: -1 }] }],
+  ['running is missing.', { running: undefined }],
+  ['cells is a list, not an object.', { cells: [] }],
+  ['cells.two is "x", not a whole number of at least 0.', { cells: { two: 'x' } }]
+])('rejects a message in which %s', (why, parts) => {
   expect(trouble(message(parts))).toBe(
-    `this kernel has jupyter_jaxcb 0.1.0, which sent data that this JupyterLab extension cannot read ` +
-      `(${where}). Install the same version in both environments.`
+    'this kernel has jupyter_jaxcb 0.1.0, which sent what this JupyterLab extension cannot read: ' +
+      `${why} Install the same version in both environments.`
   );
 });
 
-test.each([null, 7, [], 'snapshot', { type: 'other', protocol: 1 }, {}])(
+test.each([null, 7, [], 'snapshot', { type: 'other', schema: 1 }, {}])(
   'reports the malformed message %j without throwing',
   data => {
     expect(trouble(data)).toMatch(/^this kernel has jupyter_jaxcb.* Install the same version/);
@@ -59,7 +57,7 @@ test('reads the first 500 sites and counts the others', () => {
 });
 
 test('accepts any string as the id of a cell', () => {
-  const read = snapshot({ sites: [{ ...SITE, cell: '__proto__' }] });
+  const read = snapshot({ sites: [{ ...SITE, cell_id: '__proto__' }] });
   expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [] });
 });
 

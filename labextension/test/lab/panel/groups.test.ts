@@ -42,7 +42,7 @@ test('sorts groups by the requested order', () => {
 
 const TWO_SITES = snapshot({
   callbacks: [{ ...CALLBACK, sites: [0, 1] }],
-  sites: [SITE, { ...SITE, cell: 'three', consequence: 'not_reached', reason: 'a branch' }]
+  sites: [SITE, { ...SITE, cell_id: 'three', consequence: 'not_reached', reason: 'a branch' }]
 });
 const LABELS = new Map([['one', '[2]'], ['two', '[45]'], ['three', '[46]']]);
 

@@ -53,9 +53,9 @@ test('shows what is missing: a notebook, a kernel, the extension or callbacks', 
   expect(empty()).toBe('(hidden)');
 });
 
-test('reports a kernel with another protocol', () => {
-  followNotebook({ type: 'snapshot', protocol: 2, version: '0.3' });
-  expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which uses protocol 2;/);
+test('reports a kernel with another schema', () => {
+  followNotebook({ type: 'snapshot', schema: 2, version: '0.3' });
+  expect(empty()).toMatch(/^This kernel has jupyter_jaxcb 0.3, which sent what .* schema 2, not schema 1\./);
 });
 
 test('lists callbacks, and shows whether the kernel is running', () => {

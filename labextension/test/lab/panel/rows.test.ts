@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import { CallbackRow, setText, SiteRow } from '../../../src/lab/panel/rows.js';
-import type { CallSite } from '../../../src/lab/kernel/snapshot.js';
+import type { Site } from '../../../src/view/data/schema.js';
 import { CALLBACK, SITE } from '../snapshots.js';
 
 const jump = vi.fn();
@@ -8,11 +8,11 @@ const NO_LABELS = new Map<string, string>();
 
 beforeEach(() => jump.mockClear());
 
-function site(parts: Partial<CallSite> = {}): CallSite {
+function site(parts: Partial<Site> = {}): Site {
   return { ...SITE, consequence: 'kept', ...parts };
 }
 
-function siteRow(parts: Partial<CallSite> = {}): SiteRow {
+function siteRow(parts: Partial<Site> = {}): SiteRow {
   const row = new SiteRow(jump);
   row.update(site(parts), '');
   return row;
@@ -62,7 +62,7 @@ test('a callback and its sites name their cells', () => {
 test('the button of a site jumps to its line, and is disabled for a site in a file', () => {
   siteRow().node.querySelector('button')!.click();
   expect(jump).toHaveBeenCalledWith('two', 3, 'return bessel(1, x)');
-  const away = siteRow({ cell: null }).node.querySelector('button')!;
+  const away = siteRow({ cell_id: null }).node.querySelector('button')!;
   expect(away.disabled).toBe(true);
 });
 
@@ -132,7 +132,7 @@ test('showing a site opens its row and focuses the site', () => {
 });
 
 test('a site in a file can be focused', () => {
-  const row = siteRow({ cell: null });
+  const row = siteRow({ cell_id: null });
   document.body.append(row.node);
   row.focus();
   expect(document.activeElement).toBe(row.node);

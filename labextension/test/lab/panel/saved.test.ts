@@ -2,14 +2,13 @@ import type { INotebookModel } from '@jupyterlab/notebook';
 import { expect, test } from 'vitest';
 import { cellsOf } from '../../../src/lab/panel/cells.js';
 import { savedSnapshot, savedTraces, type SavedTrace } from '../../../src/lab/panel/saved.js';
-import { MIME_TYPE, type Measured, type Site } from '../../../src/view/data/schema.js';
-import { aSite, aVariant, someFacts, someMeasured } from '../../view/recordings.js';
+import { MIME_TYPE, type Site } from '../../../src/view/data/schema.js';
+import { aSite, someFacts } from '../../view/recordings.js';
 
 const SOURCE = 'return bessel(1, x)'; // of aSite
 
-function trace(sites: Site[], measured: Partial<Measured> = {}, text = SOURCE): SavedTrace {
-  const facts = { ...someFacts(sites), left_out: 0, not_kept: 0 };
-  return { id: 'shows', text, facts, measured: someMeasured(measured) };
+function trace(sites: Site[], text = SOURCE): SavedTrace {
+  return { id: 'shows', text, facts: { ...someFacts(sites), left_out: 0, not_kept: 0 } };
 }
 
 function output(data: unknown, metadata: unknown = undefined) {
@@ -31,11 +30,11 @@ test('the outputs of a notebook are read, except malformed and other ones', () =
     model(
       cell(null),
       cell([{ data: { 'text/plain': 'x' }, metadata: {} }, output(someFacts()), output('bad')], 3),
-      cell([output(someFacts(), { host_ns: ['bad'] })], 4)
+      cell([output(someFacts(), { sites: ['bad'] })], 4)
     )
   );
   expect(read.map(({ id, facts }) => [id, facts.sites.length])).toEqual([['c3', 1], ['c4', 1]]);
-  expect(read[1]!.measured.host_ns).toEqual([]);
+  expect(read[1]!.facts.sites[0]!.host_ns).toBeNull();
 });
 
 test('an output is read once, until it is replaced', () => {
@@ -48,9 +47,10 @@ test('an output is read once, until it is replaced', () => {
 });
 
 test('each host function is a callback with the totals of its sites', () => {
-  const sites = [aSite({ calls: 2 }), aSite({ where: 'line 5', calls: 3, errors: ['E'] })];
-  const other = aSite({ function: 'gamma', elided: 1 });
-  const { callbacks } = savedSnapshot([trace([...sites, other], { host_ns: [10, 20, 5] })]);
+  const first = aSite({ calls: 2, host_ns: 10 });
+  const second = aSite({ where: 'line 5', calls: 3, errors: ['E'], host_ns: 20 });
+  const other = aSite({ function: 'gamma', elided: 1, host_ns: 5 });
+  const { callbacks } = savedSnapshot([trace([first, second, other])]);
   expect(callbacks).toMatchObject([
     { name: 'bessel', sites: [0, 1], calls: 5, errors: 1, host_ns: 30 },
     { name: 'gamma', sites: [2], elided: 1, host_ns: 5 }
@@ -58,8 +58,8 @@ test('each host function is a callback with the totals of its sites', () => {
 });
 
 test('a site in several outputs is one row with the totals', () => {
-  const first = trace([aSite({ calls: 2, errors: ['E'] })], { host_ns: [10] });
-  const second = trace([aSite({ calls: 1, errors: ['E'], reason: 'new' })], { host_ns: [5] });
+  const first = trace([aSite({ calls: 2, errors: ['E'], host_ns: 10 })]);
+  const second = trace([aSite({ calls: 1, errors: ['E'], reason: 'new', host_ns: 5 })]);
   expect(savedSnapshot([first, second]).sites).toMatchObject([
     { calls: 3, host_ns: 15, errors: ['E'], reason: 'new' }
   ]);
@@ -67,20 +67,12 @@ test('a site in several outputs is one row with the totals', () => {
 
 test('a site is in the cell of the output if its line is there, else in the cell that ran', () => {
   const where = 'line 4, another cell';
-  const cells = (sites: Site[], text?: string): unknown =>
-    savedSnapshot([trace(sites, { cells: sites.map(() => 'ran') }, text)]).sites[0]!.cell;
-  expect(cells([aSite()])).toBe('shows');
-  expect(cells([aSite()], 'view(r)')).toBe('ran');
-  expect(cells([aSite({ where })])).toBe('ran');
-  expect(cells([aSite({ cell: false })])).toBeNull();
-});
-
-test('different shapes of a site are counted', () => {
-  const shapes = [aVariant([[2]], [[2]]), aVariant([[3]], [[3]])];
-  const { sites } = savedSnapshot([
-    trace([aSite(), aSite({ where: 'line 5', shapes }), aSite({ where: 'line 6', shapes: [] })])
-  ]);
-  expect(sites.map(site => site.shapes)).toEqual(['() → (5,)', '2 shapes', '']);
+  const cellOf = (site: Partial<Site>, text?: string): unknown =>
+    savedSnapshot([trace([aSite({ cell_id: 'ran', ...site })], text)]).sites[0]!.cell_id;
+  expect(cellOf({})).toBe('shows');
+  expect(cellOf({}, 'view(r)')).toBe('ran');
+  expect(cellOf({ where })).toBe('ran');
+  expect(cellOf({ cell: false })).toBeNull();
 });
 
 test('a hostile notebook gets a limited number of rows', () => {

@@ -83,8 +83,9 @@ test.each([
 });
 
 test('a run has the calls, the time and the percentile of each site', async () => {
-  const facts = someFacts([aSite({ calls: 2 }), aSite({ function: 'other', calls: 0 })]);
-  const measured = someMeasured({ id: 'r1', host_ns: [300, 0] });
+  const other = aSite({ function: 'other', calls: 0, host_ns: 0 });
+  const facts = someFacts([aSite({ calls: 2, host_ns: 300 }), other]);
+  const measured = someMeasured({ id: 'r1' });
   const { id, sites } = await runOf(facts, measured, someCalls(2));
   expect(id).toBe('r1');
   expect(sites).toMatchObject([

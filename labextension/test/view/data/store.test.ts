@@ -102,17 +102,17 @@ describe('Store', () => {
   });
 
   test('labels map variants to sites, rows to samples, and have the timed compilations', () => {
-    const site = (name: string, variants: number) => ({
+    const site = (name: string, variants: number, ...sample_rows: number[]) => ({
       function: name,
       where: 'line 3',
+      sample_rows,
       sample_values: [[2, ['1'], ['0.5'], false, null]],
       shapes: Array.from({ length: variants }, () => ({}))
     });
-    const facts = { sites: [site('a', 2), site('b', 0), site('c', 1)] } as unknown as Facts;
+    const facts = { sites: [site('a', 2, 7), site('b', 0, -1), site('c', 1)] } as unknown as Facts;
     const measured = {
       threads: ['main'],
       errors: ['E'],
-      sample_rows: [[7], [-1], []],
       compilations: [{ program: 'jit_f', start_ns: 0 }, { program: 'jit_g', start_ns: null }, {}]
     } as unknown as Measured;
     const labels = labelsOf(facts, measured);

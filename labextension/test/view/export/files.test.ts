@@ -97,8 +97,9 @@ describe('a trace for Perfetto', () => {
 
 describe('Markdown', () => {
   it('has the summary line, a table of call sites, and their reasons', () => {
-    const times = { ...measured, host_ns: [0, 41_000] };
-    expect(toMarkdown(facts, times, 'jax 0.10.2 · cpu').split('\n')).toEqual([
+    const [unused, called] = facts.sites;
+    const sites = [{ ...unused!, host_ns: 0 }, { ...called!, host_ns: 41_000 }];
+    expect(toMarkdown({ ...facts, sites }, measured, 'jax 0.10.2 · cpu').split('\n')).toEqual([
       'bessel · 41 µs',
       '',
       '| where | source | status | calls | shapes of one call | host time |',

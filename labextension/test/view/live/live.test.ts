@@ -10,7 +10,6 @@ import {
   aSite,
   someCalls,
   someFacts,
-  someMeasured,
   someProgress,
   unusedSite
 } from '../recordings.js';
@@ -28,16 +27,7 @@ vi.mock('../../../src/view/calls/timeline/timeline.js', () => ({
   }
 }));
 
-const SITE = {
-  function: 'bessel',
-  flavor: 'pure',
-  where: 'line 3',
-  line: 3,
-  column: 4,
-  calls: 41,
-  errors: 0,
-  host_ns: 2e6
-};
+const SITE = aSite({ where: 'line 3', line: 3, column: 4, calls: 41, host_ns: 2e6 });
 const CALL = { function: 'f', where: 'line 3', element: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
 let view: LiveView;
 
@@ -117,7 +107,7 @@ describe('LiveView', () => {
     const log = { function: 'log', flavor: 'io', where: 'line 9', line: 9, column: 0 };
     view.update(someProgress({ sites: [SITE, { ...SITE, ...log }] }), []);
     const facts = someFacts([unusedSite(), aSite(log), aSite({ line: 3, column: 4 })]);
-    const [, second, first] = swatches(new SiteList(facts, someMeasured(), {}).node);
+    const [, second, first] = swatches(new SiteList(facts, {}).node);
     expect(swatches(find('.jaxcb-live-sites'))).toEqual([first, second]);
     expect(first).not.toBe(second);
   });

@@ -9,7 +9,7 @@ import {
   runningWords,
   stillRunning
 } from '../../../src/view/live/progress.js';
-import { someProgress } from '../recordings.js';
+import { aSite, someProgress } from '../recordings.js';
 
 const slow = { function: 'f', where: 'line 3', element: 2, thread: 'Thread-1', elapsed_ns: 6.2e9 };
 const quick = { ...slow, element: -1, elapsed_ns: 6e8 };
@@ -87,10 +87,9 @@ describe('the texts of rows', () => {
   });
 
   it('count the failed calls of a site', () => {
-    const named = { function: 'f', flavor: 'io', where: '', line: 0, column: 0 };
-    const site = { ...named, calls: 41, errors: 0, host_ns: 2e6 };
+    const site = aSite({ calls: 41, host_ns: 2e6 });
     expect(progressSiteWords(site)).toBe('41 calls · 2 ms');
-    expect(progressSiteWords({ ...site, errors: 2 })).toBe('41 calls · ✕ 2 failed · 2 ms');
+    expect(progressSiteWords({ ...site, errors: ['2 failed'] })).toBe('41 calls · ✕ 2 failed · 2 ms');
   });
 });
 

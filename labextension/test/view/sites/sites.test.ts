@@ -2,17 +2,17 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import { SiteList } from '../../../src/view/sites/sites.js';
 import type { SiteActions } from '../../../src/view/sites/row.js';
-import type { Facts, Measured, Site } from '../../../src/view/data/schema.js';
-import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../recordings.js';
+import type { Facts, Site } from '../../../src/view/data/schema.js';
+import { aSite, aVariant, someFacts, unusedSite } from '../recordings.js';
 
-function list(facts: Facts, measured: Measured = someMeasured(), actions: SiteActions = {}) {
-  const sites = new SiteList(facts, measured, actions);
+function list(facts: Facts, actions: SiteActions = {}) {
+  const sites = new SiteList(facts, actions);
   document.body.append(sites.node);
   return sites;
 }
 
-function nodeOf(site: Partial<Site>, measured?: Measured, actions?: SiteActions): HTMLElement {
-  return list(someFacts([aSite(site)]), measured, actions).node;
+function nodeOf(site: Partial<Site>, actions?: SiteActions): HTMLElement {
+  return list(someFacts([aSite(site)]), actions).node;
 }
 
 function text(node: HTMLElement, selector: string): string | null {
@@ -24,7 +24,7 @@ afterEach(() => document.body.replaceChildren());
 describe('a row of SiteList', () => {
   it('shows the first errors and notes, and the others when asked', () => {
     const site = aSite({ errors: Array(100).fill('E: no'), notes: Array(9).fill('a note') });
-    const { node } = new SiteList(someFacts([site]), someMeasured(), {});
+    const { node } = new SiteList(someFacts([site]), {});
     expect(node.querySelectorAll('.jaxcb-site-error')).toHaveLength(8);
     const more = [...node.querySelectorAll('details')].slice(0, 2);
     expect(more.map(each => each.textContent)).toEqual(['92 more errors', '1 more note']);
@@ -66,8 +66,8 @@ describe('a row of SiteList', () => {
   });
 
   it('shows the time and its share of the total', () => {
-    const measured = someMeasured({ host_ns: [750_000, 250_000] });
-    const { node } = list(someFacts([aSite(), aSite()]), measured);
+    const times = [750_000, 250_000];
+    const { node } = list(someFacts(times.map(host_ns => aSite({ host_ns }))));
     expect(text(node, '.jaxcb-site-time')).toBe('750 µs 75 %');
     expect(node.querySelector<HTMLElement>('.jaxcb-share > span')?.style.width).toBe('75%');
   });
@@ -88,37 +88,37 @@ describe('the links of SiteList', () => {
 
   it('jump to the line of the site', () => {
     const reveal = vi.fn();
-    const node = nodeOf({}, someMeasured({ cells: ['c1'] }), { reveal });
+    const node = nodeOf({ cell_id: 'c1' }, { reveal });
     node.querySelector<HTMLElement>('button.jaxcb-site-where')!.click();
     expect(reveal).toHaveBeenCalledWith({ ...TARGET, cell: 'c1' });
   });
 
   it('jump to the line even if the id of the cell is unknown', () => {
     const reveal = vi.fn();
-    nodeOf({}, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+    nodeOf({}, { reveal }).querySelector<HTMLElement>('button')!.click();
     expect(reveal).toHaveBeenCalledWith(TARGET);
   });
 
   it('pass on whether the site is in another cell, not whether its caller is', () => {
     const reveal = vi.fn();
     for (const where of ['line 4, another cell', 'line 4:3, another cell (from f, line 2)']) {
-      nodeOf({ where }, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+      nodeOf({ where }, { reveal }).querySelector<HTMLElement>('button')!.click();
       expect(reveal).toHaveBeenLastCalledWith({ ...TARGET, elsewhere: true });
     }
     const where = 'line 4 (from f, line 2, another cell)';
-    nodeOf({ where }, undefined, { reveal }).querySelector<HTMLElement>('button')!.click();
+    nodeOf({ where }, { reveal }).querySelector<HTMLElement>('button')!.click();
     expect(reveal).toHaveBeenLastCalledWith(TARGET);
   });
 
   it('are absent for sites in files, and without a reveal action', () => {
-    const inFile = nodeOf({ cell: false }, undefined, { reveal: vi.fn() });
+    const inFile = nodeOf({ cell: false }, { reveal: vi.fn() });
     expect(inFile.querySelector('button.jaxcb-link')).toBeNull();
     expect(nodeOf({}).querySelector('button.jaxcb-link')).toBeNull();
   });
 
   it('filter by a site that has calls', () => {
     const filter = vi.fn();
-    const { node } = list(someFacts([unusedSite(), aSite()]), undefined, { filter });
+    const { node } = list(someFacts([unusedSite(), aSite()]), { filter });
     const [button, ...others] = node.querySelectorAll<HTMLElement>('.jaxcb-site-show');
     button!.click();
     expect(filter).toHaveBeenCalledWith(1);
@@ -135,7 +135,7 @@ describe('the details of SiteList', () => {
 
   it('show notes, short errors, and the enclosing loops and branches', () => {
     const site = { notes: ['a note'], errors: ['ValueError: no luck'] };
-    const node = nodeOf(site, someMeasured({ around: [['scan of 5', 'cond']] }));
+    const node = nodeOf({ ...site, around: ['scan of 5', 'cond'] });
     expect(text(node, '.jaxcb-site-note')).toBe('•a note');
     expect(text(node, '.jaxcb-site-error')).toBe('✕ValueError: no luck');
     expect(text(node, '.jaxcb-site-context')).toBe('in scan of 5 › cond');
@@ -177,8 +177,8 @@ describe('the details of SiteList', () => {
   it('show the time of the calls with each of several shapes', () => {
     const one = aVariant([[2]], [[2]]);
     const many = aVariant([[]], [[]], [[2136, 'sequential', [true]]], { calls: 2136 });
-    const measured = someMeasured({ variants_ns: [[28.5e9, 2e6, 0]] });
-    const node = nodeOf({ shapes: [one, many, { ...one, calls: 0 }] }, measured);
+    const variants_ns = [28.5e9, 2e6, 0];
+    const node = nodeOf({ shapes: [one, many, { ...one, calls: 0 }], variants_ns });
     const lines = [...node.querySelectorAll('.jaxcb-site-variant')].map(each => each.textContent);
     expect(lines).toEqual([
       '1 call · 28.5 s: (2,)float32→(2,)float32',

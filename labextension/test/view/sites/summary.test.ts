@@ -13,8 +13,8 @@ describe('summaryLine', () => {
   const headline = [['error', '✕ boom raised ValueError: <b>'], ['kept', 'model 3 calls']] as const;
 
   it('shows the parts of the headline as plain text, each in its tone, and the time', () => {
-    const facts = someFacts([aSite()], { headline });
-    const line = summaryLine(facts, someMeasured({ host_ns: [41_000] }));
+    const facts = someFacts([aSite({ host_ns: 41_000 })], { headline });
+    const line = summaryLine(facts, someMeasured());
     expect(line.textContent).toBe('✕ boom raised ValueError: <b> · model 3 calls · 41 µs');
     expect(line.querySelector('.jaxcb-tone-error')!.textContent).toBe(headline[0][1]);
   });
@@ -24,12 +24,13 @@ describe('summaryLine', () => {
   });
 
   it('omits the time if nothing was called', () => {
-    expect(words(someFacts([unusedSite()]), someMeasured({ host_ns: [0] }))).toBe('bessel');
+    expect(words(someFacts([unusedSite({ host_ns: 0 })]))).toBe('bessel');
   });
 
   it('says that the time is a sum over threads', () => {
-    const measured = someMeasured({ host_ns: [1_000, 2_000], threads: ['a', 'b'] });
-    expect(words(someFacts([aSite(), aSite()]), measured)).toBe('bessel · 3 µs summed over 2 threads');
+    const facts = someFacts([aSite({ host_ns: 1_000 }), aSite({ host_ns: 2_000 })]);
+    const measured = someMeasured({ threads: ['a', 'b'] });
+    expect(words(facts, measured)).toBe('bessel · 3 µs summed over 2 threads');
   });
 
   it('counts calls and call sites if the recording was saved without a headline', () => {
@@ -39,8 +40,8 @@ describe('summaryLine', () => {
   });
 
   it('ends with the wall time of a profile, and what took most of it', () => {
-    const measured = someMeasured({ host_ns: [41_000], profile: aProfile() });
-    expect(words(someFacts(), measured)).toBe('bessel · 41 µs · 1 s wall time, 80 % host functions');
+    const facts = someFacts([aSite({ host_ns: 41_000 })]);
+    expect(words(facts, someMeasured({ profile: aProfile() }))).toBe('bessel · 41 µs · 1 s wall time, 80 % host functions');
     const empty = aProfile({ kinds: [], parts: [], lanes: [] });
     expect(words(someFacts(), someMeasured({ profile: empty }))).toBe('bessel · 1 s wall time');
   });

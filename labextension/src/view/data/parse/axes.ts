@@ -1,7 +1,7 @@
 /** Reads what each vmap of a variant did to its arrays. */
 
 import { BadRecording, Fields, listOf, oneOf } from './fields.js';
-import { AXIS_KINDS, type Axes, type AxisKind, type Level, type Mask } from '../schema.js';
+import { AXIS_KINDS, type Axes, type Level } from '../schema.js';
 
 const kind = oneOf(AXIS_KINDS);
 
@@ -14,25 +14,6 @@ export function readAxes(most: number): (value: unknown, path: string) => Axes {
       mask: axes.getOr('mask', undefined, kind)
     };
   };
-}
-
-// What was saved before it had axes names one of these methods: batched and unbatched arguments.
-const METHODS: ReadonlyMap<string, readonly [AxisKind, AxisKind]> = new Map([
-  ['sequential', ['looped', 'unbatched']],
-  ['sequential_unrolled', ['looped', 'unbatched']],
-  ['expand_dims', ['batched', 'size1']],
-  ['broadcast_all', ['batched', 'tiled']],
-  ['legacy_vectorized', ['batched', 'unbatched']]
-]);
-
-/** The axes of a variant that was saved without them. */
-export function axesOf(levels: readonly Level[], mask: Mask | undefined): readonly Axes[] {
-  return levels.map(([, method, flags], place) => {
-    const [batched, unbatched] = METHODS.get(method) ?? ['in_place', 'unbatched'];
-    const of = (flag: boolean | undefined): AxisKind => (flag ? batched : unbatched);
-    const own = mask && { mask: of(mask[0][place]) };
-    return { operands: flags.map(of), results: batched, ...own };
-  });
 }
 
 /** `axes`, if they are those of `levels`. */

@@ -13,13 +13,15 @@ import {
   whole
 } from './fields.js';
 import { readProfile } from './profile.js';
-import { LONG, NAME, SENTENCE } from './site.js';
+import * as old from './old.js';
+import { LONG, NAME, readSiteMeasured, SENTENCE } from './site.js';
 import {
   OUT_OF_RANGE,
   type Compilation,
   type Facts,
   type Measured,
-  type SavedCalls
+  type SavedCalls,
+  type SiteMeasured
 } from '../schema.js';
 
 const MOST_COMPILATIONS = 1_000;
@@ -36,28 +38,29 @@ export const NOT_MEASURED: Measured = {
   compilations: [],
   threads: [],
   errors: [],
-  host_ns: [],
-  variants_ns: [],
-  cells: [],
-  lines: [],
-  around: [],
-  sample_rows: [],
   calls: null,
   calls_not_saved: 0
 };
 
-/**
- * Throws `BadRecording` if the data does not match `Measured`.
- *
- * A list by site is complete, or empty if it was not saved.
- */
-export function parseMeasured(data: unknown, facts: Facts): Measured {
+/** The metadata of an output; `sites` is complete, or empty if times were not saved. */
+export interface ReadMeasured {
+  readonly measured: Measured;
+  readonly sites: readonly SiteMeasured[];
+}
+
+/** Throws `BadRecording` if the data does not match `Measured`. */
+export function parseMeasured(data: unknown, { sites }: Facts): ReadMeasured {
   if (data === null || data === undefined) {
-    return NOT_MEASURED;
+    return { measured: NOT_MEASURED, sites: [] };
   }
-  const measured = new Fields(data, 'measured');
-  const bySite = <T>(name: string, read: (value: unknown, path: string) => T): T[] =>
-    measured.getOr(name, [], (value, path) => perSite(value, path, facts, read));
+  const measured = new Fields(old.measured(data, sites.length), 'measured');
+  return {
+    measured: readMeasured(measured),
+    sites: measured.getOr('sites', [], perSite(sites.length))
+  };
+}
+
+function readMeasured(measured: Fields): Measured {
   const texts = listOf(text(SENTENCE), MOST_LINES);
   return {
     id: measured.getOr('id', '', text(NAME)),
@@ -71,29 +74,20 @@ export function parseMeasured(data: unknown, facts: Facts): Measured {
     ),
     threads: measured.getOr('threads', [], listOf(text(NAME), OUT_OF_RANGE)),
     errors: measured.getOr('errors', [], listOf(text(LONG), OUT_OF_RANGE)),
-    host_ns: bySite('host_ns', amount),
-    variants_ns: bySite('variants_ns', listOf(amount, OUT_OF_RANGE)),
-    cells: bySite('cells', orNull(text(NAME))),
-    lines: bySite('lines', whole()),
-    around: bySite('around', listOf(text(NAME), MOST_LINES)),
-    sample_rows: bySite('sample_rows', listOf(whole(-1), MOST_LINES)),
     calls: measured.getOr('calls', null, orNull(readSaved)),
     calls_not_saved: measured.getOr('calls_not_saved', 0, whole()),
     profile: measured.getOr('profile', undefined, readProfile)
   };
 }
 
-function perSite<T>(
-  value: unknown,
-  path: string,
-  facts: Facts,
-  read: (value: unknown, path: string) => T
-): T[] {
-  const length = list(value, path).length;
-  if (length > 0 && length < facts.sites.length) {
-    throw new BadRecording(`${path} has ${length} entries for ${facts.sites.length} sites.`);
-  }
-  return listOf(read, facts.sites.length)(value, path);
+function perSite(count: number): (value: unknown, path: string) => SiteMeasured[] {
+  return (value, path) => {
+    const { length } = list(value, path);
+    if (length < count) {
+      throw new BadRecording(`${path} has ${length} entries for ${count} sites.`);
+    }
+    return listOf(readSiteMeasured, count)(value, path);
+  };
 }
 
 function readEnvironment(value: unknown, path: string): Record<string, string> {

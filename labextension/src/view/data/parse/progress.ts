@@ -1,8 +1,8 @@
 /** Reads the progress messages of a running cell. */
 
 import { amount, Fields, listOf, orNull, text, whole } from './fields.js';
-import { NAME } from './site.js';
-import type { Progress, ProgressSite, RunningCall } from '../schema.js';
+import { NAME, readSite } from './site.js';
+import type { Progress, RunningCall } from '../schema.js';
 
 const MOST_SITES = 2_000;
 const MOST_RUNNING = 100;
@@ -30,19 +30,5 @@ function readRunning(value: unknown, path: string): RunningCall {
     element: call.get('element', whole(-1)),
     thread: call.get('thread', text(NAME)),
     elapsed_ns: call.get('elapsed_ns', amount)
-  };
-}
-
-function readSite(value: unknown, path: string): ProgressSite {
-  const site = new Fields(value, path);
-  return {
-    function: site.get('function', text(NAME)),
-    flavor: site.get('flavor', text(NAME)),
-    where: site.get('where', text(NAME)),
-    line: site.get('line', whole()),
-    column: site.get('column', whole()),
-    calls: site.get('calls', whole()),
-    errors: site.get('errors', whole()),
-    host_ns: site.get('host_ns', amount)
   };
 }

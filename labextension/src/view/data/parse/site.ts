@@ -13,7 +13,7 @@ import {
   tuple,
   whole
 } from './fields.js';
-import { axesOf, checked, readAxes } from './axes.js';
+import { checked, readAxes } from './axes.js';
 import {
   CONSEQUENCES,
   OUT_OF_RANGE,
@@ -24,6 +24,7 @@ import {
   type Level,
   type SampleValues,
   type Site,
+  type SiteMeasured,
   type Variant
 } from '../schema.js';
 
@@ -36,21 +37,41 @@ const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample values of one site
 const NO_ELEMENT = -1;
 
+/** Reads everything about a site, as the kernel sends it. */
 export function readSite(value: unknown, path: string): Site {
+  return { ...readSiteFacts(value, path), ...readSiteMeasured(value, path) };
+}
+
+/** Reads what the metadata of an output says about a site. */
+export function readSiteMeasured(value: unknown, path: string): SiteMeasured {
   const site = new Fields(value, path);
-  const status = site.get('status', oneOf(STATUSES));
-  const errors = site.get('errors', listOf(text(LONG), MOST_LINES));
-  const failed = errors.length > 0;
   return {
+    host_ns: site.get('host_ns', amount),
+    variants_ns: site.get('variants_ns', listOf(amount, OUT_OF_RANGE)),
+    cell_id: site.get('cell_id', orNull(text(NAME))),
+    cell_line: site.get('cell_line', whole()),
+    around: site.get('around', listOf(text(NAME), MOST_LINES)),
+    stack: site.get('stack', listOf(text(NAME), MOST_LINES)),
+    sample_rows: site.get('sample_rows', listOf(whole(-1), MOST_LINES))
+  };
+}
+
+/** Reads what the data of an output says about a site, as one without measurements. */
+export function readSiteFacts(value: unknown, path: string): Site {
+  const site = new Fields(value, path);
+  const line = site.get('line', whole());
+  return {
+    ...{ host_ns: null, variants_ns: [], around: [], stack: [], sample_rows: [] },
+    ...{ cell_id: null, cell_line: line },
     function: site.get('function', text(NAME)),
     flavor: site.get('flavor', text(NAME)),
     where: site.get('where', text(NAME)),
-    line: site.get('line', whole()),
+    line,
     column: site.get('column', whole()),
     cell: site.get('cell', flag),
     source: site.get('source', text(SENTENCE)),
-    status,
-    consequence: site.getOr('consequence', failed ? 'raised' : status, oneOf(CONSEQUENCES)),
+    status: site.get('status', oneOf(STATUSES)),
+    consequence: site.get('consequence', oneOf(CONSEQUENCES)),
     reason: site.get('reason', text(SENTENCE)),
     advice: site.get('advice', text(SENTENCE)),
     calls: site.get('calls', whole()),
@@ -59,7 +80,7 @@ export function readSite(value: unknown, path: string): Site {
     written: site.get('written', orNull(whole())),
     elided: site.get('elided', whole()),
     notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
-    errors,
+    errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
     shapes: site.get('shapes', listOf(readVariant, OUT_OF_RANGE)),
     sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
   };
@@ -69,20 +90,19 @@ export function readSite(value: unknown, path: string): Site {
 export function readVariant(value: unknown, path: string): Variant {
   const variant = new Fields(value, path);
   const levels = variant.get('levels', listOf(readLevel, MOST_LEVELS));
-  const mask = variant.getOr('mask', undefined, readMask);
-  const axes = variant.getOr('axes', axesOf(levels, mask), listOf(readAxes(MOST_OPERANDS), MOST_LEVELS));
+  const axes = variant.get('axes', listOf(readAxes(MOST_OPERANDS), MOST_LEVELS));
   return {
     operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
     results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
-    operand_names: variant.getOr('operand_names', [], listOf(text(NAME), MOST_OPERANDS)),
-    result_names: variant.getOr('result_names', [], listOf(text(NAME), MOST_OPERANDS)),
+    operand_names: variant.get('operand_names', listOf(text(NAME), MOST_OPERANDS)),
+    result_names: variant.get('result_names', listOf(text(NAME), MOST_OPERANDS)),
     levels,
     axes: checked(axes, levels, path),
     calls: variant.get('calls', whole()),
     shards: variant.get('shards', whole()),
     devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
     gathered_bytes: variant.get('gathered_bytes', amount),
-    mask,
+    mask: variant.getOr('mask', undefined, readMask),
     stopped: variant.getOr('stopped', undefined, readStopped)
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { NOT_MEASURED, parseMeasured } from '../../../../src/view/data/parse/parse.js';
-import type { Measured } from '../../../../src/view/data/schema.js';
+import type { Measured, SiteMeasured } from '../../../../src/view/data/schema.js';
 import { aSite, changed, someFacts } from '../../recordings.js';
 
 const FACTS = someFacts();
@@ -14,14 +14,18 @@ const MEASURED: Measured = {
   compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5, start_ns: -80 }],
   threads: ['MainThread'],
   errors: ['ValueError: no luck'],
-  host_ns: [41_000],
-  variants_ns: [[40_000, 1_000]],
-  cells: [null],
-  lines: [5],
-  around: [['scan of 5']],
-  sample_rows: [[-1]],
   calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
   calls_not_saved: 3
+};
+
+const SITE: SiteMeasured = {
+  host_ns: 41_000,
+  variants_ns: [40_000, 1_000],
+  cell_id: null,
+  cell_line: 0,
+  around: ['scan of 5'],
+  stack: ['while', 'jit'],
+  sample_rows: [-1]
 };
 
 function compiled(start_ns: unknown): object {
@@ -30,32 +34,25 @@ function compiled(start_ns: unknown): object {
 
 describe('parseMeasured', () => {
   it('returns valid measurements', () => {
-    expect(parseMeasured(structuredClone(MEASURED), FACTS)).toEqual(MEASURED);
+    const read = parseMeasured({ ...structuredClone(MEASURED), sites: [SITE] }, FACTS);
+    expect(read).toEqual({ measured: MEASURED, sites: [SITE] });
   });
 
   it.each([null, undefined, {}])('treats %j as cleared metadata', data => {
-    expect(parseMeasured(data, FACTS)).toEqual(NOT_MEASURED);
-  });
-
-  it('reads a line that is unknown', () => {
-    expect(parseMeasured({ ...MEASURED, lines: [0] }, FACTS).lines).toEqual([0]);
+    expect(parseMeasured(data, FACTS)).toEqual({ measured: NOT_MEASURED, sites: [] });
   });
 
   it('reads metadata of older versions, which lack some keys', () => {
-    const paths = ['cells', 'variants_ns', 'by_worker', 'compilations.0.start_ns'];
+    const paths = ['by_worker', 'compilations.0.start_ns'];
     const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
     const compilations = [{ ...MEASURED.compilations[0]!, start_ns: null }];
-    const read = { ...MEASURED, cells: [], variants_ns: [], by_worker: [], compilations };
-    expect(parseMeasured(older, FACTS)).toEqual(read);
+    expect(parseMeasured(older, FACTS).measured).toEqual({ ...MEASURED, by_worker: [], compilations });
   });
 
   it.each([
-    ['host_ns', 'no', 'measured.host_ns is "no", not a list.'],
-    ['host_ns', [1], 'measured.host_ns has 1 entries for 2 sites.'],
-    ['host_ns', [-1, 0], 'measured.host_ns[0] is -1, not a finite number of at least 0.'],
-    ['host_ns', [NaN, 0], 'measured.host_ns[0] is NaN'],
-    ['variants_ns', [[1], [-1]], 'measured.variants_ns[1][0] is -1, not a finite number'],
-    ['cells', [3, 4], 'measured.cells[0] is 3, not text.'],
+    ['sites', 'no', 'measured.sites is "no", not a list.'],
+    ['sites', [SITE], 'measured.sites has 1 entries for 2 sites.'],
+    ['sites', [SITE, { ...SITE, host_ns: NaN }], 'measured.sites[1].host_ns is NaN, not a finite'],
     ['environment', { jax: 3 }, 'measured.environment.jax is 3, not text.'],
     ['compilations', [compiled('0')], 'measured.compilations[0].start_ns is "0", not a time.'],
     ['compilations', [compiled(-1e300)], 'measured.compilations[0].start_ns is -1e+300'],
@@ -67,18 +64,18 @@ describe('parseMeasured', () => {
 
   it('treats the key "__proto__" of the environment like any other', () => {
     const data = JSON.parse('{"environment":{"__proto__":"x"}}');
-    const { environment } = parseMeasured(data, FACTS);
+    const { environment } = parseMeasured(data, FACTS).measured;
     expect(Object.keys(environment)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(environment)).toBe(Object.prototype);
   });
 
-  it('truncates lists by site to the sites that are shown', () => {
-    expect(parseMeasured({ host_ns: [1, 2, 3] }, FACTS).host_ns).toEqual([1]);
+  it('truncates the list of sites to the sites that are shown', () => {
+    expect(parseMeasured({ sites: [SITE, SITE, SITE] }, FACTS).sites).toEqual([SITE]);
   });
 
   it('does not truncate compressed calls, which could then not be unpacked', () => {
     const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
-    expect(parseMeasured({ calls }, FACTS).calls).toEqual(calls);
+    expect(parseMeasured({ calls }, FACTS).measured.calls).toEqual(calls);
   });
 
   it('rejects compressed calls that are too long', () => {

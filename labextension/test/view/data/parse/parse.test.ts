@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
 import { BadRecording, parseFacts } from '../../../../src/view/data/parse/parse.js';
-import type { AxisKind } from '../../../../src/view/data/schema.js';
 import { aSite, aVariant, changed, someFacts } from '../../recordings.js';
 
 const FACTS = someFacts([
@@ -9,16 +8,6 @@ const FACTS = someFacts([
     shapes: [aVariant([[4, 1]], [[4]], [[4, 'expand_dims', [true]]])],
     sample_values: [[-1, ['0.5'], ['1'], false, null]]
   })
-]);
-
-/** For methods of older versions, the axes of a batched and an unbatched operand, results, and mask. */
-const KINDS = new Map<string, readonly [readonly AxisKind[], AxisKind, AxisKind]>([
-  ['sequential', [['looped', 'unbatched'], 'looped', 'unbatched']],
-  ['sequential_unrolled', [['looped', 'unbatched'], 'looped', 'unbatched']],
-  ['expand_dims', [['batched', 'size1'], 'batched', 'size1']],
-  ['broadcast_all', [['batched', 'tiled'], 'batched', 'tiled']],
-  ['legacy_vectorized', [['batched', 'unbatched'], 'batched', 'unbatched']],
-  ['whole batch', [['in_place', 'unbatched'], 'in_place', 'unbatched']]
 ]);
 
 describe('parseFacts', () => {
@@ -31,21 +20,6 @@ describe('parseFacts', () => {
     const keys = Object.keys(parseFacts(JSON.parse(json)));
     expect(keys).toEqual(['schema', 'headline', 'sites', 'overflow', 'not_kept', 'ahead', 'left_out']);
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
-  });
-
-  it('reads notebooks that were saved without the names of arguments and results', () => {
-    const path = 'sites.0.shapes.0.operand_names';
-    const old = changed(changed(FACTS, path, undefined), path.replace('operand', 'result'), undefined);
-    const { operand_names, result_names } = parseFacts(old).sites[0]!.shapes[0]!;
-    expect([operand_names, result_names]).toEqual([[], []]);
-  });
-
-  it('reads what was saved with only the names of vmap methods', () => {
-    const levels = [...KINDS.keys()].map(method => [4, method, [true, false]] as const);
-    const axes = [...KINDS.values()].map(([operands, results, mask]) => ({ operands, results, mask }));
-    const saved = { ...aVariant([[4], []], [[4]]), levels, mask: [levels.map(() => false), 1, 4] };
-    const old = changed(changed(FACTS, 'sites.0.shapes.0', saved), 'sites.0.shapes.0.axes', undefined);
-    expect(parseFacts(old).sites[0]!.shapes[0]!.axes).toEqual(axes);
   });
 
   it('ignores inherited keys', () => {

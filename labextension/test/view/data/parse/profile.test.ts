@@ -6,7 +6,7 @@ import { changed, someFacts } from '../../recordings.js';
 import { aProfile } from '../../profile/profiles.js';
 
 function parsed(profile: unknown): Profile | undefined {
-  return parseMeasured({ profile }, someFacts()).profile;
+  return parseMeasured({ profile }, someFacts()).measured.profile;
 }
 
 describe('the profile of parseMeasured', () => {
@@ -15,7 +15,7 @@ describe('the profile of parseMeasured', () => {
   });
 
   it('is undefined if the recording has none', () => {
-    expect(parseMeasured({}, someFacts()).profile).toBeUndefined();
+    expect(parseMeasured({}, someFacts()).measured.profile).toBeUndefined();
   });
 
   it('may be of a program without calls', () => {

@@ -1,21 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
 import { parseProgress } from '../../../../src/view/data/parse/parse.js';
-import { changed, someProgress } from '../../recordings.js';
+import { aSite, changed, someProgress } from '../../recordings.js';
 
 const PROGRESS = someProgress({
   running: [{ function: 'f', where: 'line 3', element: -1, thread: 'MainThread', elapsed_ns: 1 }],
   sites: [
-    {
-      function: 'f',
-      flavor: 'pure',
-      where: 'line 3',
-      line: 3,
-      column: 4,
-      calls: 2,
-      errors: 0,
-      host_ns: 9
-    }
+    aSite({ errors: ['2 failed'], host_ns: 9 })
   ]
 });
 

@@ -1,0 +1,243 @@
+"""`SiteView`: what every display says about a call site, and its JSON.
+
+A saved output, the side panel, badges, the live view and a page show this one shape. Its JSON
+Schema is `view.schema.json`, which the tests of both languages use.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ...recording import Aval, AxisKind, Site, Status, VmapLevel
+from ..summary import Mask, Shapes, SiteSummary, Stopped
+
+SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
+# Maps a file and a line to the front end's cell id (None: not in a cell) and the line in that cell.
+Place = Callable[[str, int], tuple[str | None, int]]
+
+
+class LevelView(NamedTuple):
+    """What one ``vmap`` did: its size, its method, and which operands it maps over."""
+
+    size: int  # batch elements
+    method: str  # "sequential", "expand_dims", ...
+    batched: tuple[bool, ...]  # per operand
+
+
+class SampleView(NamedTuple):
+    """Abbreviated argument and result values of one host call."""
+
+    element: int  # of the batch; -1: no element
+    operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
+    results: tuple[str, ...]  # empty if the call failed
+    failed: bool  # the host function raised
+    shard: int | None  # None: one call for all devices
+
+
+class SiteProgress(NamedTuple):
+    """The totals of one call site of a running cell so far."""
+
+    site: Site
+    calls: int
+    errors: int
+    host_ns: int
+
+
+@dataclasses.dataclass(frozen=True)
+class AxesView:
+    """What became of the batch elements of one ``vmap`` in the arrays of a host call."""
+
+    operands: tuple[AxisKind, ...]  # per operand
+    results: AxisKind  # the same for all of them
+    mask: AxisKind | None = None  # absent: its calls are not masked
+
+
+@dataclasses.dataclass(frozen=True)
+class VariantView:
+    """One variant of a call site: a combination of shapes and vmap levels."""
+
+    operands: tuple[Aval, ...]  # as one host call sees them
+    results: tuple[Aval, ...]  # as one host call returns them
+    operand_names: tuple[str, ...]  # "x", "params['w']"; empty: unknown
+    result_names: tuple[str, ...]  # empty: unknown
+    levels: tuple[LevelView, ...]  # innermost vmap first
+    axes: tuple[AxesView, ...]  # by level
+    calls: int  # host calls
+    shards: int  # number of shards, each called by its device; 0: one call for all devices
+    devices: tuple[str, ...]  # of the shards, in order, where known
+    gathered_bytes: int  # at most, moved to the one device that makes the call
+    stopped: Stopped | None = None  # absent: each crossing made all of its calls, or it is masked
+    mask: Mask | None = None  # absent: its calls are not masked
+
+    @classmethod
+    def of(cls, shapes: Shapes) -> VariantView:
+        """Return the view of one variant."""
+        mask = shapes.mask
+        return cls(
+            operands=shapes.operands,
+            results=shapes.results,
+            operand_names=shapes.operand_names,
+            result_names=shapes.result_names,
+            levels=tuple(LevelView(v.size, v.method, v.batched) for v in shapes.levels),
+            axes=tuple(_axes(level, mask, place) for place, level in enumerate(shapes.levels)),
+            calls=shapes.calls,
+            shards=shapes.shards,
+            devices=shapes.devices,
+            gathered_bytes=shapes.gathered_bytes,
+            stopped=shapes.stopped,
+            mask=mask,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class SiteView:
+    """What every display says about a call site; a site of a running cell has less in it."""
+
+    function: str  # name of the host function
+    flavor: str  # "pure", "io", ...
+    where: str  # "line 3", "line 3, another cell", "model.py:12"
+    line: int  # 1-based; 0: unknown
+    column: int  # 0-based
+    cell: bool  # in a notebook cell, not in a file
+    source: str  # the line, stripped
+    status: Status  # of a running cell: kept
+    consequence: str  # what matters most about its calls: a problem, or else its status
+    reason: str  # empty when its calls are simply kept
+    advice: str  # what to do about it
+    calls: int  # host calls
+    crossings: int  # of a running cell: 0
+    expected: int | None  # calls of the recorded runs, as compiled; None: unknown
+    written: int | None  # calls of the recorded runs, as the program text says; None: unknown
+    elided: int  # outcomes with an elided status
+    notes: tuple[str, ...]  # what else is worth knowing
+    errors: tuple[str, ...]  # of a running cell: how many calls have failed
+    shapes: tuple[VariantView, ...]  # of a running cell: none
+    sample_values: tuple[SampleView, ...]  # none unless they are asked for
+    host_ns: int  # in the host function, summed over calls
+    variants_ns: tuple[int, ...]  # the same by variant
+    cell_id: str | None  # the front end's id of the cell; None: a file or an unknown cell
+    cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
+    around: tuple[str, ...]  # "scan of 5", outermost first
+    stack: tuple[str, ...]  # the same with transformations, as JAX names them
+    sample_rows: tuple[int, ...] = ()  # by sample: the index of its call; -1: not in the document
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is the same in every run, as JSON: the part in the data of an output."""
+        return {name: _json(one) for name, one in vars(self).items() if name not in MEASURED}
+
+    def measured(self) -> dict[str, Any]:
+        """Return what changes from run to run, as JSON: the part in the metadata of an output."""
+        return {name: _json(one) for name, one in vars(self).items() if name in MEASURED}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return facts and measurements in one object."""
+        return self.facts() | self.measured()
+
+
+# Times, ids of cells, and the names that JAX gives to what is around a call, which change with JAX.
+MEASURED = frozenset(
+    {"host_ns", "variants_ns", "cell_id", "cell_line", "around", "stack", "sample_rows"}
+)
+
+
+def finished(
+    summary: SiteSummary,
+    *,
+    place: Place | None = None,
+    values: bool = False,
+    sample_rows: Iterable[int] = (),
+) -> SiteView:
+    """Return the view of a site whose cell has ended.
+
+    Args:
+        summary: of the site.
+        place: maps a file and a line to a notebook cell.
+        values: include the sample values.
+        sample_rows: their calls, see `SiteView`.
+    """
+    samples = summary.sample_values if values else ()
+    return SiteView(
+        **_place(summary.site, summary.where, place),
+        status=summary.status,
+        consequence=summary.consequence,
+        reason=summary.reason,
+        advice=summary.advice,
+        calls=summary.calls,
+        crossings=summary.crossings,
+        expected=summary.expected,
+        written=summary.written,
+        elided=summary.elided,
+        notes=summary.notes,
+        errors=summary.errors,
+        shapes=tuple(map(VariantView.of, summary.shapes)),
+        sample_values=tuple(SampleView(*sample[2:], shard) for sample, shard in samples),
+        host_ns=summary.host_ns,
+        variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
+        around=summary.around,
+        stack=summary.stack,
+        sample_rows=tuple(sample_rows),
+    )
+
+
+def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -> SiteView:
+    """Return the view of a site of the running cell, whose status is known at the end.
+
+    Args:
+        progress: its totals so far.
+        where: names its place among the sites that are shown.
+        place: maps a file and a line to a notebook cell.
+    """
+    failed = progress.errors
+    return SiteView(
+        **_place(progress.site, where, place),
+        status=Status.KEPT,
+        consequence="raised" if failed else str(Status.KEPT),
+        reason="",
+        advice="",
+        calls=progress.calls,
+        crossings=0,
+        expected=None,
+        written=None,
+        elided=0,
+        notes=(),
+        errors=(f"{failed:,} failed",) if failed else (),
+        shapes=(),
+        sample_values=(),
+        host_ns=progress.host_ns,
+        variants_ns=(),
+        around=(),
+        stack=(),
+    )
+
+
+def _place(site: Site, where: str, place: Place | None) -> dict[str, Any]:
+    cell_id, cell_line = place(site.file, site.line) if place else (None, site.line)
+    return {
+        "function": site.function,
+        "flavor": site.flavor,
+        "where": where,
+        "line": site.line,
+        "column": site.column,
+        "cell": site.cell,
+        "source": site.source,
+        "cell_id": cell_id,
+        "cell_line": cell_line,
+    }
+
+
+def _axes(level: VmapLevel, mask: Mask | None, place: int) -> AxesView:
+    """Return what one vmap did to operands, results and mask."""
+    method = level.vmap_method
+    own = None if mask is None else method.axis(mask.batched[place])
+    return AxesView(level.axes, method.batched, own)
+
+
+def _json(value: Any) -> Any:
+    """Return the JSON of a field of a view; what a variant does not have is absent."""
+    if dataclasses.is_dataclass(value):
+        return {name: _json(one) for name, one in vars(value).items() if one is not None}
+    if isinstance(value, tuple):
+        return [_json(one) for one in value]
+    return str(value) if isinstance(value, str) else value

@@ -1,0 +1,110 @@
+"""What every display says about a call site: its JSON, and its parts."""
+
+import jsonschema
+import pytest
+
+from jupyter_jaxcb.recording import (
+    VMAP_METHODS,
+    Aval,
+    LoweredSite,
+    Outcome,
+    Program,
+    Reason,
+    Recorder,
+    Site,
+    Status,
+    VmapLevel,
+    record_call,
+)
+from jupyter_jaxcb.report import (
+    MIME_TYPE,
+    SiteProgress,
+    finished,
+    summarize,
+    to_message,
+    to_mimebundle,
+    unfinished,
+)
+from jupyter_jaxcb.report.frontend import to_page
+from tests._site_schema import check_site
+
+BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="bessel(1, z)")
+UNUSED = Site("pure", "model", "<cell>", 3, 4, cell=True, source="model(z)")
+PROGRAM = Program("jit_f", "cpu")
+
+
+def recording(took=41_000):
+    """Return a recording with a masked, batched call and an elided one."""
+    recorder = Recorder(clock=lambda: 0)
+    levels = (VmapLevel(3, VMAP_METHODS["expand_dims"], (True, False)),)
+    fact = LoweredSite(
+        BESSEL, PROGRAM, 0, (Aval((3,), "float32"),), (Aval((3,), "float32"),), levels, masked=True
+    )
+    recorder.bound(BESSEL)
+    recorder.bound(UNUSED)
+    recorder.lowered(fact)
+    record_call(recorder, fact, 1, 5_000, 5_000 + took)
+    recorder.compiled(
+        Outcome(UNUSED, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
+    )
+    return recorder.freeze(cells=["<cell>"])
+
+
+def place(file, line):
+    return ("cell-1" if file == "<cell>" else None), line + 1
+
+
+def merged(facts, measured):
+    return [one | other for one, other in zip(facts["sites"], measured["sites"], strict=True)]
+
+
+def test_every_producer_makes_the_same_json_of_a_finished_site():
+    run = recording()
+    data, metadata = to_mimebundle(run, values=True, place=place)
+    message = to_message(run, place=place)
+    page = to_page(run)
+    views = [finished(one, place=place, values=True) for one in summarize(run)]
+    found = [view.to_json() for view in views]
+    assert merged(data[MIME_TYPE], metadata[MIME_TYPE]) == merged(*message[:2]) == found
+    elsewhere = [{**one, "cell_id": None, "cell_line": one["line"]} for one in found]
+    assert merged(page["facts"], page["measured"]) == elsewhere
+    for one in found:
+        check_site(one)
+    assert [(one["cell_id"], one["cell_line"]) for one in found] == [("cell-1", 4), ("cell-1", 5)]
+    assert found[1]["shapes"][0]["axes"] == [
+        {"operands": ["batched"], "results": "batched", "mask": "size1"}
+    ]
+
+
+def test_facts_and_measurements_have_no_property_in_common():
+    for view in map(finished, summarize(recording())):
+        assert not view.facts().keys() & view.measured().keys()
+        assert view.facts() | view.measured() == view.to_json()
+
+
+def test_facts_are_the_same_for_other_times_and_cells():
+    facts = [finished(one).facts() for one in summarize(recording())]
+    again = [finished(one, place=place).facts() for one in summarize(recording(took=9))]
+    assert facts == again
+
+
+@pytest.mark.parametrize("failed", [0, 1_200])
+def test_site_of_a_running_cell_has_the_same_properties(failed):
+    running = unfinished(SiteProgress(BESSEL, 5_000, failed, 70), "line 4", place).to_json()
+    check_site(running)
+    (done, _) = (finished(one).to_json() for one in summarize(recording()))
+    assert list(running) == list(done)
+    said = (running["consequence"], running["errors"])
+    assert said == (("raised", ["1,200 failed"]) if failed else ("kept", []))
+
+
+@pytest.mark.parametrize("name", finished(summarize(recording())[0]).to_json())
+def test_schema_refuses_a_site_without_one_of_its_properties_or_with_another(name):
+    site = finished(summarize(recording())[0]).to_json()
+    with pytest.raises(jsonschema.ValidationError):
+        check_site({**site, name: {}})
+    with pytest.raises(jsonschema.ValidationError):
+        check_site({**site, f"{name}s": site[name]})
+    del site[name]
+    with pytest.raises(jsonschema.ValidationError):
+        check_site(site)
