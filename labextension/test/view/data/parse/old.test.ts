@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { describe, expect, it } from 'vitest';
 
 import { parseRecording } from '../../../../src/view/data/parse/parse.js';
@@ -19,7 +21,26 @@ const KINDS = new Map<string, readonly [readonly AxisKind[], AxisKind, AxisKind]
   ['whole batch', [['in_place', 'unbatched'], 'in_place', 'unbatched']]
 ]);
 
+// One output of the first tutorial, as two earlier versions saved it; the first had no headline.
+const SAVED = JSON.parse(readFileSync('../tests/data/saved.json', 'utf8'));
+
 describe('outputs of older versions', () => {
+  it.each([
+    [0, 0, [39559, 15033, 0], 'unused', []],
+    [1, 4, [44497, 13761, 0], 'not_needed', ['order', 'z']]
+  ])('are shown: saved output %i', (place, parts, times, last, names) => {
+    const { data, metadata } = SAVED[place];
+    const { facts, measured, problem } = parseRecording(data, metadata);
+    expect([problem, facts.headline.length, measured.calls!.rows]).toEqual(['', parts, 2]);
+    expect(facts.sites.map(site => site.host_ns)).toEqual(times);
+    expect(facts.sites.map(site => site.consequence)).toEqual(['kept', 'kept', last]);
+    const [variant] = facts.sites[0]!.shapes;
+    expect(variant!.axes).toEqual([{ operands: ['size1', 'batched'], results: 'batched' }]);
+    expect(variant!.operand_names).toEqual(names);
+    const around = { cell_id: null, cell_line: 5, around: ['custom_jvp_call'], stack: ['vmap(jvp())'] };
+    expect(facts.sites[0]).toMatchObject(around);
+  });
+
   it('have no names of arguments and results, and no consequences', () => {
     const paths = ['shapes.0.operand_names', 'shapes.0.result_names', 'consequence'];
     const all = [0, 1].flatMap(site => paths.map(path => `sites.${site}.${path}`));
