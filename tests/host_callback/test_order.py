@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 
 from jupyter_jaxcb import host_callback as hcb
+from tests._threads import in_threads
 
 
 class Log:
@@ -196,11 +197,7 @@ def test_each_thread_has_its_own_order(seen):
         for number in range(first, first + 20):
             jax.block_until_ready(f(np.int32(number)))
 
-    threads = [threading.Thread(target=work, args=(first,)) for first in (0, 100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, (0, 100))
     hcb.barrier_wait()
     assert [n for n in seen.values if n < 100] == list(range(20))
     assert [n for n in seen.values if n >= 100] == list(range(100, 120))

@@ -1,7 +1,6 @@
 """When the log is full, the recorder still counts calls, crossings, failures and time per site."""
 
 import json
-import threading
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import LoweredSite, Recorder, Recording, Site, merged, record_call
 from jupyter_jaxcb.report import Progress, summarize, to_html, to_mimebundle, to_text
 from jupyter_jaxcb.testing import HostCalls
+from tests._threads import in_threads
 
 
 def counted(name, calls, fails_after=None):
@@ -145,11 +145,7 @@ def test_no_call_of_many_threads_is_missing_from_the_counts():
         for _ in range(5_000):
             record_call(recorder, fact, 1, 0, 1)
 
-    threads = [threading.Thread(target=call, args=(fact,)) for fact in facts * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(call, facts * 2)
     recording = recorder.freeze()
     assert {name: row.calls for name, row in summaries(recording).items()} == dict.fromkeys(
         "abcd", 10_000

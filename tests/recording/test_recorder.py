@@ -30,6 +30,7 @@ from jupyter_jaxcb.recording import (
     record_call,
     record_elements,
 )
+from tests._threads import in_threads
 
 SITE = Site("pure", "f", "model.py", 3, 4, cell=False, source="y = f(x)")
 SCALAR = Aval((), "float32")
@@ -111,11 +112,7 @@ def test_no_call_from_many_threads_is_lost_or_torn():
         for step in range(5_000):
             record_call(recorder, facts[number], number + 1, step, step + number)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     recording = recorder.freeze()
     assert len(recording) == 20_000
     assert len(set(recording.calls["crossing"].tolist())) == 20_000

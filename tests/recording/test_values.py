@@ -20,6 +20,7 @@ from jupyter_jaxcb.recording import (
     Site,
     record_call,
 )
+from tests._threads import in_threads
 
 
 def fact(name="f"):
@@ -173,11 +174,7 @@ def test_values_from_many_threads_are_counted_once_each():
             take(recorder, f, [np.array(number)])
             recorder.values.not_finite(f, 1, 2)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: work(), range(4))
     recording = recorder.freeze()
     assert len(recording.sample_values) == 3
     assert recording.not_finite == (NotFinite(0, 2_000, 4_000),)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities import queue
+from tests._threads import in_threads
 
 X = jnp.arange(12, dtype=jnp.float32)
 NEEDED = [0, 3, 6, 9]
@@ -147,10 +148,6 @@ def test_several_threads_make_masked_calls_of_one_program():
             found = np.asarray(program(x))
             wrong.extend(np.flatnonzero(found != np.where(x % 3 == 0, 2 * x, -1)))
 
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run, range(4))
     assert not wrong
     assert sum(calls.values()) == 4 * 20 * 4

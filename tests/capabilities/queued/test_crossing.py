@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities.queued import _crossing
+from tests._threads import in_threads
 
 
 def seen_by(register, program, *args):
@@ -192,11 +193,7 @@ def test_crossings_of_many_threads_lose_nothing_and_keep_the_order_of_each_threa
 
     run = jax.jit(lambda t: jax.lax.fori_loop(0, 200, body, t))
     run(0).block_until_ready()
-    threads = [threading.Thread(target=lambda t=t: run(t).block_until_ready()) for t in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda t: run(t).block_until_ready(), (1, 2, 3))
     jax.effects_barrier()
     assert len(seen) == 800
     for number in range(4):

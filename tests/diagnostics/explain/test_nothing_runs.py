@@ -12,6 +12,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status, active
+from tests._threads import in_threads
 from tests.stack.elision._battery import Hosts
 
 from ._same import sorted_facts
@@ -125,11 +126,7 @@ def test_each_of_many_threads_gets_the_explanation_of_its_function():
         a = hosts.pure(f"a{number}")
         explanations[number] = jaxcb.explain(lambda x: a(x) + jax.vmap(a)(x))(X)
 
-    threads = [threading.Thread(target=explain_in_thread, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(explain_in_thread, range(8))
     assert not hosts.calls
     for number, recording in explanations.items():
         assert {o.site.function for o in recording.outcomes} == {f"a{number}"}

@@ -1,7 +1,6 @@
 """Sample values: short copies of the arguments and results of the first host calls of a site."""
 
 import gc
-import threading
 import weakref
 
 import jax
@@ -13,6 +12,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recording
 from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
+from tests._threads import in_threads
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 
@@ -248,11 +248,7 @@ def test_calls_from_several_threads_leave_three_sample_values():
             double(np.float32(number))
 
     with jaxcb.record() as recorded:
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: work(), range(4))
     assert (len(recorded.recording), len(recorded.recording.sample_values)) == (200, 3)
     assert all(float(r) == 2 * float(o) for ((o,), (r,)) in pairs(recorded.recording))
 

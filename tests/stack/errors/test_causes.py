@@ -12,6 +12,7 @@ from jax._src.interpreters import pxla
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import jax_compat
 from jupyter_jaxcb.stack import stop_attaching_causes
+from tests._threads import in_threads
 
 CLASS = jax.errors.JaxRuntimeError
 
@@ -94,11 +95,7 @@ def test_each_thread_gets_the_exception_of_its_own_call():
         error = failing(lambda: compiled[number](float(number)))
         found[number] = (repr(error.__cause__), jaxcb.host_error(error) is error.__cause__)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert found == {number: (f"KeyError({number})", True) for number in range(4)}
 
 

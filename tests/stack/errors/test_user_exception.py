@@ -10,6 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import ResultError
 from jupyter_jaxcb.stack.errors import _store
+from tests._threads import in_threads
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -87,11 +88,7 @@ def test_errors_of_several_threads_are_distinguished():
             str(jaxcb.host_error(failing(lambda: f(float(number))))) for _ in range(20)
         }
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert found == {n: {f"number {n}"} for n in range(4)}
 
 
@@ -130,11 +127,7 @@ def test_number_of_stored_exceptions_is_bounded():
             with pytest.raises(jax.errors.JaxRuntimeError):
                 CALLS["pure"](float(n))
 
-    threads = [threading.Thread(target=fail, args=(n,)) for n in range(3, 33)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(fail, range(3, 33))
     fail(100)
     assert len(_store._kept) == len(_store._raised_by) <= _store.KEPT_IN_ALL
     ours = [n for n, thread in _store._raised_by.items() if thread == threading.get_ident()]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jupyter_jaxcb
 from jupyter_jaxcb.stack.trace import frames_of_threads, without_collecting
+from tests._threads import in_threads
 from tests.stack._interrupts import Interrupts
 
 PACKAGE = Path(jupyter_jaxcb.__file__).parent
@@ -43,11 +44,7 @@ def test_collector_keeps_its_state_when_many_threads_read_frames():
         for _ in range(200):
             frames_of_threads()
 
-    threads = [threading.Thread(target=look) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: look(), range(8))
     assert gc.isenabled()
     gc.disable()
     try:

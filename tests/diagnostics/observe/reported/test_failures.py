@@ -13,6 +13,7 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
+from tests._threads import in_threads
 from tests.diagnostics.observe._jax_callbacks import STRUCT
 
 
@@ -144,11 +145,7 @@ def test_each_thread_gets_its_own_exception():
         causes[x] = raised(functools.partial(program, np.float32(x))).__cause__
 
     with jaxcb.observe_jax():
-        threads = [threading.Thread(target=run, args=(x,)) for x in (1.0, 2.0)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(run, (1.0, 2.0))
     assert {x: cause.x for x, cause in causes.items()} == {1.0: 1.0, 2.0: 2.0}
 
 

@@ -10,6 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report import summarize
+from tests._threads import in_threads
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 log = jaxcb.io(lambda x: None, result=None)
@@ -128,11 +129,7 @@ def test_runs_of_several_threads_are_all_counted(f, first):
             c(1.0).block_until_ready()
 
     def run():
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: work(), range(4))
 
     assert facts(recorded(run)) == after(f, 100)
 

@@ -1,6 +1,5 @@
 """A recording has the compile time of each program, and why a call site was compiled again."""
 
-import threading
 from pathlib import Path
 
 import jax
@@ -11,6 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Aval
 from jupyter_jaxcb.report import summarize
+from tests._threads import in_threads
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 unrolled = jaxcb.pure(
@@ -185,11 +185,7 @@ def test_compilations_in_other_threads_are_recorded():
         jax.jit(lambda x: double(x))(1.0).block_until_ready()
 
     def run():
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(lambda _: work(), range(4))
 
     found = compilations(run)
     assert len(found) == len({compilation.program for compilation in found}) == 4
