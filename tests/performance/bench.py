@@ -261,32 +261,28 @@ def check_rows(rounds):
     return rows
 
 
-def show(rows):
-    """Print rows of name, value, goal and detail."""
+def show(about, rows_of, versions=""):
+    """Print the machine, and rows of name, value, goal and detail that ``rows_of(rounds)`` has."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
+    rounds = parser.parse_args().rounds
+    rows = list(rows_of(rounds))
+    print(
+        f"jax {jax.__version__} on {jax.devices()[0].device_kind}, {versions}Python "
+        f"{platform.python_version()}, {os.cpu_count()} cores; medians of {rounds} interleaved runs"
+    )
     width = max(len(row[0]) for row in rows)
     for name, value, bar, detail in rows:
         print(f"{name:<{width}}  {value:>10}  {bar:<12}  {detail}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
-    rounds = parser.parse_args().rounds
-    rows = [
-        row
-        for name, pair in (("pure", PURE), ("io", IO), ("debug", DEBUG), ("tap", TAP))
-        for row in loop_row(name, pair, rounds)
-    ]
-    rows += vmap_rows(rounds)
-    rows += big_rows(rounds)
-    rows += check_rows(rounds)
-    device = jax.devices()[0].device_kind
-    print(
-        f"jax {jax.__version__} on {device}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores; medians of {rounds} interleaved runs"
-    )
-    show(rows)
+def rows_of(rounds):
+    for name, pair in (("pure", PURE), ("io", IO), ("debug", DEBUG), ("tap", TAP)):
+        yield from loop_row(name, pair, rounds)
+    yield from vmap_rows(rounds)
+    yield from big_rows(rounds)
+    yield from check_rows(rounds)
 
 
 if __name__ == "__main__":
-    main()
+    show(__doc__, rows_of)

@@ -5,9 +5,7 @@
 Interleaved runs in one process, as in `bench`.
 """
 
-import argparse
 import os
-import platform
 import statistics
 import time
 
@@ -165,17 +163,9 @@ def shards_row(rounds):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
-    rounds = parser.parse_args().rounds
-    rows = [*scalar_rows(rounds), *vmap_rows(rounds), bessel_row(rounds), shards_row(rounds)]
-    print(
-        f"jax {jax.__version__}, numba {numba.__version__}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores; medians of {rounds} interleaved runs"
-    )
-    show(rows)
+def rows_of(rounds):
+    return [*scalar_rows(rounds), *vmap_rows(rounds), bessel_row(rounds), shards_row(rounds)]
 
 
 if __name__ == "__main__":
-    main()
+    show(__doc__, rows_of, f"numba {numba.__version__}, ")

@@ -5,10 +5,6 @@
 Interleaved runs in one process, as in `bench`.
 """
 
-import argparse
-import os
-import platform
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,16 +80,5 @@ def scalar(call):
     return jax.jit(lambda x: jax.lax.fori_loop(0, LOOP, lambda _, x: call(x), x))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
-    rounds = parser.parse_args().rounds
-    print(
-        f"jax {jax.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores; "
-        f"medians of {rounds // 3} or more interleaved runs"
-    )
-    show(list(rows(rounds)))
-
-
 if __name__ == "__main__":
-    main()
+    show(__doc__, rows)

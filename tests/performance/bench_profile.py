@@ -5,9 +5,6 @@
 Interleaved runs in one process, as in `bench`; a large profile is read in a process of its own.
 """
 
-import argparse
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -80,21 +77,10 @@ def rows(rounds):
     )  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
-    rounds = parser.parse_args().rounds
-    print(
-        f"jax {jax.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores; "
-        f"medians of {rounds} interleaved runs"
-    )
-    show(list(rows(rounds)))
+if __name__ == "__main__":
+    show(__doc__, rows)
     events, covered, reading, grown = large()
     print(
         f"A program of tiny operations: {events:,.0f} events in {covered:.1f} s, read in "
         f"{reading:.1f} s (goal 5) with {grown:.2f} GB (goal 1)"
     )
-
-
-if __name__ == "__main__":
-    main()

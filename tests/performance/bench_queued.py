@@ -6,9 +6,6 @@ Interleaved runs in one process, as in `bench`. The time of a program ends with 
 queue is empty before each run.
 """
 
-import argparse
-import os
-import platform
 import statistics
 import time
 
@@ -111,17 +108,9 @@ def big_row(rounds):
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved runs of each variant")
-    rounds = parser.parse_args().rounds
-    rows = [crossing_row(rounds), *training_rows(rounds), big_row(rounds)]
-    print(
-        f"jax {jax.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores; "
-        f"medians of {rounds} or more interleaved runs"
-    )
-    show(rows)
+def rows_of(rounds):
+    return [crossing_row(rounds), *training_rows(rounds), big_row(rounds)]
 
 
 if __name__ == "__main__":
-    main()
+    show(__doc__, rows_of)
