@@ -25,6 +25,15 @@ class RetainedBufferWarning(UserWarning):
     """
 
 
+class Buffer(np.ndarray):
+    """A NumPy array with what `jax.experimental.buffer_callback.Buffer` has besides."""
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the host function may write to it: an output, and not an argument."""
+        return self.flags.writeable
+
+
 def borrow(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
     """Return arrays that share the memory of `buffers`; the first `inputs` are read-only."""
     arrays = [buffer.__array__() for buffer in buffers]
@@ -33,9 +42,23 @@ def borrow(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:
     return arrays
 
 
+def as_buffers(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return views of `arrays` that are `Buffer`s."""
+    return [array.view(Buffer) for array in arrays]
+
+
 def still_held(arrays: list[Any]) -> list[int]:
-    """Return the indices of `arrays` that something besides that list (or a view) refers to."""
-    return [n for n, count in enumerate(map(sys.getrefcount, arrays)) if count > _ALONE]
+    """Return the indices of `arrays` that something besides that list refers to.
+
+    A view refers to its array, or to the array that this one is a view of.
+    """
+    bases = [array.base for array in arrays]
+    counts = zip(map(sys.getrefcount, arrays), map(sys.getrefcount, bases), strict=True)
+    return [
+        n
+        for n, (own, of_base) in enumerate(counts)
+        if own > _ALONE or (isinstance(bases[n], np.ndarray) and of_base > _ALONE + 1)
+    ]
 
 
 def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code: Any) -> None:
@@ -55,10 +78,11 @@ def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code:
     for n in held:
         _own(arrays[n])
     which = " and ".join(names[n] for n in held)
+    views = "x[1:], np.asarray(x)" if isinstance(arrays[held[0]], Buffer) else "x[1:]"
     warnings.warn_explicit(
         f"buffer callback {callback} kept {which} after it returned, but XLA reuses that memory. "
         "Keep a copy instead: x.copy(). The array was copied this time; existing views of it "
-        "(x[1:]) are invalid.",
+        f"({views}) are invalid.",
         RetainedBufferWarning,
         getattr(code, "co_filename", callback),
         getattr(code, "co_firstlineno", 1),

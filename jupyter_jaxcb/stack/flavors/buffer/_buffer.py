@@ -196,8 +196,9 @@ def buffer_callback(
     Args:
         callback: the host function, called as ``callback(context, out, *args, **kwargs)``. `out`
             is a pytree of writable NumPy arrays of the declared shapes and dtypes, and `args` are
-            read-only NumPy arrays; on GPUs both are JAX's own buffers, for CuPy or PyTorch. It
-            must write all of `out` and return None. `context` is XLA's execution context: on GPUs,
+            read-only NumPy arrays. They have what JAX's buffers have besides, `writeable`. On GPUs
+            both are JAX's own buffers, for CuPy or PyTorch. It must write all of `out` and return
+            None. `context` is XLA's execution context: on GPUs,
             ``context.stream`` is the stream to enqueue work on.
         result_shape_dtypes: a pytree whose leaves have ``shape`` and ``dtype``, or an expression
             over the parameter names of `callback` (``"x"``).

@@ -28,7 +28,7 @@ from ...dispatch import (
 )
 from ...errors import HostCallError, host_error
 from ...results import ResultError
-from ._borrowed_memory import borrow, reclaim, rescue, still_held
+from ._borrowed_memory import as_buffers, borrow, reclaim, rescue, still_held
 from ._canary import run_checked
 
 # Parameters before the arguments: the outputs, and in front of them XLA's context, as in JAX.
@@ -46,6 +46,7 @@ def build_buffer_crossing(plan: CallPlan) -> Crossing:
     callback, lowered = plan.callback, plan.lowered
     count = len(lowered.operands)
     cross = _crossing(plan)
+    shown = _shown_as(callback)
     if plan.on_device:
         return reporting_interrupts(
             lambda context, *buffers: cross(context, buffers[:count], buffers[count:]),
@@ -54,7 +55,7 @@ def build_buffer_crossing(plan: CallPlan) -> Crossing:
         )
 
     def borrowing(context: Any, *buffers: Any) -> tuple[()]:
-        arrays = borrow(buffers, count)
+        arrays = shown(borrow(buffers, count))
         try:
             cross(context, arrays[:count], arrays[count:])
         except HostCallError as error:
@@ -76,12 +77,13 @@ def build_eager_crossing(plan: CallPlan) -> Crossing:
     cross = _crossing(plan)
     shapes = [aval.shape for aval in lowered.results]
     aliases = callback.options.input_output_aliases
+    shown = _shown_as(callback)
 
     def eager(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         outs = list(map(empty_aligned, shapes, result_dtypes))
         for operand, result in aliases:
             outs[result][...] = operands[operand]
-        cross(_NO_CONTEXT, _shared(operands, outs, aliases), outs[:])
+        cross(_NO_CONTEXT, shown(_shared(operands, outs, aliases)), shown(outs))
         for n in still_held(outs):  # the host function may write to it again
             outs[n] = outs[n].copy()
         return tuple(outs)
@@ -184,8 +186,7 @@ def _calls(
             single_call(host, lowered, adapt, check, finite, recorder_now)(*shown)
 
         return single
-    if aliases:
-        call = _sharing(call, aliases)
+    call = _for_element(call, aliases, _shown_as(plan.callback))
     inner, count = [aval.shape for aval in results], lowered.elements
 
     def looped(context: Any, operands: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -202,10 +203,20 @@ def _calls(
     return looped
 
 
-def _sharing(call: Call, aliases: Sequence[tuple[int, int]]) -> Call:
-    """Return `call` with aliased operands, which a schedule may have copied, in one memory."""
+def _shown_as(callback: HostCallback) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+    """Return what makes of arrays those that the host function gets: as JAX's, or plain ones."""
+    return as_buffers if callback.leading == WITH_CONTEXT else list
+
+
+def _for_element(
+    call: Call, aliases: Sequence[tuple[int, int]], shown: Callable[[Sequence], list]
+) -> Call:
+    """Return `call` for the arrays of a batch element, as it is given those of a whole call.
+
+    Aliased operands, which a schedule may have copied, share the memory of their outputs.
+    """
     return lambda function, context, operands, outs: call(
-        function, context, _shared(operands, outs, aliases), outs
+        function, context, shown(_shared(operands, outs, aliases)), shown(outs)
     )
 
 

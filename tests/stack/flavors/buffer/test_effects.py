@@ -132,7 +132,7 @@ def test_returning_a_value_is_an_error_that_says_where_to_write_it(x):
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(call(x))
     assert str(jaxcb.host_error(caught.value)) == (
-        "<lambda> returned ndarray, but a buffer_callback callback must not return any values. "
+        "<lambda> returned Buffer, but a buffer_callback callback must not return any values. "
         "Write "
         "the result into the output array, out[...] = value, or register the function as pure."
     )

@@ -197,6 +197,34 @@ def test_outputs_views_and_containers_are_named_by_their_path():
         jax.block_until_ready(jax.jit(call)(tree))
 
 
+@pytest.mark.parametrize("view", [np.asarray, lambda x: x[1:], lambda x: x.reshape(-1)])
+def test_view_that_is_kept_is_reported(x, view):
+    kept = []
+
+    def host(context, out, x):
+        kept.append(view(out))
+        out[...] = x
+
+    with pytest.warns(jaxcb.RetainedBufferWarning, match=r"kept out after .*np.asarray\(x\)\) are"):
+        jax.block_until_ready(jax.jit(jaxcb.buffer_callback(host, x))(x))
+
+
+@pytest.mark.parametrize("view", [np.asarray, lambda x: x[1:], lambda x: x])
+@pytest.mark.parametrize("with_context", [True, False])
+def test_result_of_an_eager_call_cannot_be_written_through_what_was_kept(x, view, with_context):
+    kept = []
+
+    def host(*given):
+        *_, out, x = given
+        kept.append(view(out))
+        out[...] = x
+
+    call = jaxcb.buffer_callback(host, x) if with_context else jaxcb.buffer(host, result=x)
+    found = call(x)
+    kept[0][...] = -1
+    assert found.tolist() == x.tolist()
+
+
 def test_arrays_that_are_not_kept_cause_no_warning(x):
     @jaxcb.buffer(result="x")
     def host(out, x):

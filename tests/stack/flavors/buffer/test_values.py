@@ -281,3 +281,39 @@ def test_equal_calls_are_compiled_once(x, compiles):
         jitted(x + 0)
         jax.jit(jitted)
     assert counted.count <= 1  # x + 0
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("method", [None, *VMAP_METHODS])
+@pytest.mark.parametrize("shape", [(), (3,)], ids=str)
+def test_host_function_gets_what_jax_hands_over(around, method, shape):
+    seen = []
+
+    def host(context, out, x):
+        seen.append([(b.writeable, b.shape, b.ndim, b.dtype.name) for b in (out, x)])
+        seen.append([np.from_dlpack(b).shape for b in (out, x)])
+        np.asarray(out)[...] = np.asarray(x)
+
+    def calls(make):
+        seen.clear()
+        call = make(host, jax.ShapeDtypeStruct(shape, jnp.float32), vmap_method=method)
+        over = call if method is None else jax.vmap(call)
+        x = np.ones(shape if method is None else (2, *shape), np.float32)
+        jax.block_until_ready(around(over)(x))
+        return list(seen)
+
+    assert calls(jaxcb.buffer_callback) == calls(buffer_callback)
+
+
+def test_decorated_host_function_gets_plain_arrays():
+    kinds = []
+
+    @jaxcb.buffer(result="x", vmap_method="sequential")
+    def host(out, x):
+        kinds.append({type(out), type(x)})
+        out[...] = x
+
+    x = np.ones((2, 3), np.float32)
+    for run in (host, jax.jit(host), jax.vmap(host), jax.jit(jax.vmap(host))):
+        jax.block_until_ready(run(x))
+    assert kinds == [{np.ndarray}] * 6
