@@ -98,17 +98,6 @@ def test_integers_are_tapped_under_grad(seen):
     assert seen.of(jax.grad(f, allow_int=True, argnums=1), 3.0, 4).dtype == jax.dtypes.float0
 
 
-def test_stop_gradient_changes_nothing(seen):
-    f = lambda x: x * hcb.id_tap(seen, jax.lax.stop_gradient(x))  # noqa: E731
-    assert seen.of(jax.grad(f), 3.0) == 3.0
-    assert seen.values == [3.0]
-
-
-def test_unused_tap_runs_under_grad(seen):
-    assert seen.of(jax.jit(jax.grad(lambda x: (hcb.id_tap(seen, x), x**2)[1])), 3.0) == 6.0
-    assert seen.values == [3.0]
-
-
 def tangent_tapped(seen):
     @jax.custom_jvp
     def double(x):

@@ -5,7 +5,6 @@ import threading
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax import lax
 
@@ -75,11 +74,6 @@ def test_stop_waits_and_raises_too(seen):
     assert hcb.stop_outfeed_receiver() is None
     assert seen.of(jax.jit(lambda x: hcb.id_tap(seen, x) + 1), 1.0) == 2.0
     assert seen.values == [1.0]
-
-
-def test_barrier_without_anything_to_wait_for():
-    assert [hcb.barrier_wait() for _ in range(3)] == [None] * 3
-    assert jax.jit(lambda x: (hcb.barrier_wait(), x)[1])(1.0) == 1.0
 
 
 @pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
@@ -181,11 +175,6 @@ def test_barrier_does_not_change_unrelated_errors(monkeypatch):
         patch.setattr(jax, "effects_barrier", barrier)
         with pytest.raises(OSError, match="not ours"):
             hcb.barrier_wait()
-
-
-def test_barrier_raises_nothing_after_a_successful_tap():
-    jax.block_until_ready(jax.jit(lambda x: hcb.id_tap(lambda a, t: None, x))(np.float32(1)))
-    assert hcb.barrier_wait() is None
 
 
 def test_error_at_exit_is_logged_and_the_status_is_0(in_process):

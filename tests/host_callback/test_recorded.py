@@ -81,14 +81,6 @@ def test_failed_tap_is_reported():
     assert list(summary.errors) == ["ValueError: no luck"]
 
 
-def test_values_of_the_first_calls_are_kept():
-    f = lambda x: hcb.call(np.negative, hcb.id_tap(look, x), result_shape=x)  # noqa: E731
-    sample_values = recorded(jax.jit(f), np.float32([1, 2])).sample_values
-    assert [(p.operands, p.results) for p in sample_values] == [
-        (("[1, 2]",), ()), (("[1, 2]",), ("[-1, -2]",)),
-    ]  # fmt: skip
-
-
 def test_unused_equal_and_loop_invariant_taps_are_all_kept():
     def f(x):
         hcb.id_tap(look, x)
@@ -129,15 +121,6 @@ def test_tap_without_leaves_is_reported_as_hoisted_under_grad():
     reported = [(o.status, o.written, o.compiled) for o in recording.outcomes]
     assert reported == [("hoisted", 3, 1), ("kept", 3, 3)]
     assert len(recording) == 4
-
-
-def test_explain_runs_nothing(seen):
-    f = lambda x: lax.scan(lambda c, _: (hcb.id_tap(seen, c), None), x, None, length=4)[0]  # noqa: E731
-    recording = jaxcb.explain(jax.vmap(f))(jax.ShapeDtypeStruct((3,), np.float32))
-    assert [(o.site.flavor, o.status, o.compiled) for o in recording.outcomes] == [
-        ("tap", "kept", 4)
-    ]
-    assert seen.calls == []
 
 
 def test_matrix_lists_refused_transformations(seen):

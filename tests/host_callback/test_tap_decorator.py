@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb import host_callback as hcb
 
 from .conftest import batch
 
@@ -95,16 +94,6 @@ def test_signature_decides_whether_transforms_are_passed(function, expected):
     assert jaxcb.tap(function).options == expected
 
 
-def test_any_tree_is_passed_and_returned(calls):
-    @jaxcb.tap
-    def look(x):
-        calls.append(jax.tree.map(float, x))
-
-    tree = {"a": 1.0, "b": (2.0, None)}
-    assert jax.jit(lambda: look(tree))() == tree
-    assert calls == [tree]
-
-
 @pytest.mark.parametrize("arguments", [(), (1, 2)])
 def test_tap_takes_exactly_one_argument(arguments):
     look = jaxcb.tap(default)
@@ -124,25 +113,6 @@ def test_non_function_is_refused(wrong):
         jaxcb.tap(jaxcb.tap(default))
 
 
-def test_calls_are_ordered_with_taps(calls):
-    @jaxcb.tap
-    def look(x):
-        calls.append("look")
-
-    f = jax.jit(lambda x: look(hcb.id_tap(lambda x, t: calls.append("tap"), look(x))))
-    jax.block_until_ready(f(1.0))
-    assert calls == ["look", "tap", "look"]
-
-
-def test_grad_taps_the_primal(calls):
-    @jaxcb.tap
-    def look(x):
-        calls.append(float(x))
-
-    assert jax.grad(lambda x: look(x) ** 2)(3.0) == 6.0
-    assert calls == [3.0]
-
-
 def test_compiled_programs_call_the_function_of_the_latest_cell_run(notebook, calls, compiles):
     cell = "@jaxcb.tap\ndef host(x): calls.append(float(x) + {})"
     notebook.names["calls"] = calls
@@ -153,16 +123,6 @@ def test_compiled_programs_call_the_function_of_the_latest_cell_run(notebook, ca
         notebook.run(cell.format(20), "a cell")
         jax.block_until_ready(f(np.float32(1)))
     assert (calls, counted.count) == ([11, 21], 0)
-
-
-def test_error_waits_for_the_barrier():
-    @jaxcb.tap
-    def boom(x):
-        raise ValueError("no luck")
-
-    assert jax.jit(boom)(1.0) == 1.0
-    with pytest.raises(hcb.CallbackException, match="no luck"):
-        hcb.barrier_wait()
 
 
 def test_recording_has_its_name_and_flavor():

@@ -22,12 +22,6 @@ def test_vmap_is_one_call_with_the_whole_batch(seen):
     assert (type(seen.transforms[0]), name, type(params)) == (tuple, "batch", dict)
 
 
-@pytest.mark.parametrize("around", [lambda f: jax.jit(jax.vmap(f)), lambda f: jax.vmap(jax.jit(f))])
-def test_jit_changes_nothing(seen, around):
-    seen.of(around(lambda x: hcb.id_tap(seen, x)), jnp.arange(3))
-    assert (seen.values, seen.transforms) == ([[0, 1, 2]], [(batch(0),)])
-
-
 def test_batch_axis_is_not_moved_and_unbatched_leaves_are_not_broadcast(seen):
     given = np.arange(24.0).reshape(2, 3, 4)
     f = jax.vmap(lambda x, y, z: hcb.id_tap(seen, {"b": x, "a": (y, z)}), in_axes=(1, None, 0))

@@ -74,11 +74,7 @@ def c_function(function: Any) -> CFunction | None:
     return c_function(function)
 
 
-def _is_compiled(callback: HostCallback) -> bool:
-    return callback.options.compile is not None
-
-
-@enters(_is_compiled)
+@enters(lambda callback: callback.options.compile is not None)
 def entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
     """Return what calls machine code from Python, see `_direct`."""
     __tracebackhide__ = True

@@ -104,7 +104,7 @@ def _rule(
     out = differentiable(*primals)
     results, out_tree = tree_flatten(out)
     moving = [n for n, t in enumerate(tangents) if _is_tangent(t)]
-    floating = tuple(n for n, y in enumerate(results) if _is_floating(y))
+    floating = tuple(n for n, y in enumerate(results) if jnp.issubdtype(y.dtype, jnp.inexact))
     _check_real(host, [primals[n] for n in moving], results)
     avals = tuple((y.shape, y.dtype) for y in results)
     differences = _Differences(
@@ -119,7 +119,9 @@ def _rule(
         blocks = jacobian(differences, blocks, primals)
     rows = dict(zip(floating, blocks, strict=True))
     moved = [
-        _product(rows[n], [tangents[k] for k in moving], y) if n in rows else _no_tangent(y)
+        _product(rows[n], [tangents[k] for k in moving], y)
+        if n in rows
+        else np.zeros(y.shape, jax.dtypes.float0)
         for n, y in enumerate(results)
     ]
     return out, tree_unflatten(out_tree, moved)
@@ -258,20 +260,9 @@ def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
     return sum(parts, jnp.zeros(like.shape, like.dtype))
 
 
-def _no_tangent(y: Any) -> Any:
-    return np.zeros(y.shape, jax.dtypes.float0)
-
-
-def _is_zero(leaf: Any) -> bool:
-    return isinstance(leaf, jax.custom_derivatives.SymbolicZero)
-
-
 def _is_tangent(leaf: Any) -> bool:
-    return not _is_zero(leaf) and getattr(leaf, "dtype", None) != jax.dtypes.float0
-
-
-def _is_floating(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jnp.inexact)
+    is_zero = isinstance(leaf, jax.custom_derivatives.SymbolicZero)
+    return not is_zero and getattr(leaf, "dtype", None) != jax.dtypes.float0
 
 
 def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:

@@ -62,7 +62,9 @@ def _start(executor: Any, word: str) -> None:
         "executor='processes', which needs no MPI."
     )
     started = getattr(executor, "_pool", None) is not None
-    if not (started or shutil.which("mpiexec") or any(map(_of_a_job, os.environ))):
+    if not (
+        started or shutil.which("mpiexec") or any(name.startswith(_OF_A_JOB) for name in os.environ)
+    ):
         raise ExecutorError(
             f"executor={word} starts its workers with mpiexec, which was not found. Add its folder "
             f"to os.environ['PATH'] first, {how}"
@@ -83,7 +85,3 @@ def _has_given_up(executor: Any) -> bool:
     """Return whether mpi4py's thread that starts the workers has failed; False if unknown."""
     thread = getattr(getattr(executor, "_pool", None), "thread", None)
     return isinstance(thread, threading.Thread) and bool(thread.ident) and not thread.is_alive()
-
-
-def _of_a_job(variable: str) -> bool:
-    return variable.startswith(_OF_A_JOB)

@@ -1,8 +1,8 @@
 """Masked calls: the host function is called only where a mask is true, see `Callback.where`.
 
 The mask is the last operand of the bind, so `vmap` batches it like any other. `_selection` finds
-the needed batch elements: a part of a schedule under looped vmaps, otherwise gathered ones
-(`_gather`). `_crossing` makes the calls for them; buffer callbacks have their own crossing. `_mask`
+the needed batch elements: a part of a schedule under looped vmaps, otherwise gathered ones.
+`_crossing` makes the calls for them; buffer callbacks have their own crossing. `_mask`
 is the side of JAX: it checks masks, and masks the callbacks inside a derivative rule. `_rules`
 makes such rules of the user's, with values for them to compute with where the mask is false.
 """

@@ -215,7 +215,7 @@ class _Checking:
                 "Declare what it returns, or return what it declares.",
             )
         except Exception as error:
-            if _is_read_only(error):
+            if isinstance(error, ValueError) and "read-only" in message_of(error):
                 yield _writes(f"it fails on read-only arrays: {message_of(error)}")
             else:
                 yield Finding(
@@ -323,10 +323,6 @@ def _writes(what: str) -> Finding:
         "Copy an argument before writing to it, as in np.array(x), or register the function as "
         "buffer, which writes into its result.",
     )
-
-
-def _is_read_only(error: Exception) -> bool:
-    return isinstance(error, ValueError) and "read-only" in message_of(error)
 
 
 def _where(file: str, line: int) -> str:

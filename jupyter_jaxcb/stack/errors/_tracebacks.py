@@ -67,7 +67,9 @@ def _one_line(code: CodeType) -> bytes:
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:
     """Return `tb` without the frames of JAX and of this package, and those that it has added."""
-    return _joined([one for one in _entries(tb) if _is_own(one)], None)
+    return _joined(
+        [e for e in _entries(tb) if not (is_machinery(_file(e)) or is_added(e.tb_frame))], None
+    )
 
 
 def refused_frames(tb: TracebackType | None) -> TracebackType | None:
@@ -130,10 +132,6 @@ def _entries(tb: TracebackType | None) -> list[TracebackType]:
         entries.append(tb)
         tb = tb.tb_next
     return entries
-
-
-def _is_own(tb: TracebackType) -> bool:
-    return not is_machinery(_file(tb)) and not is_added(tb.tb_frame)
 
 
 def _file(tb: TracebackType) -> str:
