@@ -121,30 +121,6 @@ def test_golden_file_is_up_to_date(unpacked):
     assert calls[0]["unit_ns"] == calls[1]["unit_ns"]
 
 
-def test_golden_file_has_every_key_that_is_declared():
-    """The test reads `schema.ts` as text to find declared keys that Python does not write."""
-    schema = (FILE.parents[2] / "labextension" / "src" / "view" / "data" / "schema.ts").read_text()
-    golden = json.loads(FILE.read_text())
-    facts, measured = (golden[part][MIME_TYPE] for part in ("data", "metadata"))
-    for name, value in {
-        "Facts": facts,
-        "SiteFacts": facts["sites"][0],
-        "SiteMeasured": measured["sites"][0],
-        "Variant": facts["sites"][1]["shapes"][0],
-        "Measured": measured,
-        "Compilation": measured["compilations"][0],
-        "SavedCalls": measured["calls"],
-        "Profile": measured["profile"],
-        "ProfileKind": measured["profile"]["kinds"][0],
-        "ProfilePart": measured["profile"]["parts"][0],
-        "ProfileLane": measured["profile"]["lanes"][0],
-    }.items():
-        body = schema.split(f"export interface {name} {{")[1].split("\n}")[0]
-        declared = [line.split("readonly ")[1].split(":")[0] for line in body.splitlines()
-                    if "readonly " in line and "?: " not in line]  # fmt: skip
-        assert set(declared) <= set(value), name
-
-
 def test_largest_profile_is_within_the_limits_of_the_front_end():
     """Else its last parts or lanes would be missing, and the spans name parts by their number."""
     parse = FILE.parents[2] / "labextension" / "src" / "view" / "data" / "parse" / "profile.ts"

@@ -1,4 +1,4 @@
-"""Build what the front end shows of a profile; `schema.ts` declares the types."""
+"""Build what the front end shows of a profile; `parse/profile.ts` has the types."""
 
 from __future__ import annotations
 

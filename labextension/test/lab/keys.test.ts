@@ -37,7 +37,7 @@ test('the site list and the footer suppress shortcuts on every focusable element
   const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
   const batched = aSite({ shapes: [aVariant([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
-  const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1 }];
+  const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1, start_ns: null }];
   const measured = someMeasured({ compilations });
   const list = new SiteList(facts, { reveal: vi.fn(), filter: vi.fn() });
   document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, '', null));

@@ -19,6 +19,8 @@ export function aVariant(
     result_names: [],
     levels,
     axes: axesOf({ levels, ...more }),
+    mask: undefined,
+    stopped: undefined,
     calls: 1,
     shards: 0,
     devices: [],
@@ -82,7 +84,7 @@ export function unusedSite(more: Partial<Site> = {}): Site {
 }
 
 export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
-  return { schema: 1, headline: [['kept', 'bessel']], sites, overflow: 0, ahead: false, ...more };
+  return { schema: 1, headline: [['kept', 'bessel']], sites, overflow: 0, not_kept: 0, ahead: false, ...more };
 }
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {

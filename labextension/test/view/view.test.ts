@@ -175,7 +175,7 @@ describe('the footer of TraceView', () => {
       out_of_order: ['line 4 ran before line 3'],
       by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms'],
       environment: { backend: 'cpu', jax: '0.10.2' },
-      compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6 }]
+      compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6, start_ns: null }]
     });
     createView().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
     toggleBody();

@@ -6,31 +6,36 @@ import {
   flag,
   list,
   listOf,
+  objectOf,
   oneOf,
   orNull,
   text,
-  whole
+  whole,
+  type Read,
+  type Reader
 } from '../../view/data/parse/fields.js';
-import { NAME, readSite, SENTENCE } from '../../view/data/parse/site.js';
-import { SCHEMA, type Site } from '../../view/data/schema.js';
+import { readSite } from '../../view/data/parse/site.js';
+import { NAME, SCHEMA, SENTENCE, type Site } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
 
-/** A registered callback. */
-export interface Callback {
-  readonly name: string;
-  readonly flavor: string;
-  readonly options: string;
-  readonly cell: string | null; // JupyterLab's id of the cell; null: a file or an unknown cell
-  readonly line: number;
-  readonly where: string; // may be empty
-  readonly sites: readonly number[];
-  readonly calls: number;
-  readonly elided: number;
-  readonly errors: number;
-  readonly host_ns: number;
-}
+const readCallback = objectOf({
+  name: text(NAME),
+  flavor: text(NAME),
+  options: text(SENTENCE),
+  cell: orNull(text(NAME)), // JupyterLab's id of the cell; null: a file or an unknown cell
+  line: whole(),
+  where: text(NAME), // may be empty
+  sites: listOf(whole(), MOST_ENTRIES), // indices
+  calls: whole(),
+  elided: whole(),
+  errors: whole(),
+  host_ns: whole()
+});
+
+/** A registered callback, with the totals of its sites. */
+export interface Callback extends Read<typeof readCallback> {}
 
 /** Indices of the sites and callbacks in one cell. */
 export interface CellPlaces {
@@ -102,8 +107,7 @@ function sender(data: unknown): string {
 function readSnapshot(message: Fields): Snapshot {
   const sent = message.get('sites', list).length;
   const sites = message.get('sites', listOf(readSite, MOST_ENTRIES));
-  const known = listOf(callbackOf(sent, sites.length), MOST_ENTRIES);
-  const callbacks = message.get('callbacks', known);
+  const callbacks = message.get('callbacks', listOf(callbackOf(sent, sites.length), MOST_ENTRIES));
   return {
     version: message.get('version', text(NAME)),
     running: message.get('running', flag),
@@ -116,23 +120,11 @@ function readSnapshot(message: Fields): Snapshot {
 }
 
 /** Reads a callback whose sites are `sent` ones, of which the first `shown` are shown. */
-function callbackOf(sent: number, shown: number): (value: unknown, path: string) => Callback {
+function callbackOf(sent: number, shown: number): Reader<Callback> {
   return (value, path) => {
-    const callback = new Fields(value, path);
-    const sites = callback.get('sites', listOf(whole(0, sent - 1), MOST_ENTRIES));
-    return {
-      name: callback.get('name', text(NAME)),
-      flavor: callback.get('flavor', text(NAME)),
-      options: callback.get('options', text(SENTENCE)),
-      cell: callback.get('cell', orNull(text(NAME))),
-      line: callback.get('line', whole()),
-      where: callback.get('where', text(NAME)),
-      sites: sites.filter(site => site < shown),
-      calls: callback.get('calls', whole()),
-      elided: callback.get('elided', whole()),
-      errors: callback.get('errors', whole()),
-      host_ns: callback.get('host_ns', whole())
-    };
+    const callback = readCallback(value, path);
+    callback.sites.forEach((site, place) => whole(0, sent - 1)(site, `${path}.sites[${place}]`));
+    return { ...callback, sites: callback.sites.filter(site => site < shown) };
   };
 }
 

@@ -1,7 +1,7 @@
 /** Finds the line of a call site in a notebook that was perhaps edited after the run. */
 
 import { cut } from '../../view/data/parse/fields.js';
-import { SENTENCE } from '../../view/data/parse/site.js';
+import { SENTENCE } from '../../view/data/schema.js';
 import type { Target } from '../../view/sites/row.js';
 
 /** A cell as it is now. */

@@ -4,6 +4,7 @@ import { ROW_BYTES, type Variant } from '../../../src/view/data/schema.js';
 import type { Labels } from '../../../src/view/data/labels.js';
 import { Store } from '../../../src/view/data/store.js';
 import type { Figures } from '../../../src/view/calls/distribution/figures.js';
+import { aVariant } from '../recordings.js';
 
 export interface Call {
   readonly start: number;
@@ -14,18 +15,7 @@ export interface Call {
   readonly error?: number;
 }
 
-export const VARIANT: Variant = {
-  operands: [[[3], 'float32']],
-  results: [[[], 'float32']],
-  operand_names: [],
-  result_names: [],
-  levels: [],
-  axes: [],
-  calls: 1,
-  shards: 0,
-  devices: [],
-  gathered_bytes: 0
-};
+export const VARIANT: Variant = aVariant([[3]], [[]]);
 
 export const LABELS: Labels = {
   sites: ['bessel, line 3', 'lookup, model.py:12'],

@@ -69,7 +69,8 @@ describe('many calls', () => {
 describe('JSON', () => {
   it('has the call sites, and each call with names instead of numbers', async () => {
     const read = JSON.parse(await textOf(await toJson(facts, measured, await calls(2))));
-    expect(read).toMatchObject({ schema: 1, environment: { jax: '0.10.2' }, sites: facts.sites });
+    expect(read).toMatchObject({ schema: 1, environment: { jax: '0.10.2' } });
+    expect(facts.sites).toEqual(read.sites);
     expect(read.calls[1]).toMatchObject({ start_ns: 200, function: 'bessel', where: 'line 4' });
     expect(read.calls).toHaveLength(2);
   });

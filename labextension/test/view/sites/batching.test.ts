@@ -69,7 +69,7 @@ describe('batchedOf', () => {
 
   it('draws what a method did that only the kernel knows', () => {
     const levels: Level[] = [[4, 'magic', [true, false]]];
-    const axes: Axes[] = [{ operands: ['batched', 'tiled'], results: 'batched' }];
+    const axes: Axes[] = [{ operands: ['batched', 'tiled'], results: 'batched', mask: undefined }];
     expect(rows([[4], [4, 5]], [[4]], levels, { axes })).toEqual([
       'batched 4 | ',
       'tiled 4 | 5',

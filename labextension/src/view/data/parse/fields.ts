@@ -3,7 +3,11 @@
 /** A recording cannot be shown; the message says why, in one sentence. */
 export class BadRecording extends Error {}
 
-type Reader<T> = (value: unknown, path: string) => T;
+/** Reads a value; `path` names it in messages. */
+export type Reader<T> = (value: unknown, path: string) => T;
+
+/** What a reader returns: the types of the data are those of their readers. */
+export type Read<R> = R extends Reader<infer T> ? T : never;
 
 const LONGEST_NS = 1e18; // thirty years
 const SHOWN = 40; // characters of a wrong value that a message repeats
@@ -105,8 +109,44 @@ export function orNull<T>(read: Reader<T>): Reader<T | null> {
   return (value, path) => (value === null ? null : read(value, path));
 }
 
+/** As `read`; `otherwise` if there is no such key. */
+export function or<T>(read: Reader<T>, otherwise: NoInfer<T>): Reader<T> {
+  return (value, path) => (value === undefined ? otherwise : read(value, path));
+}
+
+/** As `read`; undefined if there is no such key. */
+export function optional<T>(read: Reader<T>): Reader<T | undefined> {
+  return (value, path) => (value === undefined ? undefined : read(value, path));
+}
+
+/** An object with a reader for each of its keys; other keys are ignored. */
+export function objectOf<T extends Readonly<Record<string, Reader<unknown>>>>(
+  keys: T
+): Reader<{ readonly [K in keyof T]: Read<T[K]> }> {
+  const readers = Object.entries(keys);
+  return (value, path) => {
+    const fields = new Fields(value, path);
+    const parts = readers.map(([name, read]) => [name, fields.get(name, read)]);
+    return Object.fromEntries(parts) as { readonly [K in keyof T]: Read<T[K]> };
+  };
+}
+
+/** A list with a reader for each of its entries. */
+export function tupleOf<T extends readonly Reader<unknown>[]>(
+  ...readers: T
+): Reader<{ readonly [I in keyof T]: Read<T[I]> }> {
+  return (value, path) => {
+    const items = list(value, path);
+    if (items.length !== readers.length) {
+      throw new BadRecording(`${path} has ${items.length} entries, not ${readers.length}.`);
+    }
+    const parts = readers.map((read, place) => read(items[place], `${path}[${place}]`));
+    return parts as { readonly [I in keyof T]: Read<T[I]> };
+  };
+}
+
 /** A list; only its first `most` entries are read. */
-export function listOf<T>(read: Reader<T>, most: number): Reader<T[]> {
+export function listOf<T>(read: Reader<T>, most: number): Reader<readonly T[]> {
   return (value, path) => {
     const items = list(value, path).slice(0, most);
     return items.map((item, place) => read(item, `${path}[${place}]`));
@@ -119,17 +159,6 @@ export function list(value: unknown, path: string): readonly unknown[] {
     throw bad(path, value, 'a list');
   }
   return value;
-}
-
-/** A list of exactly `length` entries. */
-export function tuple(length: number): Reader<readonly unknown[]> {
-  return (value, path) => {
-    const items = list(value, path);
-    if (items.length !== length) {
-      throw new BadRecording(`${path} has ${items.length} entries, not ${length}.`);
-    }
-    return items;
-  };
 }
 
 export function bad(path: string, value: unknown, wanted: string): BadRecording {

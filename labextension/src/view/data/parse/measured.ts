@@ -7,40 +7,65 @@ import {
   Fields,
   list,
   listOf,
+  objectOf,
+  optional,
+  or,
   orNull,
   text,
   time,
-  whole
+  whole,
+  type Read
 } from './fields.js';
-import { readProfile } from './profile.js';
+import { LONG, NAME, OUT_OF_RANGE, SENTENCE } from './known.js';
 import * as old from './old.js';
-import { LONG, NAME, readSiteMeasured, SENTENCE } from './site.js';
-import {
-  OUT_OF_RANGE,
-  type Compilation,
-  type Facts,
-  type Measured,
-  type SavedCalls,
-  type SiteMeasured
-} from '../schema.js';
+import { readProfile } from './profile.js';
+import { readSiteMeasured, type SiteMeasured } from './site.js';
 
 const MOST_COMPILATIONS = 1_000;
 const MOST_LINES = 100;
 const MOST_ENVIRONMENT = 20;
 const MOST_COMPRESSED = 64_000_000; // characters
 
+const texts = listOf(text(SENTENCE), MOST_LINES);
+
+const readCompilation = objectOf({
+  program: text(NAME),
+  lower_ns: amount,
+  compile_ns: amount,
+  start_ns: or(orNull(time), null) // of lowering, since the first call; null: unknown
+});
+export interface Compilation extends Read<typeof readCompilation> {}
+
+/**
+ * Host calls as columns, little-endian, one after the other: start (u32, since the previous row),
+ * duration (u32), element (i32), variant (u16), thread (u16), error (u16); times in `unit_ns`.
+ *
+ * `variant` is an index into the variants of all sites, concatenated; 0xffff: out of range.
+ * `error` is 0, or 1 + an index into `Measured.errors`.
+ * Saved columns are split into byte planes (all lowest bytes first), compressed by zlib, and
+ * encoded in base64.
+ */
+const readSaved = objectOf({ rows: whole(), unit_ns: amount, zlib: readCompressed });
+export interface SavedCalls extends Read<typeof readSaved> {}
+
+const readMeasured = objectOf({
+  id: or(text(NAME), ''), // of the recording in a running kernel; empty: none
+  environment: or(readEnvironment, {}),
+  out_of_order: or(texts, []),
+  by_worker: or(texts, []), // number of calls by each worker of an executor
+  compilations: or(listOf(readCompilation, MOST_COMPILATIONS), []),
+  threads: or(listOf(text(NAME), OUT_OF_RANGE), []),
+  errors: or(listOf(text(LONG), OUT_OF_RANGE), []),
+  calls: or(orNull(readSaved), null), // null: sent separately, or there are none
+  calls_not_saved: or(whole(), 0),
+  profile: optional(readProfile) // only of a profiled block
+});
+
+/** What changes from run to run, apart from that about sites. */
+export interface Measured extends Read<typeof readMeasured> {}
+
 /** Used if the metadata was cleared: no times, no calls. */
-export const NOT_MEASURED: Measured = {
-  id: '',
-  environment: {},
-  out_of_order: [],
-  by_worker: [],
-  compilations: [],
-  threads: [],
-  errors: [],
-  calls: null,
-  calls_not_saved: 0
-};
+export const NOT_MEASURED: Measured = readMeasured({}, '');
 
 /** The metadata of an output; `sites` is complete, or empty if times were not saved. */
 export interface ReadMeasured {
@@ -48,39 +73,17 @@ export interface ReadMeasured {
   readonly sites: readonly SiteMeasured[];
 }
 
-/** Throws `BadRecording` if the data does not match `Measured`. */
-export function parseMeasured(data: unknown, { sites }: Facts): ReadMeasured {
+/** Throws `BadRecording` if the data does not match `Measured`; `count` is the number of sites. */
+export function parseMeasured(data: unknown, count: number): ReadMeasured {
   if (data === null || data === undefined) {
     return { measured: NOT_MEASURED, sites: [] };
   }
-  const measured = new Fields(old.measured(data, sites.length), 'measured');
-  return {
-    measured: readMeasured(measured),
-    sites: measured.getOr('sites', [], perSite(sites.length))
-  };
+  const renewed = old.measured(data, count);
+  const sites = new Fields(renewed, 'measured').getOr('sites', [], perSite(count));
+  return { measured: readMeasured(renewed, 'measured'), sites };
 }
 
-function readMeasured(measured: Fields): Measured {
-  const texts = listOf(text(SENTENCE), MOST_LINES);
-  return {
-    id: measured.getOr('id', '', text(NAME)),
-    environment: measured.getOr('environment', {}, readEnvironment),
-    out_of_order: measured.getOr('out_of_order', [], texts),
-    by_worker: measured.getOr('by_worker', [], texts),
-    compilations: measured.getOr(
-      'compilations',
-      [],
-      listOf(readCompilation, MOST_COMPILATIONS)
-    ),
-    threads: measured.getOr('threads', [], listOf(text(NAME), OUT_OF_RANGE)),
-    errors: measured.getOr('errors', [], listOf(text(LONG), OUT_OF_RANGE)),
-    calls: measured.getOr('calls', null, orNull(readSaved)),
-    calls_not_saved: measured.getOr('calls_not_saved', 0, whole()),
-    profile: measured.getOr('profile', undefined, readProfile)
-  };
-}
-
-function perSite(count: number): (value: unknown, path: string) => SiteMeasured[] {
+function perSite(count: number): (value: unknown, path: string) => readonly SiteMeasured[] {
   return (value, path) => {
     const { length } = list(value, path);
     if (length < count) {
@@ -90,30 +93,11 @@ function perSite(count: number): (value: unknown, path: string) => SiteMeasured[
   };
 }
 
-function readEnvironment(value: unknown, path: string): Record<string, string> {
+function readEnvironment(value: unknown, path: string): Readonly<Record<string, string>> {
   const fields = new Fields(value, path);
   const names = Object.keys(value as object).slice(0, MOST_ENVIRONMENT);
   // fromEntries defines its keys, so "__proto__" is a key like any other.
   return Object.fromEntries(names.map(name => [name, fields.get(name, text(NAME))]));
-}
-
-function readCompilation(value: unknown, path: string): Compilation {
-  const compilation = new Fields(value, path);
-  return {
-    program: compilation.get('program', text(NAME)),
-    lower_ns: compilation.get('lower_ns', amount),
-    compile_ns: compilation.get('compile_ns', amount),
-    start_ns: compilation.getOr('start_ns', null, orNull(time))
-  };
-}
-
-function readSaved(value: unknown, path: string): SavedCalls {
-  const saved = new Fields(value, path);
-  return {
-    rows: saved.get('rows', whole()),
-    unit_ns: saved.get('unit_ns', amount),
-    zlib: saved.get('zlib', readCompressed)
-  };
 }
 
 function readCompressed(value: unknown, path: string): string {

@@ -1,6 +1,6 @@
 /** Outputs that earlier versions saved, in today's form; what is malformed is left to the readers. */
 
-import type { AxisKind } from '../schema.js';
+import type { AxisKind } from './known.js';
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -1,10 +1,22 @@
 /** Reads untrusted data as a recording, with bounded work. */
 
-import { BadRecording, checkSize, Fields, flag, list, listOf, oneOf, text, tuple, whole } from './fields.js';
-import { NOT_MEASURED, parseMeasured } from './measured.js';
+import {
+  BadRecording,
+  checkSize,
+  Fields,
+  flag,
+  list,
+  listOf,
+  oneOf,
+  text,
+  tupleOf,
+  whole,
+  type Read
+} from './fields.js';
+import { SCHEMA, SENTENCE, TONES } from './known.js';
+import { NOT_MEASURED, parseMeasured, type Measured } from './measured.js';
 import * as old from './old.js';
-import { readSiteFacts, SENTENCE } from './site.js';
-import { SCHEMA, TONES, type Facts, type Measured, type Part } from '../schema.js';
+import { readSiteFacts, unmeasured, type Site } from './site.js';
 
 export { BadRecording } from './fields.js';
 export { NOT_MEASURED, parseMeasured } from './measured.js';
@@ -13,6 +25,20 @@ export { parseProgress } from './progress.js';
 const MOST_SITES = 2_000;
 const MOST_PARTS = 20;
 const MOST_VALUES = 300_000; // in the sites that are shown: fewer variants than a call can name
+
+/** One clause of the summary line: its tone and its text. */
+const readPart = tupleOf(oneOf(TONES), text(SENTENCE));
+export type Part = Read<typeof readPart>;
+
+/** What is the same for equal programs, and what is known about its sites. */
+export interface Facts {
+  readonly schema: number;
+  readonly headline: readonly Part[]; // worst first
+  readonly sites: readonly Site[]; // in program order
+  readonly overflow: number; // host calls after the log was full, not in the counts
+  readonly not_kept: number; // host calls in the counts but without a row
+  readonly ahead: boolean; // nothing ran: `expected` is that of one run
+}
 
 /** `Facts`, and the number of sites that were not read. */
 export interface ReadFacts extends Facts {
@@ -30,7 +56,7 @@ export interface Recording {
 export function parseRecording(data: unknown, metadata: unknown): Recording {
   const facts = parseFacts(data);
   try {
-    const { measured, sites } = parseMeasured(metadata, facts);
+    const { measured, sites } = parseMeasured(metadata, facts.sites.length);
     const merged = facts.sites.map((site, place) => ({ ...site, ...sites[place] }));
     return { facts: { ...facts, sites: merged }, measured, problem: '' };
   } catch (error) {
@@ -55,15 +81,12 @@ export function parseFacts(data: unknown): ReadFacts {
   return {
     schema,
     headline: facts.getOr('headline', [], listOf(readPart, MOST_PARTS)),
-    sites: shown.map((site, place) => readSiteFacts(old.siteFacts(site), `sites[${place}]`)),
+    sites: shown.map((site, place) =>
+      unmeasured(readSiteFacts(old.siteFacts(site), `sites[${place}]`))
+    ),
     overflow: facts.get('overflow', whole()),
     not_kept: facts.getOr('not_kept', 0, whole()),
     ahead: facts.get('ahead', flag),
     left_out: Math.max(0, sites.length - MOST_SITES)
   };
-}
-
-function readPart(value: unknown, path: string): Part {
-  const [tone, words] = tuple(2)(value, path);
-  return [oneOf(TONES)(tone, `${path}[0]`), text(SENTENCE)(words, `${path}[1]`)];
 }

@@ -5,23 +5,18 @@ import {
   bad,
   BadRecording,
   checkSize,
-  Fields,
   list,
   listOf,
+  objectOf,
   oneOf,
   orNull,
   text,
   time,
-  whole
+  whole,
+  type Read,
+  type Reader
 } from './fields.js';
-import { NAME, SENTENCE } from './site.js';
-import {
-  PROFILE_KINDS,
-  type Profile,
-  type ProfileKind,
-  type ProfileLane,
-  type ProfilePart
-} from '../schema.js';
+import { NAME, PROFILE_KINDS, SENTENCE } from './known.js';
 
 const MOST_VALUES = 600_000; // of which most are in the spans of the lanes
 const MOST_PARTS = 2_000;
@@ -29,57 +24,55 @@ const MOST_LANES = 64;
 const MOST_SENTENCES = 50;
 const ROUNDING_NS = 1; // start and duration of a span are rounded separately
 
+const sentences = listOf(text(SENTENCE), MOST_SENTENCES);
+
+const readKind = objectOf({
+  id: oneOf(PROFILE_KINDS),
+  name: text(NAME), // "host functions"
+  wall_ns: duration
+});
+export interface ProfileKind extends Read<typeof readKind> {}
+
+const readPart = objectOf({
+  kind: whole(), // index into `kinds`
+  name: text(NAME), // "simulate", "dot_general", "jit_step", or "other"
+  where: text(NAME), // "line 3", "model.py:12", or empty
+  wall_ns: duration, // its share of the wall time; all shares add up to it
+  busy_ns: duration, // summed over threads and devices
+  count: whole() // of calls, operations or compilations; 0: not counted
+});
+export interface ProfilePart extends Read<typeof readPart> {}
+
+const readParts = objectOf({
+  wall_ns: duration,
+  start_ns: orNull(time), // of the block, since the first call; null: no calls
+  headline: text(SENTENCE), // "1.30 s: 82 % host functions, 12 % XLA, 3 % crossings, 3 % other"
+  advice: sentences, // each with its figure
+  notes: sentences, // the cost of profiling, what was left out
+  kinds: atMost(PROFILE_KINDS.length, readKind), // in the order of the bar, without empty ones
+  parts: atMost(MOST_PARTS, readPart) // by kind, longest first
+});
+
+/** A row of the timeline: flat triples, sorted, not overlapping: start, duration, part. */
+export interface ProfileLane {
+  readonly name: string;
+  readonly spans: readonly number[];
+}
+
+/** Where the wall time of a profiled block went, as `report/frontend/_profile.py` writes it. */
+export interface Profile extends Read<typeof readParts> {
+  readonly lanes: readonly ProfileLane[]; // the block as the bar divides it, threads, devices
+}
+
 /** Throws `BadRecording` if the data does not match `Profile`. */
 export function readProfile(value: unknown, path: string): Profile {
   checkSize([value], MOST_VALUES, path);
-  const profile = new Fields(value, path);
-  const sentences = listOf(text(SENTENCE), MOST_SENTENCES);
-  const wall_ns = profile.get('wall_ns', duration);
-  const kinds = profile.get('kinds', atMost(PROFILE_KINDS.length, readKind));
-  const parts = profile.get('parts', atMost(MOST_PARTS, partOf(kinds.length)));
-  return {
-    wall_ns,
-    start_ns: profile.get('start_ns', orNull(time)),
-    headline: profile.get('headline', text(SENTENCE)),
-    advice: profile.get('advice', sentences),
-    notes: profile.get('notes', sentences),
-    kinds,
-    parts,
-    lanes: profile.get('lanes', listOf(laneOf(parts.length, wall_ns), MOST_LANES))
-  };
-}
-
-function readKind(value: unknown, path: string): ProfileKind {
-  const kind = new Fields(value, path);
-  return {
-    id: kind.get('id', oneOf(PROFILE_KINDS)),
-    name: kind.get('name', text(NAME)),
-    wall_ns: kind.get('wall_ns', duration)
-  };
-}
-
-function partOf(kinds: number): (value: unknown, path: string) => ProfilePart {
-  return (value, path) => {
-    const part = new Fields(value, path);
-    return {
-      kind: part.get('kind', whole(0, kinds - 1)),
-      name: part.get('name', text(NAME)),
-      where: part.get('where', text(NAME)),
-      wall_ns: part.get('wall_ns', duration),
-      busy_ns: part.get('busy_ns', duration),
-      count: part.get('count', whole())
-    };
-  };
-}
-
-function laneOf(parts: number, wall: number): (value: unknown, path: string) => ProfileLane {
-  return (value, path) => {
-    const lane = new Fields(value, path);
-    return {
-      name: lane.get('name', text(NAME)),
-      spans: lane.get('spans', (spans, where) => readSpans(spans, where, parts, wall))
-    };
-  };
+  const profile = readParts(value, path);
+  const { kinds, parts, wall_ns } = profile;
+  parts.forEach(({ kind }, place) => whole(0, kinds.length - 1)(kind, `${path}.parts[${place}].kind`));
+  const spans: Reader<readonly number[]> = (found, at) => readSpans(found, at, parts.length, wall_ns);
+  const lanes = listOf(objectOf({ name: text(NAME), spans }), MOST_LANES);
+  return { ...profile, ...objectOf({ lanes })(value, path) };
 }
 
 /** A time of at least 0, with which the view can calculate. */
@@ -112,10 +105,7 @@ function readSpans(value: unknown, path: string, parts: number, wall: number): n
 }
 
 /** A list that is not cut, because numbers elsewhere are indices into it. */
-function atMost<T>(
-  most: number,
-  read: (value: unknown, path: string) => T
-): (value: unknown, path: string) => T[] {
+function atMost<T>(most: number, read: Reader<T>): Reader<readonly T[]> {
   return (value, path) => {
     const { length } = list(value, path);
     if (length > most) {

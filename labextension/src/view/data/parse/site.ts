@@ -1,150 +1,152 @@
-/** Reads a call site. */
+/** Reads a call site, as `SiteView` in Python writes it and `view.schema.json` describes it. */
 
 import {
   amount,
   bad,
-  Fields,
+  BadRecording,
   flag,
   list,
   listOf,
+  objectOf,
   oneOf,
+  optional,
   orNull,
   text,
-  tuple,
-  whole
+  tupleOf,
+  whole,
+  type Read,
+  type Reader
 } from './fields.js';
-import { checked, readAxes } from './axes.js';
 import {
+  AXIS_KINDS,
   CONSEQUENCES,
+  LONG,
+  NAME,
   OUT_OF_RANGE,
-  STATUSES,
-  type Aval,
-  type Mask,
-  type Stopped,
-  type Level,
-  type SampleValues,
-  type Site,
-  type SiteMeasured,
-  type Variant
-} from '../schema.js';
+  SENTENCE,
+  STATUSES
+} from './known.js';
 
-export const NAME = 200;
-export const SENTENCE = 1_000;
-export const LONG = 10_000; // an error with its traceback
 const MOST_OPERANDS = 1_000;
 const MOST_AXES = 64;
 const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample values of one site
-const NO_ELEMENT = -1;
 
-/** Reads everything about a site, as the kernel sends it. */
-export function readSite(value: unknown, path: string): Site {
-  return { ...readSiteFacts(value, path), ...readSiteMeasured(value, path) };
+const sentences = listOf(text(SENTENCE), MOST_LINES);
+const names = listOf(text(NAME), MOST_LINES);
+const argumentNames = listOf(text(NAME), MOST_OPERANDS);
+
+/** Shape and dtype of one array. */
+const readAval = tupleOf(readShape, text(NAME));
+export type Aval = Read<typeof readAval>;
+
+/** What one `vmap` did: its size, its method, and which operands it maps over. */
+const readLevel = tupleOf(whole(), text(NAME), listOf(flag, MOST_OPERANDS));
+export type Level = Read<typeof readLevel>;
+
+/** What one `vmap` did to the arrays of a host call. */
+const readAxes = objectOf({
+  operands: listOf(oneOf(AXIS_KINDS), MOST_OPERANDS),
+  results: oneOf(AXIS_KINDS),
+  mask: optional(oneOf(AXIS_KINDS)) // only of masked calls
+});
+export type Axes = Read<typeof readAxes>;
+
+/** The mask: over which vmaps it is mapped, innermost first; needed batch elements, of how many. */
+const readMask = tupleOf(listOf(flag, MOST_LEVELS), whole(), whole());
+export type Mask = Read<typeof readMask>;
+
+/** At which batch element calls stopped first, because the host function raised; how many times. */
+const readStopped = tupleOf(whole(), whole());
+export type Stopped = Read<typeof readStopped>;
+
+const readParts = objectOf({
+  operands: listOf(readAval, MOST_OPERANDS), // as one host call sees them
+  results: listOf(readAval, MOST_OPERANDS),
+  operand_names: argumentNames, // "x", "params['w']"; empty: unknown
+  result_names: argumentNames,
+  levels: listOf(readLevel, MOST_LEVELS), // innermost vmap first
+  axes: listOf(readAxes, MOST_LEVELS), // by level
+  calls: whole(),
+  shards: whole(), // 0: one call for all devices
+  devices: names,
+  gathered_bytes: amount,
+  mask: optional(readMask), // only of masked calls
+  stopped: optional(readStopped) // only if the host function raised
+});
+
+/** One variant of a call site: a combination of shapes and vmap levels. */
+export interface Variant extends Read<typeof readParts> {}
+
+/** Abbreviated values of one host call: batch element (-1: none), arguments, results, failed, shard. */
+const readSample = tupleOf(whole(-1), sentences, sentences, flag, orNull(whole()));
+export type SampleValues = Read<typeof readSample>;
+
+const FACTS = {
+  function: text(NAME),
+  flavor: text(NAME),
+  where: text(NAME), // "line 3", "line 3, another cell", "model.py:12", "a program compiled earlier"
+  line: whole(), // 1-based; 0: unknown
+  column: whole(), // 0-based
+  cell: flag, // in a notebook cell, not in a file
+  source: text(SENTENCE), // the line, stripped
+  status: oneOf(STATUSES),
+  consequence: oneOf(CONSEQUENCES),
+  reason: text(SENTENCE), // empty when its calls are simply kept
+  advice: text(SENTENCE),
+  calls: whole(),
+  crossings: whole(),
+  expected: orNull(whole()), // calls of the recorded runs, as compiled; null: unknown
+  written: orNull(whole()), // calls of the recorded runs in the program text
+  elided: whole(), // outcomes with an elided status
+  notes: sentences,
+  errors: listOf(text(LONG), MOST_LINES),
+  shapes: listOf(readVariant, OUT_OF_RANGE),
+  sample_values: listOf(readSample, MOST_LINES) // empty unless requested
+};
+
+const MEASURED = {
+  host_ns: amount as Reader<number | null>, // summed over calls; null only if it was not saved
+  variants_ns: listOf(amount, OUT_OF_RANGE), // the same by variant
+  cell_id: orNull(text(NAME)), // of its notebook cell; null: a file or an unknown cell
+  cell_line: whole(), // in that cell, 1-based; 0: unknown
+  around: names, // "scan of 5", outermost first
+  stack: names, // the same with transformations
+  sample_rows: listOf(whole(-1), MOST_LINES) // by sample: its call, or -1
+};
+
+/** What the data of an output says about a site. */
+export const readSiteFacts = objectOf(FACTS);
+
+/** What its metadata says about the site. */
+export const readSiteMeasured = objectOf(MEASURED);
+export interface SiteMeasured extends Read<typeof readSiteMeasured> {}
+
+/** Everything about a site, as the kernel sends it; of a running cell it has less in it. */
+export const readSite = objectOf({ ...FACTS, ...MEASURED });
+
+/** A call site: a line of user code that binds a callback. */
+export interface Site extends Read<typeof readSite> {}
+
+/** A site in an output whose metadata has nothing about it. */
+export function unmeasured(facts: Read<typeof readSiteFacts>): Site {
+  const none = { host_ns: null, variants_ns: [], around: [], stack: [], sample_rows: [] };
+  return { ...facts, ...none, cell_id: null, cell_line: facts.line };
 }
 
-/** Reads what the metadata of an output says about a site. */
-export function readSiteMeasured(value: unknown, path: string): SiteMeasured {
-  const site = new Fields(value, path);
-  return {
-    host_ns: site.get('host_ns', amount),
-    variants_ns: site.get('variants_ns', listOf(amount, OUT_OF_RANGE)),
-    cell_id: site.get('cell_id', orNull(text(NAME))),
-    cell_line: site.get('cell_line', whole()),
-    around: site.get('around', listOf(text(NAME), MOST_LINES)),
-    stack: site.get('stack', listOf(text(NAME), MOST_LINES)),
-    sample_rows: site.get('sample_rows', listOf(whole(-1), MOST_LINES))
-  };
-}
-
-/** Reads what the data of an output says about a site, as one without measurements. */
-export function readSiteFacts(value: unknown, path: string): Site {
-  const site = new Fields(value, path);
-  const line = site.get('line', whole());
-  return {
-    ...{ host_ns: null, variants_ns: [], around: [], stack: [], sample_rows: [] },
-    ...{ cell_id: null, cell_line: line },
-    function: site.get('function', text(NAME)),
-    flavor: site.get('flavor', text(NAME)),
-    where: site.get('where', text(NAME)),
-    line,
-    column: site.get('column', whole()),
-    cell: site.get('cell', flag),
-    source: site.get('source', text(SENTENCE)),
-    status: site.get('status', oneOf(STATUSES)),
-    consequence: site.get('consequence', oneOf(CONSEQUENCES)),
-    reason: site.get('reason', text(SENTENCE)),
-    advice: site.get('advice', text(SENTENCE)),
-    calls: site.get('calls', whole()),
-    crossings: site.get('crossings', whole()),
-    expected: site.get('expected', orNull(whole())),
-    written: site.get('written', orNull(whole())),
-    elided: site.get('elided', whole()),
-    notes: site.get('notes', listOf(text(SENTENCE), MOST_LINES)),
-    errors: site.get('errors', listOf(text(LONG), MOST_LINES)),
-    shapes: site.get('shapes', listOf(readVariant, OUT_OF_RANGE)),
-    sample_values: site.get('sample_values', listOf(readSample, MOST_LINES))
-  };
-}
-
-/** Reads a variant of a call site. */
-export function readVariant(value: unknown, path: string): Variant {
-  const variant = new Fields(value, path);
-  const levels = variant.get('levels', listOf(readLevel, MOST_LEVELS));
-  const axes = variant.get('axes', listOf(readAxes(MOST_OPERANDS), MOST_LEVELS));
-  return {
-    operands: variant.get('operands', listOf(readAval, MOST_OPERANDS)),
-    results: variant.get('results', listOf(readAval, MOST_OPERANDS)),
-    operand_names: variant.get('operand_names', listOf(text(NAME), MOST_OPERANDS)),
-    result_names: variant.get('result_names', listOf(text(NAME), MOST_OPERANDS)),
-    levels,
-    axes: checked(axes, levels, path),
-    calls: variant.get('calls', whole()),
-    shards: variant.get('shards', whole()),
-    devices: variant.get('devices', listOf(text(NAME), MOST_LINES)),
-    gathered_bytes: variant.get('gathered_bytes', amount),
-    mask: variant.getOr('mask', undefined, readMask),
-    stopped: variant.getOr('stopped', undefined, readStopped)
-  };
-}
-
-function readStopped(value: unknown, path: string): Stopped {
-  const [element, times] = tuple(2)(value, path);
-  return [whole()(element, `${path}[0]`), whole()(times, `${path}[1]`)];
-}
-
-function readMask(value: unknown, path: string): Mask {
-  const [batched, needed, elements] = tuple(3)(value, path);
-  return [
-    listOf(flag, MOST_LEVELS)(batched, `${path}[0]`),
-    whole()(needed, `${path}[1]`),
-    whole()(elements, `${path}[2]`)
-  ];
-}
-
-function readAval(value: unknown, path: string): Aval {
-  const [shape, dtype] = tuple(2)(value, path);
-  if (list(shape, `${path}[0]`).length > MOST_AXES) {
-    throw bad(`${path}[0]`, shape, `a shape of at most ${MOST_AXES} axes`);
+function readVariant(value: unknown, path: string): Variant {
+  const variant = readParts(value, path);
+  const { axes, levels } = variant;
+  const fits = levels.every(([, , flags], place) => axes[place]?.operands.length === flags.length);
+  if (!fits || axes.length !== levels.length) {
+    throw new BadRecording(`${path}.axes do not fit its vmaps.`);
   }
-  return [listOf(whole(), MOST_AXES)(shape, `${path}[0]`), text(NAME)(dtype, `${path}[1]`)];
+  return variant;
 }
 
-function readLevel(value: unknown, path: string): Level {
-  const [size, method, batched] = tuple(3)(value, path);
-  return [
-    whole()(size, `${path}[0]`),
-    text(NAME)(method, `${path}[1]`),
-    listOf(flag, MOST_OPERANDS)(batched, `${path}[2]`)
-  ];
-}
-
-function readSample(value: unknown, path: string): SampleValues {
-  const [element, operands, results, failed, shard] = tuple(5)(value, path);
-  return [
-    whole(NO_ELEMENT)(element, `${path}[0]`),
-    listOf(text(SENTENCE), MOST_LINES)(operands, `${path}[1]`),
-    listOf(text(SENTENCE), MOST_LINES)(results, `${path}[2]`),
-    flag(failed, `${path}[3]`),
-    orNull(whole())(shard, `${path}[4]`)
-  ];
+function readShape(value: unknown, path: string): readonly number[] {
+  if (list(value, path).length > MOST_AXES) {
+    throw bad(path, value, `a shape of at most ${MOST_AXES} axes`);
+  }
+  return listOf(whole(), MOST_AXES)(value, path);
 }

@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { NOT_MEASURED, parseMeasured } from '../../../../src/view/data/parse/parse.js';
 import type { Measured, SiteMeasured } from '../../../../src/view/data/schema.js';
-import { aSite, changed, someFacts } from '../../recordings.js';
+import { changed } from '../../recordings.js';
 
-const FACTS = someFacts();
-const TWO = someFacts([aSite(), aSite()]);
 const MEASURED: Measured = {
   id: 'r1',
   environment: { jax: '0.10.2', backend: 'cpu' },
@@ -15,7 +13,8 @@ const MEASURED: Measured = {
   threads: ['MainThread'],
   errors: ['ValueError: no luck'],
   calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
-  calls_not_saved: 3
+  calls_not_saved: 3,
+  profile: undefined
 };
 
 const SITE: SiteMeasured = {
@@ -34,19 +33,19 @@ function compiled(start_ns: unknown): object {
 
 describe('parseMeasured', () => {
   it('returns valid measurements', () => {
-    const read = parseMeasured({ ...structuredClone(MEASURED), sites: [SITE] }, FACTS);
+    const read = parseMeasured({ ...structuredClone(MEASURED), sites: [SITE] }, 1);
     expect(read).toEqual({ measured: MEASURED, sites: [SITE] });
   });
 
   it.each([null, undefined, {}])('treats %j as cleared metadata', data => {
-    expect(parseMeasured(data, FACTS)).toEqual({ measured: NOT_MEASURED, sites: [] });
+    expect(parseMeasured(data, 1)).toEqual({ measured: NOT_MEASURED, sites: [] });
   });
 
   it('reads metadata of older versions, which lack some keys', () => {
     const paths = ['by_worker', 'compilations.0.start_ns'];
     const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
     const compilations = [{ ...MEASURED.compilations[0]!, start_ns: null }];
-    expect(parseMeasured(older, FACTS).measured).toEqual({ ...MEASURED, by_worker: [], compilations });
+    expect(parseMeasured(older, 1).measured).toEqual({ ...MEASURED, by_worker: [], compilations });
   });
 
   it.each([
@@ -59,27 +58,27 @@ describe('parseMeasured', () => {
     ['calls', { site: [0] }, 'measured.calls.rows is missing.'],
     ['calls_not_saved', null, 'measured.calls_not_saved is null, not a whole number']
   ])('rejects metadata whose %s is %j', (path, value, message) => {
-    expect(() => parseMeasured({ [path]: value }, TWO)).toThrow(message);
+    expect(() => parseMeasured({ [path]: value }, 2)).toThrow(message);
   });
 
   it('treats the key "__proto__" of the environment like any other', () => {
     const data = JSON.parse('{"environment":{"__proto__":"x"}}');
-    const { environment } = parseMeasured(data, FACTS).measured;
+    const { environment } = parseMeasured(data, 1).measured;
     expect(Object.keys(environment)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(environment)).toBe(Object.prototype);
   });
 
   it('truncates the list of sites to the sites that are shown', () => {
-    expect(parseMeasured({ sites: [SITE, SITE, SITE] }, FACTS).sites).toEqual([SITE]);
+    expect(parseMeasured({ sites: [SITE, SITE, SITE] }, 1).sites).toEqual([SITE]);
   });
 
   it('does not truncate compressed calls, which could then not be unpacked', () => {
     const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
-    expect(parseMeasured({ calls }, FACTS).measured.calls).toEqual(calls);
+    expect(parseMeasured({ calls }, 1).measured.calls).toEqual(calls);
   });
 
   it('rejects compressed calls that are too long', () => {
     const calls = { rows: 1, unit_ns: 1, zlib: 'x'.repeat(64_000_001) };
-    expect(() => parseMeasured({ calls }, FACTS)).toThrow('too many to unpack');
+    expect(() => parseMeasured({ calls }, 1)).toThrow('too many to unpack');
   });
 });

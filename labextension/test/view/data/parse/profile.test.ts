@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 
 import { parseMeasured } from '../../../../src/view/data/parse/parse.js';
 import type { Profile } from '../../../../src/view/data/schema.js';
-import { changed, someFacts } from '../../recordings.js';
+import { changed } from '../../recordings.js';
 import { aProfile } from '../../profile/profiles.js';
 
 function parsed(profile: unknown): Profile | undefined {
-  return parseMeasured({ profile }, someFacts()).measured.profile;
+  return parseMeasured({ profile }, 1).measured.profile;
 }
 
 describe('the profile of parseMeasured', () => {
@@ -15,7 +15,7 @@ describe('the profile of parseMeasured', () => {
   });
 
   it('is undefined if the recording has none', () => {
-    expect(parseMeasured({}, someFacts()).measured.profile).toBeUndefined();
+    expect(parseMeasured({}, 1).measured.profile).toBeUndefined();
   });
 
   it('may be of a program without calls', () => {
