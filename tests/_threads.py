@@ -1,12 +1,17 @@
 """Run a function in several threads at once."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 
 def in_threads(work, arguments):
-    """Call ``work(x)`` for each x of `arguments`, each in a thread of its own; wait for all."""
-    threads = [threading.Thread(target=work, args=(x,)) for x in arguments]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """Return what ``work(x)`` returns for each x of `arguments`, in threads that start together."""
+    arguments = list(arguments)
+    together = threading.Barrier(len(arguments), timeout=60)
+
+    def run(x):
+        together.wait()
+        return work(x)
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        return list(pool.map(run, arguments))

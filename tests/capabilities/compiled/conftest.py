@@ -1,6 +1,4 @@
 import ctypes
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import pytest
@@ -32,20 +30,3 @@ def note():
         return number
 
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(append), got
-
-
-@pytest.fixture
-def in_threads():
-    """Return ``in_threads(run, count)``: what ``run(n)`` returns for each n, side by side."""
-
-    def run_all(run, count):
-        together = threading.Barrier(count)
-
-        def one(number):
-            together.wait()
-            return run(number)
-
-        with ThreadPoolExecutor(count) as pool:
-            return list(pool.map(one, range(count)))
-
-    return run_all

@@ -10,6 +10,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities.compiled import _direct
 from jupyter_jaxcb.capabilities.compiled._function import compiled_function
+from tests._threads import in_threads
 
 NUMBER = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 
@@ -56,7 +57,7 @@ def test_call_inside_a_call_has_arrays_of_its_own():
     assert [array.tolist() for array in inner] == [[3.0, 3.0], [6.0, 6.0]]
 
 
-def test_calls_at_once_have_arrays_and_exceptions_of_their_own(in_threads):
+def test_calls_at_once_have_arrays_and_exceptions_of_their_own():
     both = threading.Barrier(4, timeout=60)
     meet = NUMBER(lambda x: both.wait() + x)
 
@@ -76,7 +77,7 @@ def test_calls_at_once_have_arrays_and_exceptions_of_their_own(in_threads):
             return repr(jaxcb.host_error(error))
 
     for _ in range(2):  # the second time in the same frames
-        found = in_threads(outcome, 4)
+        found = in_threads(outcome, range(4))
         assert found == [[0.0], [2.0, 2.0], "KeyError('two')", "ValueError('three')"]
 
 

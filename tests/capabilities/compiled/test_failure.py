@@ -12,6 +12,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.results import ResultError
+from tests._threads import in_threads
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 TRANSFORMS = {"eager": lambda f: f, "jit": jax.jit}
@@ -219,7 +220,7 @@ def test_exception_without_a_batch_is_recorded(failure):
     ]  # fmt: skip
 
 
-def test_exceptions_of_several_threads_do_not_mix(failure, in_threads):
+def test_exceptions_of_several_threads_do_not_mix(failure):
     def refuse(x):
         if x >= 0:
             raise ValueError(x)
@@ -230,7 +231,7 @@ def test_exceptions_of_several_threads_do_not_mix(failure, in_threads):
     def run(number):
         return [failure(program, float(number))[0].args for _ in range(200)]
 
-    assert in_threads(run, 4) == [[(float(n),)] * 200 for n in range(4)]
+    assert in_threads(run, range(4)) == [[(float(n),)] * 200 for n in range(4)]
 
 
 def test_exception_in_objmode_reaches_the_caller_from_every_thread(in_process):

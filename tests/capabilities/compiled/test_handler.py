@@ -11,6 +11,7 @@ import pytest
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities.compiled import _handler
 from jupyter_jaxcb.capabilities.compiled._native import forever
+from tests._threads import in_threads
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 X = np.arange(8.0)
@@ -20,7 +21,7 @@ def compiled(function, result=SCALAR, flavor=jaxcb.pure, **options):
     return flavor(function, result=result, compile="numba", **options)
 
 
-def test_several_threads_run_one_program_with_their_own_arguments(in_threads):
+def test_several_threads_run_one_program_with_their_own_arguments():
     callback = compiled(lambda x: np.cumsum(x), "x")
     program = jax.jit(lambda x: jax.lax.fori_loop(0, 5, lambda _, x: callback(x) % 7, x))
     expected = [np.asarray(program(X + n)) for n in range(4)]
@@ -29,7 +30,7 @@ def test_several_threads_run_one_program_with_their_own_arguments(in_threads):
         return [np.asarray(program(X + number)) for _ in range(100)]
 
     with jaxcb.record() as r:
-        found = in_threads(run, 4)
+        found = in_threads(run, range(4))
     for results, wanted in zip(found, expected, strict=True):
         assert all(np.array_equal(result, wanted) for result in results)
     assert len(r.recording) == 4 * 100 * 5
@@ -37,7 +38,7 @@ def test_several_threads_run_one_program_with_their_own_arguments(in_threads):
     assert all(call.start_ns <= call.end_ns for call in r.recording)
 
 
-def test_several_threads_compile_their_programs_side_by_side(in_threads):
+def test_several_threads_compile_their_programs_side_by_side():
     def tripled(x):
         return x + x + x
 
@@ -47,20 +48,20 @@ def test_several_threads_compile_their_programs_side_by_side(in_threads):
         program = jax.jit(lambda x: callback(x))
         return np.array_equal(program(x), 3 * x)
 
-    assert in_threads(run, 4) == [True] * 4
+    assert in_threads(run, range(4)) == [True] * 4
 
 
-def test_several_threads_are_counted_beyond_the_rows_of_the_log(in_threads):
+def test_several_threads_are_counted_beyond_the_rows_of_the_log():
     count = 300_000
     add = compiled(lambda x: x + 1, flavor=jaxcb.io)
     program = jax.jit(lambda n: jax.lax.fori_loop(0, n, lambda _, x: add(x), jnp.float32(0)))
     program(1).block_until_ready()
     with jaxcb.record() as r:
-        assert [float(x) for x in in_threads(lambda _: program(count), 4)] == [count] * 4
+        assert [float(x) for x in in_threads(lambda _: program(count), range(4))] == [count] * 4
     assert len(r.recording) + r.recording.overflow == 4 * count
 
 
-def test_calls_while_another_thread_rebinds_run_one_of_the_bodies(in_threads):
+def test_calls_while_another_thread_rebinds_run_one_of_the_bodies():
     bodies = [lambda x: x + 1, lambda x: x + 2]
     callback = compiled(bodies[0])
     program = jax.jit(callback)
@@ -73,7 +74,7 @@ def test_calls_while_another_thread_rebinds_run_one_of_the_bodies(in_threads):
             callback.host.rebind(bodies[n % 2])
         return {1.0}
 
-    assert set().union(*in_threads(run, 4)) <= {1.0, 2.0}
+    assert set().union(*in_threads(run, range(4))) <= {1.0, 2.0}
     assert float(program(0.0)) == 2
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jax import export
 
 import jupyter_jaxcb as jaxcb
+from tests._threads import in_threads
 from tests._vmap_methods import TOGETHER
 
 from ..masked._nests import OTHER, expected, facts, mapped, nests, weigh
@@ -184,7 +185,7 @@ def test_call_that_gathers_in_python_cannot_be_exported():
         export.export(program)(NEEDED, X)
 
 
-def test_several_threads_count_the_calls_of_one_program(in_threads):
+def test_several_threads_count_the_calls_of_one_program():
     f = jaxcb.io(lambda x: 2 * x, result="x", compile="numba")
     program = jax.jit(jax.vmap(lambda m, x: f.where(m, x, otherwise=-1)))
     program(NEEDED, X)
@@ -195,6 +196,6 @@ def test_several_threads_count_the_calls_of_one_program(in_threads):
             np.testing.assert_array_equal(program(mask, X + n), np.where(mask, 2 * (X + n), -1))
 
     with jaxcb.record() as r:
-        in_threads(run, 4)
+        in_threads(run, range(4))
     assert len(r.recording) == 4 * 50 * 2
     assert [(m.elements, m.needed) for m in r.recording.masks] == [(4 * 50 * 6, 4 * 50 * 2)]

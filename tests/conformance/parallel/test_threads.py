@@ -8,30 +8,11 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from tests._threads import in_threads
 from tests.conformance._every import EVERY, call_of, returning_kinds
 from tests.conformance._parameters import SCALAR, eager_or_jit, ordered_or_not
 
 THREADS, ROUNDS = 8, 25
-
-
-def in_threads(work):
-    """Run ``work(number)`` in several threads that start together; re-raise the first error."""
-    start, failures = threading.Barrier(THREADS), []
-
-    def guarded(number):
-        try:
-            start.wait(timeout=30)
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 @eager_or_jit
@@ -53,7 +34,7 @@ def test_results_are_not_mixed_up(maker, compiled):
             x = np.float32(number * ROUNDS + turn)
             assert f(x) == 2 * x
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
     assert sorted(seen) == list(range(THREADS * ROUNDS))
 
 
@@ -72,7 +53,7 @@ def test_debug_callback_gets_every_value_of_every_thread(name):
             f(np.float32(number * ROUNDS + turn))
         jax.effects_barrier()
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
     assert sorted(seen) == list(range(THREADS * ROUNDS))
 
 
@@ -88,7 +69,7 @@ def test_calls_in_flight_keep_their_results(our_pure):
         for turn, returned_value in enumerate(results):
             np.testing.assert_allclose(returned_value, number * 10 + turn + 2)
 
-    in_threads(many)
+    in_threads(many, range(THREADS))
 
 
 @ordered_or_not
@@ -107,7 +88,7 @@ def test_ordered_calls_of_each_thread_keep_their_order(io, ordered):
             f(number, turn)
         jax.effects_barrier()
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
     by_thread = {n: [turn for number, turn in seen if number == n] for n in range(THREADS)}
     expected = {n: list(range(ROUNDS)) for n in range(THREADS)}
     assert (
@@ -125,7 +106,7 @@ def test_batch_elements_of_several_threads_are_not_mixed_up(our_pure):
         for _ in range(5):
             np.testing.assert_array_equal(f(xs), 3 * xs)
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
 
 
 def test_programs_compiled_in_several_threads_are_not_mixed_up(our_pure):
@@ -134,7 +115,7 @@ def test_programs_compiled_in_several_threads_are_not_mixed_up(our_pure):
             f = jax.jit(our_pure(lambda x, shift=100 * number + turn: x + shift, SCALAR))
             assert f(np.float32(1)) == 100 * number + turn + 1
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
 
 
 def test_functions_decorated_in_several_threads_are_not_mixed_up():
@@ -149,7 +130,7 @@ def test_functions_decorated_in_several_threads_are_not_mixed_up():
 
             assert jax.jit(lambda x, shift=shift: shift(x))(np.float32(0)) == number * 10 + turn
 
-    in_threads(work)
+    in_threads(work, range(THREADS))
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
@@ -164,7 +145,7 @@ def test_host_functions_run_at_the_same_time(flavor):
 
     f = jax.jit(EVERY[f"{flavor} drop-in"](meet, SCALAR))
     f(np.float32(-1)).block_until_ready()
-    in_threads(lambda number: f(np.float32(number)).block_until_ready())
+    in_threads(lambda number: f(np.float32(number)).block_until_ready(), range(THREADS))
 
 
 def test_eager_host_functions_run_at_the_same_time(our_pure):
@@ -175,4 +156,4 @@ def test_eager_host_functions_run_at_the_same_time(our_pure):
         return x
 
     f = our_pure(meet, SCALAR)
-    in_threads(lambda number: f(np.float32(number)))
+    in_threads(lambda number: f(np.float32(number)), range(THREADS))
