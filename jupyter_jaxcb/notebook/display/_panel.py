@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ...recording import Site
 from ...register import Callback
-from ...report import Rows, SiteProgress, SiteView, finished, unfinished
+from ...report import Rows, SiteProgress, unfinished
 from ._origins import Origins
 from ._sites import Sites
 
 MAX_SITES = 500
-_MAX_VARIANTS = 100  # of a site; the front end says `100 or more shapes`
 
 
 def snapshot(
@@ -36,29 +34,26 @@ def snapshot(
     latest, running_now = dict(known.latest), {one.site: one for one in live}
     current = [site for site in latest | running_now if _is_current(site, origins)]
     rows = Rows(current[-MAX_SITES:])
-    shown: dict[Site, SiteView] = {}
+    shown: dict[Site, dict[str, Any]] = {}
     for site in current[-MAX_SITES:]:
         where = rows.where(site, column=False)  # which stands beside it
-        if site in running_now:
-            shown[site] = unfinished(running_now[site], where, origins.place)
-        else:
-            view = finished(latest[site], place=origins.place)
-            few = slice(_MAX_VARIANTS)
-            variants = {"shapes": view.shapes[few], "variants_ns": view.variants_ns[few]}
-            shown[site] = replace(view, where=where, **variants)
+        cell_id, cell_line = origins.place(site.file, site.line)
+        progress = running_now.get(site)
+        view = unfinished(progress, where).to_json() if progress else latest[site]
+        shown[site] = view | {"where": where, "cell_id": cell_id, "cell_line": cell_line}
     return {
         "running": running,
         "callbacks": [
             _callback(name, callback, shown, origins) for name, callback in callbacks.items()
         ],
-        "sites": [view.to_json() for view in shown.values()],
+        "sites": list(shown.values()),
         "more_sites": len(current) - len(shown),
         "cells": dict(origins.digests),
     }
 
 
 def _callback(
-    name: str, callback: Callback, shown: Mapping[Site, SiteView], origins: Origins
+    name: str, callback: Callback, shown: Mapping[Site, dict[str, Any]], origins: Origins
 ) -> dict[str, Any]:
     code = getattr(callback.__wrapped__, "__code__", None)
     file = code.co_filename if code else ""
@@ -72,10 +67,10 @@ def _callback(
         "line": line,
         "where": f"line {line}" if cell else "",
         "sites": [place for place, site in enumerate(shown) if _binds(site, callback)],
-        "calls": sum(view.calls for view in own),
-        "elided": sum(view.elided for view in own),
-        "errors": sum(len(view.errors) for view in own),
-        "host_ns": sum(view.host_ns for view in own),
+        "calls": sum(view["calls"] for view in own),
+        "elided": sum(view["elided"] for view in own),
+        "errors": sum(len(view["errors"]) for view in own),
+        "host_ns": sum(view["host_ns"] for view in own),
     }
 
 

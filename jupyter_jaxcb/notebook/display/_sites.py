@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from ...recording import Recording, Site
-from ...report import SiteSummary, summarize
+from ...report import SiteSummary, finished, summarize
+
+_MAX_VARIANTS = 100  # of a site; the front end says `100 or more shapes`
 
 
 class Sites:
@@ -13,12 +16,12 @@ class Sites:
 
     Attributes:
         totals: summed over all cells, with the latest status and shapes.
-        latest: from the last cell that used the site, most recent last.
+        latest: the JSON of `SiteView` from the last cell that used the site, most recent last.
     """
 
     def __init__(self) -> None:
         self.totals: dict[Site, SiteSummary] = {}
-        self.latest: dict[Site, SiteSummary] = {}
+        self.latest: dict[Site, dict[str, Any]] = {}
 
     def add(self, recording: Recording) -> None:
         """Add the recording of a cell."""
@@ -26,7 +29,8 @@ class Sites:
             known = self.totals.get(summary.site)
             self.totals[summary.site] = _added(known, summary) if known else summary
             self.latest.pop(summary.site, None)
-            self.latest[summary.site] = summary
+            few = dataclasses.replace(summary, shapes=summary.shapes[:_MAX_VARIANTS])
+            self.latest[summary.site] = finished(few).to_json()
 
 
 def _added(known: SiteSummary, new: SiteSummary) -> SiteSummary:

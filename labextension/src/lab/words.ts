@@ -5,7 +5,7 @@ import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.j
 import { callWords, counted, statusWord, timeWords, toneOf, variantShapes } from '../view/data/words.js';
 import type { Callback } from './kernel/snapshot.js';
 
-const MOST_VARIANTS = 100; // as in _panel.py
+const MOST_VARIANTS = 100; // as in _sites.py
 const MOST_ROWS = 8; // operands and results of a diagram in a tooltip
 const MOST_LEVELS = 4;
 
@@ -47,7 +47,7 @@ export function drawnVariant({ shapes }: Site): Variant | null {
 
 /** The text of a badge at the end of the site's line, after its sign. */
 export function siteBrief(site: Site): string {
-  if (site.errors.length > 0) {
+  if (site.consequence === 'raised') {
     const more = site.errors.length > 1 ? ` (+${site.errors.length - 1})` : '';
     return `${site.errors[0]}${more}`;
   }

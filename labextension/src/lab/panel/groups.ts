@@ -78,22 +78,25 @@ export function filtered(
   return sites.length > 0 ? { ...group, sites } : null;
 }
 
-function formerly(snapshot: Snapshot, places: readonly number[]): Group {
-  const sites = places.map(place => snapshot.sites[place]!);
-  const sum = (of: (site: Site) => number): number =>
-    sites.reduce((total, site) => total + of(site), 0);
-  const callback: Callback = {
-    name: 'No longer registered',
-    flavor: '',
-    options: '',
-    cell: null,
-    line: 0,
-    where: '',
-    sites: places,
-    calls: sum(site => site.calls),
-    elided: sum(site => site.elided),
-    errors: sum(site => site.errors.length),
-    host_ns: sum(site => site.host_ns ?? 0)
+function formerly(snapshot: Snapshot, sites: readonly number[]): Group {
+  const callback = callbackOf('No longer registered', '', snapshot.sites, sites);
+  return { key: FORMERLY, callback, sites };
+}
+
+/** A callback whose registration is unknown, with the totals of its sites. */
+export function callbackOf(
+  name: string,
+  flavor: string,
+  all: readonly Site[],
+  sites: readonly number[]
+): Callback {
+  const total = (of: (site: Site) => number): number =>
+    sites.reduce((sum, place) => sum + of(all[place]!), 0);
+  return {
+    ...{ name, flavor, options: '', cell: null, line: 0, where: '', sites },
+    calls: total(site => site.calls),
+    elided: total(site => site.elided),
+    errors: total(site => site.errors.length),
+    host_ns: total(site => site.host_ns ?? 0)
   };
-  return { key: FORMERLY, callback, sites: places };
 }

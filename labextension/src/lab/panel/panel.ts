@@ -2,12 +2,12 @@
  * The side panel: every callback of the current notebook's kernel, or what its saved traces say.
  */
 
-import { h } from '../../view/dom/elements.js';
+import { h, setText } from '../../view/dom/elements.js';
 import { counted } from '../../view/data/words.js';
 import { NO_CELLS, type Cells } from './cells.js';
 import { filtered, groupsOf, ORDERS, sorted, type Group, type Order } from './groups.js';
 import type { Place } from '../badges/notes.js';
-import { CallbackRow, setText, type Jump } from './rows.js';
+import { CallbackRow, type Jump } from './rows.js';
 import type { NotebookState } from '../kernel/service.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import { joined, sentences } from '../words.js';

@@ -1,6 +1,6 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
-import { h } from '../../view/dom/elements.js';
+import { h, setText } from '../../view/dom/elements.js';
 import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
@@ -137,13 +137,6 @@ function alarmWords(callback: Callback): string {
 
 function spaced(label: string, where: string): string {
   return label ? `${label} ${where}` : where;
-}
-
-/** Sets the text of a node if it differs: equal text is not announced again and stays selected. */
-export function setText(node: HTMLElement, text: string): void {
-  if (node.textContent !== text) {
-    node.textContent = text;
-  }
 }
 
 function setLines(node: HTMLElement, lines: readonly string[]): void {

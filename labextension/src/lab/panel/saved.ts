@@ -6,6 +6,7 @@ import { BadRecording, parseRecording, type ReadFacts } from '../../view/data/pa
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, Snapshot } from '../kernel/snapshot.js';
+import { callbackOf } from './groups.js';
 
 const MOST_SITES = 500; // each is a row of the panel
 
@@ -103,24 +104,8 @@ function callbacksOf(sites: readonly Site[]): Callback[] {
     const key = JSON.stringify([site.function, site.flavor]);
     found.set(key, [...(found.get(key) ?? []), place]);
   });
-  return [...found.values()].map(places => callbackOf(sites, places));
-}
-
-function callbackOf(sites: readonly Site[], places: readonly number[]): Callback {
-  const own = places.map(place => sites[place]!);
-  const total = (of: (site: Site) => number): number =>
-    own.reduce((sum, site) => sum + of(site), 0);
-  return {
-    name: own[0]!.function,
-    flavor: own[0]!.flavor,
-    options: '',
-    cell: null,
-    line: 0,
-    where: '',
-    sites: places,
-    calls: total(site => site.calls),
-    elided: total(site => site.elided),
-    errors: total(site => site.errors.length),
-    host_ns: total(site => site.host_ns ?? 0)
-  };
+  return [...found.values()].map(places => {
+    const { function: name, flavor } = sites[places[0]!]!;
+    return callbackOf(name, flavor, sites, places);
+  });
 }

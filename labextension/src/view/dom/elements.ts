@@ -52,3 +52,10 @@ function add(element: Element, children: readonly Child[]): void {
     }
   }
 }
+
+/** Sets the text of a node if it differs: equal text is not announced again and stays selected. */
+export function setText(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}

@@ -1,8 +1,7 @@
 /** The progress bar of a running cell, shown if the number of calls is known. */
 
-import { h } from '../dom/elements.js';
+import { h, setText } from '../dom/elements.js';
 import { percentDone, progressWords } from './progress.js';
-import { setText } from './rows.js';
 import type { Progress } from '../data/schema.js';
 
 export class Bar {

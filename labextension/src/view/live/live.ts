@@ -1,9 +1,9 @@
 /** The live view of a running cell: progress, running calls, timeline. */
 
 import { coloursOf } from '../colours.js';
-import { h } from '../dom/elements.js';
+import { h, setText } from '../dom/elements.js';
 import { Bar } from './bar.js';
-import { Rows, setText } from './rows.js';
+import { Rows } from './rows.js';
 import { parseProgress } from '../data/parse/parse.js';
 import {
   Announcer,

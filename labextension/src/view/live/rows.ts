@@ -1,7 +1,7 @@
 /** Lists that keep their rows between updates, so that only texts change ten times a second. */
 
 import { siteColour } from '../colours.js';
-import { h } from '../dom/elements.js';
+import { h, setText } from '../dom/elements.js';
 
 /** The content of a row. */
 export interface Row {
@@ -63,12 +63,5 @@ class RowNode {
     setText(this.title, title);
     setText(this.detail, detail);
     this.node.classList.toggle('jaxcb-live-alert', alert);
-  }
-}
-
-/** Sets the text of a node if it has changed. */
-export function setText(node: HTMLElement, text: string): void {
-  if (node.textContent !== text) {
-    node.textContent = text;
   }
 }

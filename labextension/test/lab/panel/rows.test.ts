@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { CallbackRow, setText, SiteRow } from '../../../src/lab/panel/rows.js';
+import { CallbackRow, SiteRow } from '../../../src/lab/panel/rows.js';
+import { setText } from '../../../src/view/dom/elements.js';
 import type { Site } from '../../../src/view/data/schema.js';
 import { CALLBACK, SITE } from '../snapshots.js';
 
