@@ -3,4 +3,4 @@
 `_main` reads the arguments, records, prints and saves; `_script` runs the script as Python would.
 """
 
-from ._main import main as main
+from ._main import main

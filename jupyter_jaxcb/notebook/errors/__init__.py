@@ -1,4 +1,3 @@
 """Show the user's own exception for a failed host function, once, and name its cell if late."""
 
-from ._error_display import SIGNAL_HANDLERS as SIGNAL_HANDLERS
-from ._error_display import ErrorDisplay as ErrorDisplay
+from ._error_display import SIGNAL_HANDLERS, ErrorDisplay

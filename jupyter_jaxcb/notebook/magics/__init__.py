@@ -4,8 +4,7 @@
 `_record` and `_check` have one magic each.
 """
 
-from ._callback import JaxMagics as JaxMagics
-from ._check import CheckMagics as CheckMagics
-from ._completion import install_completion as install_completion
-from ._completion import remove_completion as remove_completion
-from ._record import RecordMagics as RecordMagics
+from ._callback import JaxMagics
+from ._check import CheckMagics
+from ._completion import install_completion, remove_completion
+from ._record import RecordMagics

@@ -4,5 +4,5 @@
 handles SIGINT, and `_output_routing` sends late output to the cell it belongs to.
 """
 
-from ._session import Session as Session
-from ._stacks import stacks as stacks
+from ._session import Session
+from ._stacks import stacks

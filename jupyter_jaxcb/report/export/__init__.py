@@ -3,5 +3,5 @@
 `_export` maps file name suffixes to formats; each format has a module.
 """
 
-from ._export import export as export
-from ._page import NOTHING as NOTHING
+from ._export import export
+from ._page import NOTHING

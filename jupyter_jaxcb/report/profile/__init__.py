@@ -5,10 +5,7 @@ says what they mean, `_text` and `_html` lay them out, and `_whole` puts them be
 The front end gets the same figures and sentences from `frontend`.
 """
 
-from ._advice import advice as advice
-from ._figures import Figures as Figures
-from ._figures import headline as headline
-from ._figures import notes as notes
-from ._kinds import KINDS as KINDS
-from ._whole import to_html as to_html
-from ._whole import to_text as to_text
+from ._advice import advice
+from ._figures import Figures, headline, notes
+from ._kinds import KINDS
+from ._whole import to_html, to_text
