@@ -19,10 +19,7 @@ WORKER = PACKAGE.with_name("jupyter_jaxcb_worker")
 MAY_IMPORT = {
     "jax_compat": (set(), {"jax", "numpy"}),
     "recording": (set(), {"numpy", "pandas"}),
-    "stack": (
-        {"recording", "jax_compat"},
-        {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
-    ),
+    "stack": ({"recording", "jax_compat"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
     "capabilities": (
         {"recording", "jax_compat", "stack"},
         {"jax", "numpy", "ml_dtypes", "numba", "llvmlite", "jupyter_jaxcb_worker"},
@@ -76,12 +73,9 @@ FOLDERS = {
             "stack/flavors/buffer stack/flavors/taps capabilities/lint capabilities/masked "
             "capabilities/derivatives capabilities/executors capabilities/compiled "
             "capabilities/queued"
-        ),
+        )
     },
-    "recording": {
-        "recorder": "",
-        "files": "",
-    },
+    "recording": {"recorder": "", "files": ""},
     "report": {
         "summary": "",
         "text": "summary",

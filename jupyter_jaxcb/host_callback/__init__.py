@@ -245,11 +245,7 @@ def call(
     declared = exact_avals(result_shape)
     index = _checked_index(device_index)
     return bind_tap_call(
-        HostFunction(callback_func),
-        arg,
-        declared,
-        with_device=call_with_device,
-        device_index=index,
+        HostFunction(callback_func), arg, declared, with_device=call_with_device, device_index=index
     )
 
 

@@ -70,11 +70,7 @@ PURE = {
     "drop-in": _pure_of(jaxcb.pure_callback),
     "decorator": _pure_decorator,
 }
-IO = {
-    "jax": _io_of(io_callback),
-    "drop-in": _io_of(jaxcb.io_callback),
-    "decorator": _io_decorator,
-}
+IO = {"jax": _io_of(io_callback), "drop-in": _io_of(jaxcb.io_callback), "decorator": _io_decorator}
 DEBUG = {
     "jax": _debug_of(jax.debug.callback),
     "drop-in": _debug_of(jaxcb.debug_callback),

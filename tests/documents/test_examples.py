@@ -14,13 +14,7 @@ from jupyter_jaxcb import recording
 from jupyter_jaxcb.register import Callback
 from jupyter_jaxcb.testing import host_calls as counting_host_calls
 
-from ._blocks import (
-    REPOSITORY,
-    SEQUENTIAL,
-    python_blocks,
-    skipped_blocks,
-    standalone_documents,
-)
+from ._blocks import REPOSITORY, SEQUENTIAL, python_blocks, skipped_blocks, standalone_documents
 
 PACKAGE = "jupyter_jaxcb"
 

@@ -92,10 +92,7 @@ def test_unused_equal_and_loop_invariant_taps_are_all_kept():
     assert len(recording) == 5
 
 
-PREDICATES = {
-    "plain": (lambda f: f, 1),
-    "batched": (jax.vmap, jnp.arange(3)),
-}
+PREDICATES = {"plain": (lambda f: f, 1), "batched": (jax.vmap, jnp.arange(3))}
 
 
 @pytest.mark.parametrize(("around", "given"), PREDICATES.values(), ids=PREDICATES)

@@ -61,10 +61,7 @@ IO = {
     "jax": in_loop(lambda x: io_callback(identity, STRUCT, x)),
     "ours": in_loop(lambda x: jaxcb.io_callback(identity, STRUCT, x)),
 }
-DEBUG = {
-    "jax": in_loop(silent(jax.debug.callback)),
-    "ours": in_loop(silent(jaxcb.debug_callback)),
-}
+DEBUG = {"jax": in_loop(silent(jax.debug.callback)), "ours": in_loop(silent(jaxcb.debug_callback))}
 TAP = {
     "jax": in_loop(silent(functools.partial(jax.debug.callback, ordered=True))),
     "ours": in_loop(lambda x: hcb.id_tap(lambda x, transforms: None, x)),

@@ -11,11 +11,7 @@ from jupyter_jaxcb.recording import Reason
 from ._judge import Judge
 from ._run import Meant
 
-HOISTED = {
-    Reason.HOISTED,
-    Reason.DEDUPLICATED_AND_HOISTED,
-    Reason.PARTLY_UNUSED_AND_HOISTED,
-}
+HOISTED = {Reason.HOISTED, Reason.DEDUPLICATED_AND_HOISTED, Reason.PARTLY_UNUSED_AND_HOISTED}
 
 
 def meaning(judge: Judge, meant: list[Meant]) -> None:

@@ -240,12 +240,7 @@ def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None
 
 
 def failed(
-    block: Site,
-    operands: Sequence[np.ndarray],
-    needed: np.ndarray,
-    at: int,
-    start: int,
-    error: str,
+    block: Site, operands: Sequence[np.ndarray], needed: np.ndarray, at: int, start: int, error: str
 ) -> None:
     """Record a crossing that failed in its batch element `at`, and the values of that call."""
     recorder, lowered = active(), block.lowered

@@ -117,11 +117,7 @@ class OperandSlices:
     """
 
     def __init__(
-        self,
-        operands: Sequence[np.ndarray],
-        schedule: Elements | None,
-        *,
-        near: bool = False,
+        self, operands: Sequence[np.ndarray], schedule: Elements | None, *, near: bool = False
     ) -> None:
         self._operands = operands
         self._plan = [(0, None)] * len(operands) if schedule is None else schedule.plan

@@ -75,10 +75,7 @@ def _masked_calls(
     """Return what makes the host calls of a masked crossing."""
 
     def make_calls(
-        parts: Parts,
-        chosen: Selection,
-        operands: Sequence[np.ndarray],
-        recorder: Recorder | None,
+        parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
     ) -> tuple[np.ndarray, ...]:
         elements = chosen if isinstance(chosen, Elements) else None
         outer = [aval.shape for aval in chosen.site.results]

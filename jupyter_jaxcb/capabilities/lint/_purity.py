@@ -137,10 +137,7 @@ def _all(
         yield Impurity("draws random numbers", what, file, line)
 
 
-_WRITES = {
-    Write.ARGUMENT: "writes into an argument",
-    Write.OUTSIDE: "modifies outer state",
-}
+_WRITES = {Write.ARGUMENT: "writes into an argument", Write.OUTSIDE: "modifies outer state"}
 
 
 def _does(value: Any) -> str:

@@ -42,10 +42,7 @@ def build_masked_crossing(plan: CallPlan) -> Crossing:
         return _if_needed(plan)
 
     def make_calls(
-        parts: Parts,
-        chosen: Selection,
-        operands: Sequence[np.ndarray],
-        recorder: Recorder | None,
+        parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
     ) -> tuple[np.ndarray, ...]:
         adapt, check, shapes, dtypes = parts
         site, now = (host, lowered, adapt), lambda: recorder

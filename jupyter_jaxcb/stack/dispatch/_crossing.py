@@ -18,14 +18,7 @@ import numpy as np
 
 from jupyter_jaxcb_worker import check_ended
 
-from ...recording import (
-    NOT_PLAIN,
-    LoweredSite,
-    Recorder,
-    active,
-    record_call,
-    record_elements,
-)
+from ...recording import NOT_PLAIN, LoweredSite, Recorder, active, record_call, record_elements
 from ..call import HostCallback, HostFunction, aligning, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError, describe, is_a
 from ..interrupt import NOT_CALLED, elements_left, refusal, refuse_call, report_failure

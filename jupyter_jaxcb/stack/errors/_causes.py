@@ -170,11 +170,7 @@ def _wait_at_exit() -> None:
         else:
             failing = False
         for kept in _new:
-            _excepthooks.show(
-                kept.error,
-                kept.traceback,
-                _NOBODY_WAITED,
-            )
+            _excepthooks.show(kept.error, kept.traceback, _NOBODY_WAITED)
 
 
 atexit.register(_wait_at_exit)

@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jax.tree_util import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_unflatten,
-)
+from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 from ... import jax_compat
 from .. import elision
-from ..call import (
-    NO_STATIC,
-    Bind,
-    HostCallback,
-    HostFunction,
-    Static,
-    is_array,
-    to_array,
-)
+from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array, to_array
 from ..options import Options
 from ..trace import find_frames, is_disabled, left_out
 

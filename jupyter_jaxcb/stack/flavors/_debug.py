@@ -191,10 +191,7 @@ def debug_callback(
 
 
 def _debug_callback(
-    callback: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    options: Options,
+    callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options
 ) -> None:
     __tracebackhide__ = True
     if not callable(callback):

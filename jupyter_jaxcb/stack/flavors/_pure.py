@@ -56,11 +56,7 @@ def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]
     if all(aval.size == 0 for aval in result_avals):  # compiled programs make no call either
         return without_call(params["callback"], args, result_avals, params["levels"])
     return eager(
-        pure_callback_p,
-        *args,
-        result_avals=result_avals,
-        fail=raise_runtime_error,
-        **params,
+        pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
     )
 
 

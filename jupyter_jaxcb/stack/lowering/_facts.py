@@ -87,12 +87,7 @@ def lowering(
 
 
 def note_call(
-    ctx: Any,
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
-    *,
-    times: int,
-    gathered: bool,
+    ctx: Any, callback: HostCallback, levels: tuple[VmapLevel, ...], *, times: int, gathered: bool
 ) -> LoweredSite:
     """Record that `callback` is lowered, with what capabilities say of its calls."""
     return note_lowered(

@@ -11,14 +11,7 @@ import numpy as np
 from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
 from ..call import HostCallback, option
-from ..dispatch import (
-    Build,
-    CallPlan,
-    Crossing,
-    crossing,
-    crossings_by_shard,
-    reporting_interrupts,
-)
+from ..dispatch import Build, CallPlan, Crossing, crossing, crossings_by_shard, reporting_interrupts
 from ._custom_call import DIRECT, emit_call, other_way, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all

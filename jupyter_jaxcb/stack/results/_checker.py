@@ -8,11 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.tree_util import (
-    PyTreeDef,
-    tree_structure,
-    tree_unflatten,
-)
+from jax.tree_util import PyTreeDef, tree_structure, tree_unflatten
 
 from ...recording import Site
 from ._array import ResultError as ResultError

@@ -32,10 +32,7 @@ _NARROW = {
 
 
 def exact_checker(
-    name: str,
-    out_tree: PyTreeDef,
-    shapes: Sequence[tuple[int, ...]],
-    dtypes: Sequence[Any],
+    name: str, out_tree: PyTreeDef, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]
 ) -> ResultChecker:
     """Build a function that checks a result of the host function and returns its flat arrays.
 

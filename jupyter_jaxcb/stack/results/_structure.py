@@ -5,13 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from jax.tree_util import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_structure,
-)
+from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_structure
 
 from ..errors import describe
 from ._array import ResultError, array_words, in_one_line, shown

@@ -49,16 +49,7 @@ def of_ctypes(name, kind):
         ("scipy.special.cython_special.airy", "airy", (Z + 1j,)),
         ("scipy.special.cython_special.sici", "sici", (Z,)),
     ],
-    ids=[
-        "jv",
-        "jv complex",
-        "erf",
-        "yn",
-        "spherical_jn",
-        "airy",
-        "airy complex",
-        "sici",
-    ],
+    ids=["jv", "jv complex", "erf", "yn", "spherical_jn", "airy", "airy complex", "sici"],
 )
 @pytest.mark.parametrize("transformed", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_functions_of_cython_special_compute_what_scipy_computes(

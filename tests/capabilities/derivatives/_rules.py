@@ -179,9 +179,7 @@ def integer_results(make, xp):
         lambda x: (x * x, xp.asarray(xp.floor(x), np.int32)),
         lambda x: (x, jax.ShapeDtypeStruct(x.shape, np.int32)),
     )
-    f.defjvp(
-        lambda p, t: (f(*p), (2 * p[0] * t[0], np.zeros(np.shape(p[0]), FLOAT0))),
-    )
+    f.defjvp(lambda p, t: (f(*p), (2 * p[0] * t[0], np.zeros(np.shape(p[0]), FLOAT0))))
     return lambda x, y: f(x * y)[0] + f(10 * x)[1]
 
 

@@ -80,10 +80,7 @@ REVERSE = {
     "value": FORWARD["value"],
     "value_and_grad": (lambda f: jax.value_and_grad(f)(X), {"sin": 1, "cos": 1}),
     "grad": FORWARD["grad"],
-    "vjp, applied twice": (
-        lambda f: list(map(jax.vjp(f, X)[1], [ONE, X])),
-        {"sin": 1, "cos": 2},
-    ),
+    "vjp, applied twice": (lambda f: list(map(jax.vjp(f, X)[1], [ONE, X])), {"sin": 1, "cos": 2}),
     "jacrev of a vector": FORWARD["jacrev of a vector"],
     "vmap of value_and_grad": (
         lambda f: jax.jit(jax.vmap(jax.value_and_grad(f)))(XS),

@@ -57,10 +57,7 @@ def forward(name):
 
     rules = {
         "sine": lambda p, t: (f(*p), f(p[0] + jnp.pi / 2) * t[0]),
-        "atan2": lambda p, t: (
-            f(*p),
-            (p[1] * t[0] - p[0] * t[1]) / (p[0] ** 2 + p[1] ** 2),
-        ),
+        "atan2": lambda p, t: (f(*p), (p[1] * t[0] - p[0] * t[1]) / (p[0] ** 2 + p[1] ** 2)),
         "solve": lambda p, t: (f(*p), jnp.linalg.inv(p[0]) @ (t[1] - t[0] @ f(*p))),
         "mixed": mixed_jvp,
     }
@@ -108,11 +105,7 @@ def finite(name):
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize(
     ("make", "order", "modes"),
-    [
-        (forward, 2, ("fwd", "rev")),
-        (reverse, 2, ("rev",)),
-        (finite, 1, ("fwd", "rev")),
-    ],
+    [(forward, 2, ("fwd", "rev")), (reverse, 2, ("rev",)), (finite, 1, ("fwd", "rev"))],
     ids=["defjvp", "defvjp", "finite"],
 )
 def test_derivatives_agree_with_numerical_ones(make, order, modes, name):

@@ -177,10 +177,7 @@ def test_function_of_jax_arrays_gets_jax_arrays():
         return x.at[0].multiply(3).sum()
 
     f = jaxcb.pure(
-        host,
-        result=lambda x: jax.ShapeDtypeStruct((), x.dtype),
-        arrays="jax",
-        derivative="finite",
+        host, result=lambda x: jax.ShapeDtypeStruct((), x.dtype), arrays="jax", derivative="finite"
     )
     np.testing.assert_allclose(jax.grad(f)(jnp.ones(3)), [3, 1, 1], rtol=1e-3)
 

@@ -37,11 +37,7 @@ def test_differences_of_infinities_cause_no_warning():
 
 
 def test_error_outside_the_domain_names_the_perturbed_element():
-    root = jaxcb.pure(
-        lambda x: np.float32(math.sqrt(x[1])),
-        result=SCALAR,
-        derivative="finite",
-    )
+    root = jaxcb.pure(lambda x: np.float32(math.sqrt(x[1])), result=SCALAR, derivative="finite")
     with pytest.raises(Exception, match="math domain error") as raised:
         jax.jit(jax.grad(root))(jnp.zeros(2))
     original = jaxcb.host_error(raised.value)
@@ -90,9 +86,7 @@ def test_imaginary_part_of_a_perturbed_result_is_not_dropped():
 
 def test_structure_of_a_perturbed_result_is_checked():
     f = jaxcb.pure(
-        lambda x: {"a": x} if x.dtype == np.float64 else x,
-        result=lambda x: x,
-        derivative="finite",
+        lambda x: {"a": x} if x.dtype == np.float64 else x, result=lambda x: x, derivative="finite"
     )
     with pytest.raises(Exception, match=r"returned .* expected an array"):
         jax.grad(f)(1.0)

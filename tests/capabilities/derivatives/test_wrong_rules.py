@@ -209,10 +209,7 @@ def test_checks_that_options_of_jax_disable_are_skipped(sin):
 
 def test_result_declaration_gets_nondifferentiable_arguments_in_order():
     f = jaxcb.pure(lambda one, x, two: {one: x}, result=lambda one, x, two: {one: x})
-    f.defjvp(
-        lambda one, two, p, t: (f(one, *p, two), {one: 2 * t[0]}),
-        nondiff_argnums=(2, 0),
-    )
+    f.defjvp(lambda one, two, p, t: (f(one, *p, two), {one: 2 * t[0]}), nondiff_argnums=(2, 0))
     assert jax.jvp(lambda x: f("a", x, "b"), (1.0,), (1.0,))[1] == {"a": 2.0}
 
 

@@ -168,8 +168,7 @@ def test_dask_without_a_client_is_reported_before_anything_runs():
 
 
 @pytest.mark.parametrize(
-    ("name", "module"),
-    [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")],
+    ("name", "module"), [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")]
 )
 def test_missing_library_is_reported_with_its_install_command(monkeypatch, name, module):
     from jupyter_jaxcb.capabilities.executors import _engines

@@ -237,8 +237,7 @@ def by_jvp_with_symbolic_zeros(root):
 
 def by_vjp(root):
     root.defvjp(
-        lambda w, x: (root(w, x), (w, x)),
-        lambda r, ct: (ct / (2 * jnp.sqrt(r[0] + r[1])),) * 2,
+        lambda w, x: (root(w, x), (w, x)), lambda r, ct: (ct / (2 * jnp.sqrt(r[0] + r[1])),) * 2
     )
 
 

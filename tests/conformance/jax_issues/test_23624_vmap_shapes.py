@@ -88,9 +88,7 @@ def test_decorated_function_is_correct_if_each_vmap_batches_another_argument(com
 
 
 @both
-def test_broadcasting_works_under_nested_vmap_with_expand_dims_and_not_legacy_vectorized(
-    callbacks,
-):
+def test_broadcasting_works_under_nested_vmap_with_expand_dims_and_not_legacy_vectorized(callbacks):
     """legacy_vectorized passes shapes (4,) and (5,), which NumPy cannot broadcast."""
 
     def add(x, y):

@@ -41,11 +41,7 @@ MISTAKES = {
         "vmap_method",
     ),
     "differentiated": ("pure", lambda f: jax.grad(lambda x: f(host, SCALAR, x))(TWO), "JVP"),
-    "64-bit result": (
-        "pure",
-        lambda f: f(host, jax.ShapeDtypeStruct((), np.int64), TWO),
-        "64-bit",
-    ),
+    "64-bit result": ("pure", lambda f: f(host, jax.ShapeDtypeStruct((), np.int64), TWO), "64-bit"),
     "64-bit result inside": (
         "io",
         lambda f: f(host, {"a": [SCALAR, jax.ShapeDtypeStruct((), np.float64)]}, TWO),

@@ -174,10 +174,7 @@ PLANTED = {  # function that returns a callback and its arguments: kind of the f
     wrong_structure: ("declared result", "'c'"),
     loses_its_fraction: ("declared result", "int32"),
     raises: ("declared result", "KeyError: 'missing'"),
-    not_batch_aware: (
-        "vmap contract",
-        r"'expand_dims', .* \(3, 3\).*batch element 1 is 0.1875 at",
-    ),
+    not_batch_aware: ("vmap contract", r"'expand_dims', .* \(3, 3\).*batch element 1 is 0.1875 at"),
     off_by_a_percent_in_a_batch: (
         "vmap contract",
         r"batch element 0 is 1.01 at \[0\]; called alone it returns 1.0",

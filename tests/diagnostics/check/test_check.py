@@ -238,14 +238,7 @@ def test_repr_and_html_show_what_was_checked_and_found():
     assert "not checked: derivative rule (it has no rule)" in text
     html = found._repr_html_()
     assert "&lt;lambda&gt;" in html and "<b>vmap contract</b>" in html
-    assert repr(
-        jaxcb.check(
-            pure()(
-                np.sin,
-            ),
-            X,
-        )
-    ).startswith("sin · pure · no findings\n")
+    assert repr(jaxcb.check(pure()(np.sin), X)).startswith("sin · pure · no findings\n")
 
 
 def test_error_about_a_prng_key_says_what_to_pass():

@@ -217,10 +217,7 @@ def test_gather_in_a_single_process_returns_its_argument():
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
-    [
-        (("nonsense",), TypeError),
-        ((merged([recorded([])] * 2),), ValueError),
-    ],
+    [(("nonsense",), TypeError), ((merged([recorded([])] * 2),), ValueError)],
 )
 def test_gather_in_a_single_process_refuses_wrong_arguments_too(arguments, error):
     with pytest.raises(error, match="cannot gather"):

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.diagnostics.profile import _division
-from jupyter_jaxcb.diagnostics.profile._division import (
-    NOBODY,
-    Division,
-    Intervals,
-    divide,
-    spans,
-)
+from jupyter_jaxcb.diagnostics.profile._division import NOBODY, Division, Intervals, divide, spans
 from jupyter_jaxcb.diagnostics.profile._lanes import _containing
 
 TIMES = st.integers(0, 30)

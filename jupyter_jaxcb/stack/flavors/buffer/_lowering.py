@@ -17,10 +17,7 @@ from ._crossing import build_buffer_crossing
 
 
 def lower_buffer_call(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
+    ctx: Any, *operands: Any, callback: HostCallback, levels: tuple[VmapLevel, ...]
 ) -> Sequence[Any]:
     """Emit the custom call through which the host function writes into XLA's memory.
 

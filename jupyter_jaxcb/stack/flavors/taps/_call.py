@@ -70,12 +70,7 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> No
 
 
 def _lower(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: Any,
-    device_index: int,
-    **params: Any,
+    ctx: Any, *operands: Any, callback: HostCallback, levels: Any, device_index: int, **params: Any
 ) -> Sequence[Any]:
     return lower_host_call(
         ctx,

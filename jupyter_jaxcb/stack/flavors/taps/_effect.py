@@ -57,9 +57,7 @@ DEVICE = Placeholder("device")
 
 
 def building(
-    around: Callable[[Crossing], Crossing],
-    device_index: int,
-    transforms: tuple[Any, ...] = (),
+    around: Callable[[Crossing], Crossing], device_index: int, transforms: tuple[Any, ...] = ()
 ) -> Build:
     """Return a `crossing` that fills in placeholders.
 

@@ -41,10 +41,7 @@ def main():
         "io": lambda x: io_callback(host, scalar, x),
         "ordered io": lambda x: io_callback(host, scalar, x, ordered=True),
         "debug": lambda x: (jax.debug.callback(look, x), jnp.float32(1))[1],
-        "partitioned": lambda x: (
-            jax.debug.callback(look, x, partitioned=True),
-            jnp.float32(1),
-        )[1],
+        "partitioned": lambda x: (jax.debug.callback(look, x, partitioned=True), jnp.float32(1))[1],
         "our own partitioned": lambda x: (
             jaxcb.debug_callback(look, x, partitioned=True),
             jnp.float32(1),

@@ -22,12 +22,7 @@ DTYPES = [
 ]  # fmt: skip
 
 
-@given(
-    st.sampled_from(DTYPES),
-    st.lists(st.integers(0, 4), max_size=3),
-    st.data(),
-    st.booleans(),
-)
+@given(st.sampled_from(DTYPES), st.lists(st.integers(0, 4), max_size=3), st.data(), st.booleans())
 def test_unwritten_elements_are_counted_and_the_first_is_named(dtype, shape, data, compiled):
     size = math.prod(shape)
     left = data.draw(st.sets(st.integers(0, max(size - 1, 0)), max_size=size), label="left out")

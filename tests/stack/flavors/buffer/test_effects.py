@@ -150,10 +150,7 @@ def test_disabled_leaves_out_buffer_callbacks(x, counted):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (
-            {},
-            "cannot register host as a buffer callback .*write an annotation of out",
-        ),
+        ({}, "cannot register host as a buffer callback .*write an annotation of out"),
         ({"result": "infer"}, "cannot use result=.infer. for a buffer callback"),
         ({"result": "out"}, r"cannot evaluate result='out' of host\(x=float32\[2, 3\]\)"),
         (

@@ -151,10 +151,7 @@ def test_unbatched_alias_starts_as_the_input_in_every_element(x, method):
         ({2: 0}, "input index 2 outside the range \\[0, 2\\)"),
         ({0: 1}, "output index 1 outside the range \\[0, 1\\)"),
         ({-1: 0}, "input index -1 outside"),
-        (
-            {1: 0},
-            r"value float32\[\] and an output with a different abstract value float32\[2,3\]",
-        ),
+        ({1: 0}, r"value float32\[\] and an output with a different abstract value float32\[2,3\]"),
     ],
 )
 def test_aliases_that_do_not_fit_are_refused(x, aliases, words):

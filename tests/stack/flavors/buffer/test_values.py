@@ -207,8 +207,7 @@ def test_vmap_over_no_elements_makes_no_calls():
 def test_vmap_without_a_method_names_the_choices(x):
     call = jaxcb.buffer_callback(add, jnp.zeros(3))
     with pytest.raises(
-        NotImplementedError,
-        match=r"cannot vmap add@.* 'expand_dims', .*'sequential' is correct",
+        NotImplementedError, match=r"cannot vmap add@.* 'expand_dims', .*'sequential' is correct"
     ):
         jax.vmap(call)(x, x)
 
