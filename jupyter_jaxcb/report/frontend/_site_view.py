@@ -115,7 +115,7 @@ class SiteView:
     errors: tuple[str, ...]  # of a running cell: how many calls have failed
     shapes: tuple[VariantView, ...]  # of a running cell: none
     sample_values: tuple[SampleView, ...]  # none unless they are asked for
-    host_ns: int  # in the host function, summed over calls
+    host_ns: int | None  # in the host function, summed over calls; None: it was not saved
     variants_ns: tuple[int, ...]  # the same by variant
     cell_id: str | None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown

@@ -2,6 +2,7 @@
 
 import type { Axes, Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
 import { siteFacts } from '../../src/view/data/parse/old.js';
+import { unmeasured } from '../../src/view/data/parse/site.js';
 import { NOT_MEASURED } from '../../src/view/data/parse/parse.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
@@ -56,13 +57,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     errors: [],
     shapes: [aVariant([[]], [[5]])],
     sample_values: [],
-    host_ns: null,
-    variants_ns: [],
-    cell_id: null,
-    cell_line: more.line ?? 4,
-    around: [],
-    stack: [],
-    sample_rows: [],
+    ...unmeasured(more.line ?? 4),
     ...more
   };
 }

@@ -73,13 +73,13 @@ export interface ReadMeasured {
   readonly sites: readonly SiteMeasured[];
 }
 
-/** Throws `BadRecording` if the data does not match `Measured`; `count` is the number of sites. */
-export function parseMeasured(data: unknown, count: number): ReadMeasured {
+/** Throws `BadRecording` if the data does not match `Measured`; `lines` are those of the sites. */
+export function parseMeasured(data: unknown, lines: readonly number[]): ReadMeasured {
   if (data === null || data === undefined) {
     return { measured: NOT_MEASURED, sites: [] };
   }
-  const renewed = old.measured(data, count);
-  const sites = new Fields(renewed, 'measured').getOr('sites', [], perSite(count));
+  const renewed = old.measured(data, lines);
+  const sites = new Fields(renewed, 'measured').getOr('sites', [], perSite(lines.length));
   return { measured: readMeasured(renewed, 'measured'), sites };
 }
 

@@ -1,6 +1,7 @@
 /** Outputs that earlier versions saved, in today's form; what is malformed is left to the readers. */
 
 import type { AxisKind } from './known.js';
+import { unmeasured } from './site.js';
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -42,31 +43,33 @@ function variant(value: unknown): unknown {
   return { operand_names: [], result_names: [], axes, ...value };
 }
 
-/** The measurements of sites, which were lists: their other names, and what they are if absent. */
-const LISTS: readonly (readonly [name: string, old: string, absent: unknown])[] = [
-  ['host_ns', 'host_ns', 0],
-  ['variants_ns', 'variants_ns', []],
-  ['cell_id', 'cells', null],
-  ['cell_line', 'lines', 0],
-  ['around', 'around', []],
-  ['stack', 'stack', []],
-  ['sample_rows', 'sample_rows', []]
-];
+const LISTS: Readonly<Record<string, string>> = { cell_id: 'cells', cell_line: 'lines' };
 
-/** The metadata of an output with a list of sites, of which there are `count`. */
-export function measured(value: unknown, count: number): unknown {
-  if (!isObject(value) || 'sites' in value || !LISTS.some(([, old]) => isSaved(value[old]))) {
+/**
+ * The metadata of an output whose sites have these lines, with a list of its sites.
+ *
+ * It was one list for each key of a site, of which some had other names, and some did not exist.
+ */
+export function measured(value: unknown, lines: readonly number[]): unknown {
+  if (!isObject(value)) {
     return value;
   }
-  const sites = Array.from({ length: count }, (_, place) => {
-    const parts = LISTS.map(([name, old, absent]) => [name, entry(value[old], place, absent)]);
-    return Object.fromEntries(parts) as unknown;
-  });
-  return { ...value, sites };
-}
-
-function entry(list: unknown, place: number, absent: unknown): unknown {
-  return isSaved(list) ? (Array.isArray(list) ? (list[place] as unknown) : list) : absent;
+  const { sites } = value;
+  const absent = lines.map(unmeasured);
+  if (Array.isArray(sites)) {
+    const complete = (site: unknown, place: number): unknown =>
+      isObject(site) ? { ...absent[place], ...site } : site;
+    return { ...value, sites: sites.slice(0, lines.length).map(complete) };
+  }
+  const names = Object.keys(unmeasured(0));
+  const lists = names.map(name => [name, value[LISTS[name] ?? name]] as const);
+  const known = lists.filter(([, list]) => isSaved(list));
+  if (sites !== undefined || known.length === 0) {
+    return value;
+  }
+  const entries = (place: number): object =>
+    Object.fromEntries(known.map(([name, list]) => [name, Array.isArray(list) ? list[place] : list]));
+  return { ...value, sites: absent.map((site, place) => ({ ...site, ...entries(place) })) };
 }
 
 /** Whether a list has entries, or is no list, which a reader refuses. */

@@ -56,7 +56,7 @@ export interface Recording {
 export function parseRecording(data: unknown, metadata: unknown): Recording {
   const facts = parseFacts(data);
   try {
-    const { measured, sites } = parseMeasured(metadata, facts.sites.length);
+    const { measured, sites } = parseMeasured(metadata, facts.sites.map(site => site.line));
     const merged = facts.sites.map((site, place) => ({ ...site, ...sites[place] }));
     return { facts: { ...facts, sites: merged }, measured, problem: '' };
   } catch (error) {
@@ -81,9 +81,10 @@ export function parseFacts(data: unknown): ReadFacts {
   return {
     schema,
     headline: facts.getOr('headline', [], listOf(readPart, MOST_PARTS)),
-    sites: shown.map((site, place) =>
-      unmeasured(readSiteFacts(old.siteFacts(site), `sites[${place}]`))
-    ),
+    sites: shown.map((value, place) => {
+      const site = readSiteFacts(old.siteFacts(value), `sites[${place}]`);
+      return { ...site, ...unmeasured(site.line) };
+    }),
     overflow: facts.get('overflow', whole()),
     not_kept: facts.getOr('not_kept', 0, whole()),
     ahead: facts.get('ahead', flag),

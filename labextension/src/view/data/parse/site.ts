@@ -14,8 +14,7 @@ import {
   text,
   tupleOf,
   whole,
-  type Read,
-  type Reader
+  type Read
 } from './fields.js';
 import {
   AXIS_KINDS,
@@ -106,7 +105,7 @@ const FACTS = {
 };
 
 const MEASURED = {
-  host_ns: amount as Reader<number | null>, // summed over calls; null only if it was not saved
+  host_ns: orNull(amount), // in the host function, summed over calls; null: it was not saved
   variants_ns: listOf(amount, OUT_OF_RANGE), // the same by variant
   cell_id: orNull(text(NAME)), // of its notebook cell; null: a file or an unknown cell
   cell_line: whole(), // in that cell, 1-based; 0: unknown
@@ -128,10 +127,17 @@ export const readSite = objectOf({ ...FACTS, ...MEASURED });
 /** A call site: a line of user code that binds a callback. */
 export interface Site extends Read<typeof readSite> {}
 
-/** A site in an output whose metadata has nothing about it. */
-export function unmeasured(facts: Read<typeof readSiteFacts>): Site {
-  const none = { host_ns: null, variants_ns: [], around: [], stack: [], sample_rows: [] };
-  return { ...facts, ...none, cell_id: null, cell_line: facts.line };
+/** What is known about a site of `line` without metadata, or with that of an earlier version. */
+export function unmeasured(line: number): SiteMeasured {
+  return {
+    host_ns: null,
+    variants_ns: [],
+    cell_id: null,
+    cell_line: line,
+    around: [],
+    stack: [],
+    sample_rows: []
+  };
 }
 
 function readVariant(value: unknown, path: string): Variant {

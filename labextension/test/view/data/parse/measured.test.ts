@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { NOT_MEASURED, parseMeasured } from '../../../../src/view/data/parse/parse.js';
 import type { Measured, SiteMeasured } from '../../../../src/view/data/schema.js';
+import { unmeasured } from '../../../../src/view/data/parse/site.js';
 import { changed } from '../../recordings.js';
 
 const MEASURED: Measured = {
@@ -18,6 +19,7 @@ const MEASURED: Measured = {
 };
 
 const SITE: SiteMeasured = {
+  ...unmeasured(4),
   host_ns: 41_000,
   variants_ns: [40_000, 1_000],
   cell_id: null,
@@ -33,19 +35,23 @@ function compiled(start_ns: unknown): object {
 
 describe('parseMeasured', () => {
   it('returns valid measurements', () => {
-    const read = parseMeasured({ ...structuredClone(MEASURED), sites: [SITE] }, 1);
+    const read = parseMeasured({ ...structuredClone(MEASURED), sites: [SITE] }, [4]);
     expect(read).toEqual({ measured: MEASURED, sites: [SITE] });
   });
 
   it.each([null, undefined, {}])('treats %j as cleared metadata', data => {
-    expect(parseMeasured(data, 1)).toEqual({ measured: NOT_MEASURED, sites: [] });
+    expect(parseMeasured(data, [4])).toEqual({ measured: NOT_MEASURED, sites: [] });
   });
 
   it('reads metadata of older versions, which lack some keys', () => {
-    const paths = ['by_worker', 'compilations.0.start_ns'];
-    const older = paths.reduce((data, path) => changed(data, path, undefined), MEASURED as unknown);
+    const paths = ['by_worker', 'compilations.0.start_ns', 'sites.0.cell_line', 'sites.0.stack'];
+    const saved: unknown = { ...MEASURED, sites: [SITE] };
+    const older = paths.reduce((data, path) => changed(data, path, undefined), saved);
     const compilations = [{ ...MEASURED.compilations[0]!, start_ns: null }];
-    expect(parseMeasured(older, 1).measured).toEqual({ ...MEASURED, by_worker: [], compilations });
+    expect(parseMeasured(older, [4])).toEqual({
+      measured: { ...MEASURED, by_worker: [], compilations },
+      sites: [{ ...SITE, cell_line: 4, stack: [] }]
+    });
   });
 
   it.each([
@@ -58,27 +64,27 @@ describe('parseMeasured', () => {
     ['calls', { site: [0] }, 'measured.calls.rows is missing.'],
     ['calls_not_saved', null, 'measured.calls_not_saved is null, not a whole number']
   ])('rejects metadata whose %s is %j', (path, value, message) => {
-    expect(() => parseMeasured({ [path]: value }, 2)).toThrow(message);
+    expect(() => parseMeasured({ [path]: value }, [4, 5])).toThrow(message);
   });
 
   it('treats the key "__proto__" of the environment like any other', () => {
     const data = JSON.parse('{"environment":{"__proto__":"x"}}');
-    const { environment } = parseMeasured(data, 1).measured;
+    const { environment } = parseMeasured(data, [4]).measured;
     expect(Object.keys(environment)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(environment)).toBe(Object.prototype);
   });
 
   it('truncates the list of sites to the sites that are shown', () => {
-    expect(parseMeasured({ sites: [SITE, SITE, SITE] }, 1).sites).toEqual([SITE]);
+    expect(parseMeasured({ sites: [SITE, SITE, SITE] }, [4]).sites).toEqual([SITE]);
   });
 
   it('does not truncate compressed calls, which could then not be unpacked', () => {
     const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
-    expect(parseMeasured({ calls }, 1).measured.calls).toEqual(calls);
+    expect(parseMeasured({ calls }, [4]).measured.calls).toEqual(calls);
   });
 
   it('rejects compressed calls that are too long', () => {
     const calls = { rows: 1, unit_ns: 1, zlib: 'x'.repeat(64_000_001) };
-    expect(() => parseMeasured({ calls }, 1)).toThrow('too many to unpack');
+    expect(() => parseMeasured({ calls }, [4])).toThrow('too many to unpack');
   });
 });

@@ -6,7 +6,7 @@ import { changed } from '../../recordings.js';
 import { aProfile } from '../../profile/profiles.js';
 
 function parsed(profile: unknown): Profile | undefined {
-  return parseMeasured({ profile }, 1).measured.profile;
+  return parseMeasured({ profile }, []).measured.profile;
 }
 
 describe('the profile of parseMeasured', () => {
@@ -15,7 +15,7 @@ describe('the profile of parseMeasured', () => {
   });
 
   it('is undefined if the recording has none', () => {
-    expect(parseMeasured({}, 1).measured.profile).toBeUndefined();
+    expect(parseMeasured({}, []).measured.profile).toBeUndefined();
   });
 
   it('may be of a program without calls', () => {
