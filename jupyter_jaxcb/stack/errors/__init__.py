@@ -1,13 +1,13 @@
 """Bring exceptions of host functions back to the user.
 
 `_host_call` keeps an exception in `_store` and puts its number into the error raised into XLA.
-`_causes` attaches the exception to the error that JAX raises. `_excepthooks`, `_monitoring` and
-`_tracebacks` decide what the user sees.
+`_causes` attaches the exception to the error that JAX raises. `_hooks` and `_tracebacks` decide
+what the user sees.
 """
 
 from ._causes import EndedError, NotCalledError, forget_error, stop_attaching_causes
 from ._error_text import add_note, attribute_of, describe, is_a, message_of, raise_interrupt
-from ._excepthooks import show
+from ._hooks import show
 from ._host_call import (
     HostCallError,
     expect_error_of_jax,

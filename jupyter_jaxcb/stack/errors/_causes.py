@@ -16,7 +16,7 @@ import jax
 from ... import jax_compat
 from ...recording import Site
 from ..trace import JAX_FOLDER, frames_of_threads
-from . import _excepthooks, _monitoring
+from . import _hooks
 from ._error_text import is_a
 from ._store import KeptError, error_number_in, kept_error_in
 
@@ -64,9 +64,9 @@ def expect(kept: KeptError, site: Site, *, others_may_wait: bool) -> None:
         if _undo is None:
             _undo = contextlib.ExitStack()
             _undo.callback(jax_compat.intercept_errors(_intercept))
-            _undo.callback(_excepthooks.show_uncaught())
-            _undo.callback(_monitoring.unwatch)
-    _monitoring.watch(_intercept)
+            _undo.callback(_hooks.show_uncaught())
+            _undo.callback(_hooks.unwatch_errors)
+    _hooks.watch_errors(_intercept)
     if others_may_wait:
         _watch_others(kept, site)
 
@@ -86,7 +86,7 @@ def forget_error(number: int) -> None:
     """Stop expecting an error of JAX's for the host error `number`."""
     _pending.pop(number, None)
     if not _pending:
-        _monitoring.unwatch()
+        _hooks.unwatch_errors()
 
 
 def stop_attaching_causes() -> None:
@@ -108,7 +108,7 @@ def _intercept(message: str) -> tuple[str, BaseException] | None:
         if not kept.of_jax:
             _new.append(kept)
     if not _pending:
-        _monitoring.unwatch()
+        _hooks.unwatch_errors()
     if kept.of_jax:
         BaseException.with_traceback(kept.error, kept.traceback)
         return message, kept.error
@@ -136,9 +136,9 @@ def _warn_if_others_wait(kept: KeptError, site: Site) -> None:
     if _raised_lately(site):
         _pending.pop(kept.number, None)  # if several devices fail, JAX raises the error of one
         if not _pending:
-            _monitoring.unwatch()
+            _hooks.unwatch_errors()
     elif kept.number in _pending and _anything_waits():
-        _excepthooks.show(
+        _hooks.show(
             kept.error,
             kept.traceback,
             f"A host function failed on one of several devices {PATIENCE_SECONDS:g} s ago, and JAX "
@@ -170,7 +170,7 @@ def _wait_at_exit() -> None:
         else:
             failing = False
         for kept in _new:
-            _excepthooks.show(kept.error, kept.traceback, _NOBODY_WAITED)
+            _hooks.show(kept.error, kept.traceback, _NOBODY_WAITED)
 
 
 atexit.register(_wait_at_exit)
