@@ -10,6 +10,7 @@ from typing import Any as _Any
 from .capabilities import ExecutorError as ExecutorError
 from .capabilities import ImpureFunctionWarning as ImpureFunctionWarning
 from .capabilities import JaxInHostFunctionWarning as JaxInHostFunctionWarning
+from .capabilities import NotVaryingWarning as NotVaryingWarning
 from .capabilities import QueueFullWarning as QueueFullWarning
 from .capabilities import WorkerLostError as WorkerLostError
 from .capabilities import drop_queued as drop_queued

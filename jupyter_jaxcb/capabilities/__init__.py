@@ -5,5 +5,10 @@ crossings are built, how its binds are lowered and what the recording says of it
 """
 
 from .executors import ExecutorError, WorkerLostError
-from .lint import ImpureFunctionWarning, JaxInHostFunctionWarning, advice_for_jax_inside
+from .lint import (
+    ImpureFunctionWarning,
+    JaxInHostFunctionWarning,
+    NotVaryingWarning,
+    advice_for_jax_inside,
+)
 from .queued import QueueFullWarning, Unfinished, drop_queued, queue, set_queue_limit

@@ -94,6 +94,7 @@ from ._tracing import (
     loop_name,
     tracing,
 )
+from ._varying import lost_axes as lost_axes
 from ._varying import vary_together, varying_axes, varying_like
 from ._while_loops import (
     hold_finished_elements,

@@ -8,12 +8,16 @@ those of JAX's own callbacks.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from types import FrameType
 from typing import Any
 
 import jax
 from jax.core import Tracer
 from jax.sharding import PartitionSpec
+
+from ._private import JaxFunction
 
 
 def varying_axes(avals: Iterable[Any]) -> frozenset[str]:
@@ -63,3 +67,37 @@ def varying_like(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, 
         aval.update(sharding=like.sharding.update(spec=PartitionSpec(*[None] * aval.ndim)), **vary)
         for aval in results
     )
+
+
+_LOWERING = JaxFunction("jax._src.interpreters.mlir", "jaxpr_subcomp")
+_EAGER = JaxFunction("jax._src.shard_map", "process_primitive")
+_CASTS = frozenset({"pvary"})  # what `jax.lax.pcast` binds
+
+
+def lost_axes(operands: Sequence[Any], results: Sequence[Any]) -> tuple[str, ...]:
+    """Return the axes that the operands of the call being lowered vary over and its results do not.
+
+    None if every use of the results is a cast, and none for a ``shard_map`` without jit, which
+    compiles its operations one by one, so their uses are unknown. If a JAX renames the functions
+    that are found by their frames, casts are not known either, and the axes are returned.
+    """
+    lost = varying_axes(operands) - varying_axes(results)
+    return tuple(sorted(lost)) if lost and results and not _is_cast() else ()
+
+
+def _is_cast() -> bool:
+    """Return whether every use of the results of the call being lowered is a cast."""
+    frame: FrameType | None = sys._getframe()
+    lowering: FrameType | None = None
+    while frame is not None:
+        if _EAGER.is_run_by(frame.f_code):
+            return True
+        if lowering is None and _LOWERING.is_run_by(frame.f_code):
+            lowering = frame
+        frame = frame.f_back
+    if lowering is None:
+        return False
+    jaxpr, results = lowering.f_locals["jaxpr"], set(map(id, lowering.f_locals["eqn"].outvars))
+    uses = [one for one in jaxpr.eqns if not results.isdisjoint(map(id, one.invars))]
+    returned = not results.isdisjoint(map(id, jaxpr.outvars))
+    return not returned and all(one.primitive.name in _CASTS for one in uses)

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
-from ...capabilities.lint import warn_of_jax_inside_jaxs_own
+from ...capabilities.lint import warn_of_jax_inside_jaxs_own, warn_of_lost_axes
 from ...jax_compat import Changes
 from ...recording import (
     COMPILED_BEFORE,
@@ -240,6 +240,7 @@ class _Watcher:
                 flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
             )
             bind, levels, element = Bind(site or _defined(flavor, held)), (), None
+        warn_of_lost_axes(bind.site, jax_compat.lost_axes(ctx.avals_in, ctx.avals_out))
         fact = note_lowered(
             ctx, bind, levels, of_jax=True, names=_names(held), note=_lint(ctx, held, bind),
             **_on_devices(ctx, partitioned),

@@ -1,0 +1,41 @@
+"""Warn where JAX's own callbacks lose the mesh axes that their arguments vary over."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from ...recording import Site
+
+
+class NotVaryingWarning(UserWarning):
+    """JAX takes results of one of its own callbacks in a ``shard_map`` for equal on all devices.
+
+    Its arguments differ from device to device. So gradients can be too large by the number of
+    devices, and `out_specs` can return the result of one device for all. The message names the line
+    and the mesh axes. The results of this package's callbacks vary as their arguments do. To
+    silence the warning:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.NotVaryingWarning)
+    """
+
+
+def warn_of_lost_axes(site: Site, axes: Sequence[str]) -> None:
+    """Warn that results of a callback of JAX's own API do not vary over `axes`, if there are any.
+
+    Python shows the warning once for each line.
+    """
+    if not axes:
+        return
+    names, plural = ", ".join(map(repr, axes)), "es" if len(axes) > 1 else "is"
+    warnings.warn_explicit(
+        f"the {site.flavor} callback {site.function} ({site.where}) has arguments that vary over "
+        f"the mesh ax{plural} {names}, but JAX takes its results for equal on all devices. "
+        "Gradients can be too large by the number of shards, and out_specs can drop shards. Call "
+        "the function of jupyter_jaxcb with the same name instead, or jax.lax.pcast(result, "
+        f'({names},), to="varying") right after the call.',
+        NotVaryingWarning,
+        site.file,
+        site.line,
+    )
