@@ -22,7 +22,7 @@ class LevelView(NamedTuple):
     """What one ``vmap`` did: its size, its method, and which operands it maps over."""
 
     size: int  # batch elements
-    method: str  # "sequential", "expand_dims", ...
+    method: str  # as "sequential" or "expand_dims"
     batched: tuple[bool, ...]  # per operand
 
 
@@ -96,7 +96,7 @@ class SiteView:
     """What every display says about a call site; a site of a running cell has less in it."""
 
     function: str  # name of the host function
-    flavor: str  # "pure", "io", ...
+    flavor: str  # as "pure" or "io"
     where: str  # "line 3", "line 3, another cell", "model.py:12"
     line: int  # 1-based; 0: unknown
     column: int  # 0-based

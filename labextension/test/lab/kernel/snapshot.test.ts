@@ -1,11 +1,26 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readMessage } from '../../../src/lab/kernel/snapshot.js';
+import { readMessage, type Snapshot } from '../../../src/lab/kernel/snapshot.js';
 import { CALLBACK, message, SITE, snapshot } from '../snapshots.js';
+
+// The Python tests check that Python still sends exactly this.
+const SENT = JSON.parse(readFileSync('../tests/data/messages.json', 'utf8')).snapshot;
 
 function trouble(data: unknown): string {
   const read = readMessage(data);
   return read.type === 'trouble' ? read.text : `read as ${read.type}`;
 }
+
+test('reads what Python sends without loss', () => {
+  const read = readMessage(SENT);
+  const { callbacks, sites, cells } = SENT;
+  expect(read).toMatchObject({ type: 'snapshot', snapshot: { running: true, callbacks, sites } });
+  const { byCell, crcs } = (read as { snapshot: Snapshot }).snapshot;
+  expect([...byCell]).toEqual([['cell-1', { sites: [0], callbacks: [0] }]]);
+  expect(Object.fromEntries(crcs)).toEqual(cells);
+  const [bessel, log] = sites;
+  expect([bessel.shapes.length, log.errors]).toEqual([1, ['2 failed']]);
+});
 
 test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
   const read = snapshot({ sites: [SITE, { ...SITE, cell_id: null }, SITE] });

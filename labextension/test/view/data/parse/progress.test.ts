@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { describe, expect, it } from 'vitest';
 
 import { parseProgress } from '../../../../src/view/data/parse/parse.js';
@@ -13,6 +15,12 @@ const PROGRESS = someProgress({
 describe('parseProgress', () => {
   it('returns valid progress', () => {
     expect(parseProgress(structuredClone(PROGRESS))).toEqual(PROGRESS);
+  });
+
+  it('reads what Python sends without loss', () => {
+    const { progress } = JSON.parse(readFileSync('../tests/data/messages.json', 'utf8'));
+    expect(parseProgress(progress)).toEqual(progress);
+    expect([progress.sites.length, progress.running.length]).toEqual([2, 1]);
   });
 
   it.each([
