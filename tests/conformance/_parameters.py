@@ -1,4 +1,4 @@
-"""Parametrizations that several test modules use: eager or jit, ordered or not."""
+"""What the test modules share: parametrizations, arrays, and a check of messages."""
 
 import jax
 import jax.numpy as jnp

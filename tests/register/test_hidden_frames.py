@@ -1,4 +1,4 @@
-"""The error of a wrong registration points to the user's line, without frames of this package."""
+"""The error of a wrong registration points to the user's line, and what docstrings list."""
 
 import os
 import re

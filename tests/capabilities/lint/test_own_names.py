@@ -1,4 +1,4 @@
-"""Writes to local objects, and to caches of an object, are allowed."""
+"""Writes to local objects and to caches of an object, and calls of helpers: what is allowed."""
 
 import numpy as np
 import pytest

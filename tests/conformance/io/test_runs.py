@@ -1,4 +1,4 @@
-"""An io callback runs every time the program reaches it, whether or not its result is used."""
+"""An io callback runs every time the program reaches it, also in a training loop."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""On several devices our callbacks make the same host calls as JAX's, and failures do not hang."""
+"""On several devices and in several processes our callbacks make JAX's calls, and do not hang."""
 
 from pathlib import Path
 

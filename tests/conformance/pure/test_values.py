@@ -1,4 +1,4 @@
-"""A pure callback returns its host function's result, values and structure."""
+"""A pure callback passes arguments and results, values and structure, as NumPy arrays."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The vmap_method decides how often a vmapped host function is called, and with which shapes."""
+"""The vmap_method, or the old `vectorized=`, decides how often a host function is called."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Numbers that fit the declared dtype are converted; for all others, the error shows the number."""
+"""Numbers that fit the declared dtype are converted; all others, also of 64 bits, are refused."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Merged recordings of several processes, their reports, files and exports."""
+"""Merged recordings of several processes, their clocks, reports, files and exports."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""Each instant belongs to one interval: compared with a reference that looks at every unit."""
+"""Each instant belongs to one interval, each crossing to one event: compared with references."""
 
 import itertools
 

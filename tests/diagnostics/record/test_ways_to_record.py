@@ -1,4 +1,4 @@
-"""With record(annotate=True), JAX's profiler records each host call."""
+"""Recording with annotations for JAX's profiler, and recording that is turned off."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Whose Python a thread runs, by the files of its frames."""
+"""Whose Python a sampled thread runs, by the files of its frames; how much memory is used."""
 
 import contextlib
 import ctypes
