@@ -126,8 +126,11 @@ export function objectOf<T extends Readonly<Record<string, Reader<unknown>>>>(
   const readers = Object.entries(keys);
   return (value, path) => {
     const fields = new Fields(value, path);
-    const parts = readers.map(([name, read]) => [name, fields.get(name, read)]);
-    return Object.fromEntries(parts) as { readonly [K in keyof T]: Read<T[K]> };
+    const parts: Record<string, unknown> = {};
+    for (const [name, read] of readers) {
+      parts[name] = fields.get(name, read);
+    }
+    return parts as { readonly [K in keyof T]: Read<T[K]> };
   };
 }
 
