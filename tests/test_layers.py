@@ -351,6 +351,23 @@ def test_modules_do_not_import_each_other_in_a_cycle():
     assert name in import_cycle(sources)
 
 
+def test_each_name_that_a_folder_exports_is_used_elsewhere():
+    """Ruff does not tell: to it, each import in an ``__init__`` may be for others."""
+    root = PACKAGE.parent
+    tops = ("jupyter_jaxcb*", "tests", "docs")
+    paths = [path for top in tops for path in root.glob(f"{top}/**/*.py")]
+    words = {path: re.findall(r"\w+", path.read_text()) for path in paths}
+    unused = []
+    for init in PACKAGE.glob("*/**/__init__.py"):
+        others = set().union(*(words[path] for path in paths if path.parent != init.parent))
+        own = f"jupyter_jaxcb.{folder(init).replace('/', '.')}."
+        for full in imports(init.read_text(), folder(init)):
+            name = full.rpartition(".")[2]
+            if full.startswith(own) and name not in others and words[init].count(name) == 1:
+                unused.append(full)
+    assert unused == []
+
+
 def test_private_jax_is_in_one_folder():
     users = {
         folder(path)

@@ -95,7 +95,7 @@ from ._tracing import (
     tracing,
 )
 from ._varying import lost_axes as lost_axes
-from ._varying import vary_together, varying_axes, varying_like
+from ._varying import vary_together, varying_like
 from ._while_loops import (
     hold_finished_elements,
     leave_loops_to_jax,

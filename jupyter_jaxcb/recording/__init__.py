@@ -10,7 +10,6 @@ from ._columns import ROW
 from ._facts import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
-    ELIDED,
     OBSERVED,
     UNKNOWN_LINE,
     Aval,

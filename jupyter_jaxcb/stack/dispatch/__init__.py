@@ -8,7 +8,6 @@ from ._arguments import Adapt, takes_flat_operands, to_arguments
 from ._crossing import (
     Crossing,
     Parts,
-    checker_of,
     crossings_by_shard,
     looped_calls,
     parts_of_crossing,
