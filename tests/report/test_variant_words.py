@@ -18,6 +18,7 @@ from jupyter_jaxcb.recording import (
     record_call,
 )
 from jupyter_jaxcb.report import MIME_TYPE, to_html, to_mimebundle, to_text
+from jupyter_jaxcb.report.text import _words
 
 SITE = Site("pure", "f", "m.py", 3, 0, cell=False, source="f(x)")
 
@@ -157,3 +158,17 @@ def test_vmap_shards_and_gathering_are_listed_together():
     level = VmapLevel(2, VMAP_METHODS["sequential"], (True,))
     variant = row(recording_of(*shards(["cpu:0", "cpu:1"], levels=(level,), gathered_bytes=8)))
     assert variant == "vmap 2, sequential, 2 shards (cpu:0, cpu:1), gathers 8 B"
+
+
+def test_words_of_a_site_with_many_shapes_are_made_once_for_each_shape(monkeypatch):
+    """Otherwise a cell that calls with a thousand shapes would take seconds to end."""
+    recorder = Recorder(clock=lambda: 0)
+    for size in range(300):
+        for dtype in ("float32", "int32"):
+            record_call(recorder, LoweredSite(SITE, None, -1, (Aval((size,), dtype),), ()), 1, 0, 9)
+    made = []
+    words = _words.call_shapes
+    monkeypatch.setattr(_words, "call_shapes", lambda shapes: made.append(1) or words(shapes))
+    text = to_text(recorder.freeze(), times=False)
+    assert "float32[7] → nothing" in text and "int32[7] → nothing" in text
+    assert len(made) <= 4 * 600

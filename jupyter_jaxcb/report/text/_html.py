@@ -18,7 +18,7 @@ from ._words import (
     left_out,
     note,
     sample_words,
-    shape_words,
+    shapes_in_words,
     shorten,
     status_words,
     time_words,
@@ -80,12 +80,13 @@ def _has_more(sites: list[SiteSummary]) -> bool:
 
 def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
     rows = []
+    said = shapes_in_words(summary.shapes)
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0
         cells = (
             *(_head(summary) if first else ("", "", "")),
             count_words(summary, shapes) if first or not summary.ahead else "",
-            _shapes(shapes, summary) if shapes else "",
+            _shapes(shapes, said[place]) if shapes else "",
             *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
         )
         rows.append("<tr>" + "".join(f"{TABLE_CELL}{cell}</td>" for cell in cells) + "</tr>")
@@ -117,9 +118,9 @@ def code(source: str, width: int = SOURCE_WIDTH) -> str:
     return f"<code{title}>{escape(cut)}</code>"
 
 
-def _shapes(shapes: Shapes, summary: SiteSummary) -> str:
+def _shapes(shapes: Shapes, said: str) -> str:
     variant = variant_words(shapes)
-    words = f"<code>{escape(shape_words(shapes, summary.shapes))}</code>"
+    words = f"<code>{escape(said)}</code>"
     return f"{words}<br>{escape(variant)}" if variant else words
 
 

@@ -12,7 +12,7 @@ from ._words import (
     left_out,
     note,
     sample_words,
-    shape_words,
+    shapes_in_words,
     shorten,
     status_words,
     time_words,
@@ -80,6 +80,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """Return one row for each variant of the call site, and at least one."""
     head = [summary.where, shorten(summary.source), status_words(summary)]
     rows = []
+    words = shapes_in_words(summary.shapes)
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0
         calls = count_words(summary, shapes) if first or not summary.ahead else ""
@@ -87,7 +88,7 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
             [
                 *(head if first else ["", "", ""]),
                 calls,
-                shape_words(shapes, summary.shapes) if shapes else "",
+                words[place] if shapes else "",
                 variant_words(shapes) if shapes else "",
                 *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
             ]

@@ -14,17 +14,26 @@ MAX_DEVICES = 8  # named for one variant
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
 
 
-def shape_words(shapes: Shapes, among: Iterable[Shapes] = ()) -> str:
-    """Return ``(4,), (1,) → (4,)``: the operands and results of one host call.
+def shape_words(shapes: Shapes) -> str:
+    """Return ``(4,), (1,) → (4,)``: the operands and results of one host call."""
+    return _arrow(*call_shapes(shapes))
 
-    With dtypes, ``float32[4] → float32[4]``, if another variant in `among` differs only in these.
+
+def shapes_in_words(variants: Sequence[Shapes]) -> list[str]:
+    """Return `shape_words` of each variant of a call site.
+
+    With dtypes, ``float32[4] → float32[4]``, where another variant differs only in these.
     """
-    words = _arrow(*call_shapes(shapes))
-    own = shapes.operands, shapes.results
-    others = (other for other in among if (other.operands, other.results) != own)
-    if any(_arrow(*call_shapes(other)) == words for other in others):
-        return _arrow(map(str, shapes.operands), map(str, shapes.results))
-    return words
+    words = list(map(shape_words, variants))
+    alike: dict[str, set[tuple]] = {}
+    for said, shapes in zip(words, variants, strict=True):
+        alike.setdefault(said, set()).add((shapes.operands, shapes.results))
+    return [
+        _arrow(map(str, shapes.operands), map(str, shapes.results))
+        if len(alike[said]) > 1
+        else said
+        for said, shapes in zip(words, variants, strict=True)
+    ]
 
 
 def call_shapes(shapes: Shapes) -> tuple[list[str], list[str]]:
