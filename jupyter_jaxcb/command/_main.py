@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NoReturn
 
-from ..diagnostics import is_off, observe_jax, profile, record
+from ..diagnostics import (
+    CtrlC,
+    Record,
+    calls_left,
+    is_off,
+    observe_jax,
+    profile,
+    record,
+    recording_so_far,
+    waiting_calls,
+)
 from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._script import run_module, run_script, without_our_frames
 
+_INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _DESCRIPTION = """\
 Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
 to stderr and write an interactive page, which opens in any browser without a network. Both are also
@@ -40,12 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     before = _jax_variables()
     run = run_module if options.module else run_script
-    ended = _ended(block, partial(run, options.script, options.arguments))
+    with CtrlC(_say, partial(_leave, recorded, path, name)):
+        ended = _ended(block, partial(run, options.script, options.arguments))
     if ended is not None and not isinstance(ended, SystemExit):
         _show(ended)
     _report(recorded.recording, path, name, sorted(_jax_variables() - before))
     if ended is None:
         return 0
+    if isinstance(ended, KeyboardInterrupt):
+        _leave_at_next_interrupt()
     if not isinstance(ended, SystemExit):
         sys.excepthook = lambda *_: None  # it is shown already; Python sets the exit status
     raise ended
@@ -113,6 +130,36 @@ def _ended(
     except BaseException as error:
         ended = error
     return ended
+
+
+def _say(text: str) -> None:
+    print(f"\n{text}", file=sys.stderr, flush=True)
+
+
+def _leave(recorded: Record, path: str, name: str) -> NoReturn:
+    """Report what was recorded, with the stacks of all threads, and end the process.
+
+    Its exit handlers do not run: they would wait for what is stuck.
+    """
+    try:
+        faulthandler.dump_traceback(all_threads=True)
+        if lost := waiting_calls():
+            _say(f"lost: {lost}")
+        _report(recording_so_far(recorded), path, name, ())
+        sys.stdout.flush()
+    finally:
+        os._exit(_INTERRUPTED)
+
+
+def _leave_at_next_interrupt() -> None:
+    """Let Ctrl-C end the process at once; Python waits at its end for calls that still run."""
+    if hang := calls_left():
+        _say(f"{hang}\nPython waits for it before it ends. Press Ctrl-C again to leave.")
+    if lost := waiting_calls():
+        _say(f"waiting for {lost}; Ctrl-C drops them")
+    sys.stdout.flush()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _show(error: BaseException) -> None:

@@ -129,6 +129,10 @@ class ProfileBlock(Block):
             if self._sampler is not None:
                 steps.callback(self._sampler.finish)
 
+    def so_far(self) -> Recording:
+        """Return the recording so far, without a profile."""
+        return self._recorded.so_far()
+
     def _end_recording(self) -> None:
         self._recorded.end()
         self._yielded._recording = self._recorded.yielded.recording

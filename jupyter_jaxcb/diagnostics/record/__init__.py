@@ -4,5 +4,21 @@
 """
 
 from ._listening import Listening, start, stop
-from ._record import Record, RecordBlock, Unrecorded, drain, environment, is_off, record
-from ._running import RunningCall, all_running_calls, running_calls, still_running, warn_of_running
+from ._record import (
+    Record,
+    RecordBlock,
+    Unrecorded,
+    drain,
+    environment,
+    is_off,
+    record,
+    recording_so_far,
+)
+from ._running import (
+    RunningCall,
+    all_running_calls,
+    calls_on_stack,
+    running_calls,
+    still_running,
+    warn_of_running,
+)

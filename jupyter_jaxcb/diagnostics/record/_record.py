@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import warnings
+from typing import Any
 
 import jax
 
@@ -55,6 +56,12 @@ class Record:
                 "the block."
             )
         return self._recording
+
+
+def recording_so_far(record: Record) -> Recording:
+    """Return what a block that has not ended has recorded."""
+    block: Any = record._block
+    return block.so_far()
 
 
 def record(
@@ -130,13 +137,19 @@ class RecordBlock(Block):
                 _warn_of(left)
 
     def end(self) -> None:
-        recorder, mark = self._recorder, self._mark
+        recorder = self._recorder
         running = [] if recorder is None else still_running(recorder)
         stop(self)
-        if recorder is None or mark is None:
-            self.yielded._recording = Recording(environment=environment())
-            return
-        self.yielded._recording = recorder.freeze(mark, environment=environment(), running=running)
+        self.yielded._recording = self._frozen(running)
+
+    def so_far(self) -> Recording:
+        """Return the recording so far, also on another thread; the block goes on."""
+        return self._frozen([] if self._recorder is None else still_running(self._recorder))
+
+    def _frozen(self, running: list[tuple[Any, ...]]) -> Recording:
+        if self._recorder is None or self._mark is None:
+            return Recording(environment=environment())
+        return self._recorder.freeze(self._mark, environment=environment(), running=running)
 
 
 def _interrupt() -> None:

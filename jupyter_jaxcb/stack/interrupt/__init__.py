@@ -9,6 +9,7 @@ from ._failure import report_failure
 from ._in_flight import InFlight, finish_before_executors_end
 from ._interrupts import (
     NOT_CALLED,
+    Stuck,
     elements_left,
     interrupt,
     interrupt_at_exit,

@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import EndedError
 from ..trace import (
     CROSSINGS,
+    JAX_FOLDER,
     WAITING,
     frames_of_threads,
     is_own_module,
@@ -33,10 +34,13 @@ raise_in_thread: Any = ctypes.PYFUNCTYPE(
 
 
 def end_running() -> None:
-    """Raise EndedError in every host call on XLA's threads, and end loops over batch elements."""
+    """Raise EndedError in every host call on XLA's threads, and end loops over batch elements.
+
+    Calls of JAX's own callbacks end too. XLA's threads run nothing else in Python.
+    """
     for thread, frame in frames_of_threads().items():
         crossing = outermost(frame)
-        if is_own(crossing):
+        if is_own(crossing) or _is_of_jax(crossing):
             _end_elements(frame)
             while outermost(frame) is crossing and _is_in_host_function(frame):
                 if _raise_at(thread, frame):
@@ -64,6 +68,11 @@ def outermost(frame: FrameType | None) -> FrameType | None:
 def is_own(frame: FrameType | None) -> bool:
     """Return whether `frame` runs code of this package."""
     return frame is not None and is_own_module(frame.f_globals.get("__name__", ""))
+
+
+def _is_of_jax(frame: FrameType | None) -> bool:
+    """Return whether `frame` runs code of JAX: the outermost one of its own host calls does."""
+    return frame is not None and frame.f_code.co_filename.startswith(JAX_FOLDER)
 
 
 def _raise_at(thread: int, frame: FrameType | None) -> bool:

@@ -37,14 +37,14 @@ class _Refusal:
     """Host calls on XLA's threads are refused until what is in `until` is done."""
 
     def __init__(self) -> None:
-        self.until: InFlight | _Stuck | None = None
+        self.until: InFlight | Stuck | None = None
 
 
 refusal = _Refusal()
 
 
-class _Stuck:
-    """A main thread that waits in C++ for its own program, where Python handles no signals."""
+class Stuck:
+    """A main thread that waits in C++, where Python handles no signals, until it moves on."""
 
     def __init__(self) -> None:
         self._frame, self._at = _main_place()
@@ -80,15 +80,20 @@ def interrupt() -> None:
     end_running()
 
 
-def interrupt_main() -> None:
+def interrupt_main(stuck: Stuck | None = None) -> None:
     """As `interrupt`, but called from another thread while the main thread is stuck in C++.
 
     The main thread runs a program whose host calls XLA makes on other threads, and never gets to
     its signal handler. The error of a refused call releases it. Does nothing if the main thread
-    moves on within a moment.
+    moves on.
+
+    Args:
+        stuck: where the main thread was when the signal arrived, a moment ago; None: the signal
+            arrived now, so this waits for a moment.
     """
-    stuck = _Stuck()
-    if refusal.until is None and not stuck.wait(_MOMENT_SECONDS):
+    seconds = _MOMENT_SECONDS if stuck is None else 0.0
+    stuck = stuck or Stuck()
+    if refusal.until is None and not stuck.wait(seconds):
         refusal.until = stuck
         end_running()
 

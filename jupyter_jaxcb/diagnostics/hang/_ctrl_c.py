@@ -1,0 +1,65 @@
+"""Ctrl-C in a script whose main thread is stuck: explain the hang, then leave."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+from ...stack.interrupt import Stuck, interrupt_main
+from ._diagnosis import diagnosis
+from ._signals import SignalThread
+
+_MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
+_ENDING_SECONDS = 0.5  # in which interrupted host calls end
+
+
+class CtrlC:
+    """A context manager for the main thread, in which Ctrl-C works while that thread is stuck.
+
+    If the main thread handles the signal, nothing more happens. If it does not, because it waits in
+    C++, the first Ctrl-C explains what it waits for, and ends what can be ended: host functions in
+    Python get an exception, and other calls are refused. If that does not release the main thread
+    either, a second Ctrl-C leaves. A program with its own handler of the signal is left alone.
+
+    Args:
+        say: called with each text.
+        leave: called at the second Ctrl-C, on another thread; it should end the process.
+    """
+
+    def __init__(self, say: Callable[[str], None], leave: Callable[[], None]) -> None:
+        self._say, self._leave = say, leave
+        self._stuck: Stuck | None = None  # as it was at the last signal
+        self._signals = SignalThread(self._heard)
+
+    def __enter__(self) -> CtrlC:
+        if threading.current_thread() is threading.main_thread():
+            self._signals.listen()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._signals.rest()
+            self._signals.close()
+
+    def _heard(self, number: int) -> None:
+        if number != signal.SIGINT or signal.getsignal(number) is not signal.default_int_handler:
+            return
+        if self._stuck is not None and not self._stuck.is_done():
+            self._leave()
+            return
+        self._stuck = Stuck()
+        # The next signal must be heard meanwhile.
+        threading.Thread(target=self._explain, args=(self._stuck,), daemon=True).start()
+
+    def _explain(self, stuck: Stuck) -> None:
+        if stuck.wait(_MOMENT_SECONDS):
+            return
+        said = diagnosis(time.perf_counter_ns())
+        if stuck.is_done():
+            return
+        self._say(said)
+        interrupt_main(stuck)
+        if not stuck.wait(_ENDING_SECONDS):
+            self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")

@@ -1,0 +1,71 @@
+"""Hear signals at once, also while the main thread is stuck in C++.
+
+Python runs signal handlers in the main thread, between two bytecodes. But C writes the number of
+each signal to a file descriptor (`signal.set_wakeup_fd`) as it arrives, and a thread reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+
+class SignalThread:
+    """Calls a function on a thread of its own for each signal that arrives.
+
+    Signals are also written to the file descriptor that was set before, such as that of asyncio.
+
+    Args:
+        heard: called with the number of each signal. It must return soon, since the next signal is
+            heard after that.
+    """
+
+    def __init__(self, heard: Callable[[int], None]) -> None:
+        self._heard = heard
+        self._written_to: int | None = None
+        self._before = -1
+
+    def listen(self) -> None:
+        """Hear signals from now on; call it in the main thread."""
+        self._before = signal.set_wakeup_fd(self._pipe(), warn_on_full_buffer=False)
+
+    def rest(self) -> None:
+        """Restore the previous file descriptor, unless another one was set since."""
+        written_to = signal.set_wakeup_fd(-1)
+        with contextlib.suppress(ValueError, OSError):  # the file may be closed by now
+            ours = written_to == self._written_to
+            signal.set_wakeup_fd(self._before if ours else written_to)
+
+    def close(self) -> None:
+        """End the thread; call `rest` before."""
+        if self._written_to is not None:
+            os.close(self._written_to)
+            self._written_to = None
+
+    def _pipe(self) -> int:
+        if self._written_to is None:
+            read, self._written_to = os.pipe()
+            os.set_blocking(self._written_to, False)
+            os.register_at_fork(after_in_child=self._in_child)
+            threading.Thread(
+                target=self._read, args=(read,), name="jupyter_jaxcb signals", daemon=True
+            ).start()
+        return self._written_to
+
+    def _in_child(self) -> None:
+        """Stop writing the signals of a forked process to the parent's pipe."""
+        written_to = signal.set_wakeup_fd(-1)
+        if written_to != self._written_to:
+            signal.set_wakeup_fd(written_to)
+
+    def _read(self, signals: int) -> None:
+        while numbers := os.read(signals, 64):
+            if self._before >= 0:
+                with contextlib.suppress(OSError):
+                    os.write(self._before, numbers)
+            for number in numbers:
+                self._heard(number)
+        os.close(signals)
