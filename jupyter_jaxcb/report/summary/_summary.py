@@ -9,7 +9,6 @@ from ...recording import (
     Aval,
     LoweredSite,
     Outcome,
-    Program,
     Reason,
     Recording,
     SampleValues,
@@ -22,9 +21,10 @@ from . import _mask
 from ._counts import Counts, Stopped
 from ._mask import Mask
 from ._notes import program_notes, site_notes
-from ._processes import Verdict, over_processes
-from ._reasons import Cause, Runs, advice_words, causes_of, reason_words, why
+from ._processes import over_processes
+from ._reasons import Cause, advice_words, reason_words, why
 from ._rows import Rows, path
+from ._status import corrected, status_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,22 +147,13 @@ def _summarize_site(
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
-    decide = _status_ahead if recording.ahead else _status
     more: tuple[str, ...] = ()
     if recording.processes:
-        verdict, more = over_processes(counts, numbers, outcomes, decide)
+        verdict, more = over_processes(counts, numbers, outcomes, status_of)
     else:
-        verdict = decide(counts, counts.begun(numbers), outcomes)
-    status, causes = verdict
-    if recording.stale.intersection(numbers):
-        causes = (Cause(Reason.EARLIER_REGISTRATION),)
-    elif (
-        status in (Status.UNUSED, Status.OPTIMIZED_AWAY)
-        and lowered
-        and all(map(_returns_nothing, lowered))
-    ):
-        arrays = any(fact.results for fact in lowered)
-        causes = (Cause(Reason.EMPTY_RESULT if arrays else Reason.NO_RESULT),)
+        verdict = status_of(counts, counts.begun(numbers), outcomes)
+    stale = not recording.stale.isdisjoint(numbers)
+    status, causes = corrected(verdict, lowered, stale)
     return SiteSummary(
         site=site,
         where=rows.where(site),
@@ -185,82 +176,6 @@ def _summarize_site(
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
     )
-
-
-def _returns_nothing(lowered: LoweredSite) -> bool:
-    """Whether all results of a call are empty, for another reason than an empty vmap axis."""
-    pure = lowered.site.flavor in ("pure", "jax pure")  # other flavors are called nevertheless
-    return pure and not lowered.is_empty and all(0 in aval.shape for aval in lowered.results)
-
-
-def _status(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """Decide the status of a site: from its calls if there are any, else from its programs."""
-    elided = [outcome for outcome in outcomes if outcome.elided]
-    partly = [
-        outcome for outcome in elided if outcome.status in (Status.DEDUPLICATED, Status.HOISTED)
-    ]
-    if calls:
-        if partly:
-            return _as_compiled(partly[0])
-        return Verdict(Status.KEPT, causes_of(elided[0], elsewhere=True) if elided else ())
-    if not outcomes:  # an eager call without batch elements
-        return Verdict(Status.UNUSED, (Cause(Reason.NO_BATCH_ELEMENT),))
-    held = [o for o in outcomes if o.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)]
-    if not held:
-        return _as_compiled((elided or outcomes)[0])
-    unknown = [outcome for outcome in held if outcome.status is Status.UNKNOWN]
-    if unknown:
-        return _as_compiled(unknown[0])
-    if all(outcome.status is Status.KEPT and outcome.compiled == 0 for outcome in held):
-        return Verdict(Status.NOT_RUN, (Cause(Reason.OTHER_PROCESS),))
-    verdict = _without_calls(counts, {outcome.program for outcome in held})
-    if partly and verdict.status is not Status.UNKNOWN:
-        return verdict._replace(causes=(*verdict.causes, *causes_of(partly[0])))
-    return verdict
-
-
-def _as_compiled(outcome: Outcome) -> Verdict:
-    return Verdict(outcome.status, causes_of(outcome))
-
-
-def _status_ahead(counts: Counts, calls: int, outcomes: list[Outcome]) -> Verdict:
-    """Decide the status of a site in a program that is explained but not run."""
-    held = [
-        outcome
-        for outcome in outcomes
-        if outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)
-    ]
-    unknown = [outcome for outcome in held if outcome.status is Status.UNKNOWN]
-    for outcome in unknown or (() if held else outcomes):
-        return _as_compiled(outcome)
-    return _status(counts, 1, outcomes)
-
-
-def _without_calls(counts: Counts, programs: set[Program]) -> Verdict:
-    """Decide the status of a site that compiled programs hold but did not call."""
-    if any(counts.failed(program) for program in programs):
-        return _where_some_failed(counts, programs)
-    runs = [counts.runs(program) for program in programs]
-    if any(runs) or any(counts.called(program) for program in programs):
-        return Verdict(Status.NOT_REACHED, (Cause(Reason.NOT_REACHED),))
-    if None in runs:
-        return Verdict(Status.UNKNOWN, (Cause(Reason.RUNS_NOT_SEEN),))
-    return Verdict(Status.NOT_RUN, (Cause(Reason.NOT_RUN),))
-
-
-def _where_some_failed(counts: Counts, programs: set[Program]) -> Verdict:
-    """As `_without_calls`, but some runs failed; others may have completed."""
-    completed = [counts.completed(program) for program in programs]
-    least = sum(low for low, _ in completed)
-    if not least:
-        return Verdict(Status.NOT_RUN, (Cause(Reason.EARLIER_ERROR),))
-    failures = [counts.failures(program) for program in programs]
-    cause = Cause(
-        Reason.NOT_REACHED_OR_FAILED,
-        completed=Runs(least, all(low == high for low, high in completed)),
-        failed=Runs(sum(low for low, _ in failures), all(low == high for low, high in failures)),
-    )
-    return Verdict(Status.NOT_REACHED, (cause,))
 
 
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:
