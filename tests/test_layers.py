@@ -104,13 +104,13 @@ FOLDERS = {
             "stack/flavors stack/flavors/buffer capabilities/lint capabilities/derivatives"
         ),
         "gather": "",
-        "hang": "record stack/trace stack/interrupt capabilities/lint capabilities/queued",
+        "hang": "record stack/trace stack/interrupt capabilities/lint",
     },
 }
 # What names a capability in the code, with the number of modules that may do so besides its own,
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
-    ({"queued"}, 12, "queue"),
+    ({"queued"}, 11, "queue"),
     ({"masked"}, 17, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 10, "executor"),

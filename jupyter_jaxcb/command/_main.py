@@ -21,7 +21,6 @@ from ..diagnostics import (
     profile,
     record,
     recording_so_far,
-    waiting_calls,
 )
 from ..recording import Recording
 from ..report import NOTHING, to_text
@@ -143,8 +142,6 @@ def _leave(recorded: Record, path: str, name: str) -> NoReturn:
     """
     try:
         faulthandler.dump_traceback(all_threads=True)
-        if lost := waiting_calls():
-            _say(f"lost: {lost}")
         _report(recording_so_far(recorded), path, name, ())
         sys.stdout.flush()
     finally:
@@ -153,13 +150,11 @@ def _leave(recorded: Record, path: str, name: str) -> NoReturn:
 
 def _leave_at_next_interrupt() -> None:
     """Let Ctrl-C end the process at once; Python waits at its end for calls that still run."""
-    if hang := calls_left():
-        _say(f"{hang}\nPython waits for it before it ends. Press Ctrl-C again to leave.")
-    if lost := waiting_calls():
-        _say(f"waiting for {lost}; Ctrl-C drops them")
-    sys.stdout.flush()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hang := calls_left():
+        _say(f"{hang}\nPython waits for it before it ends. Press Ctrl-C again to leave.")
+    sys.stdout.flush()
 
 
 def _show(error: BaseException) -> None:

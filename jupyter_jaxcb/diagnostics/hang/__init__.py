@@ -5,5 +5,5 @@ and `_ctrl_c` does what Ctrl-C should do then, in a script. Notebooks have their
 """
 
 from ._ctrl_c import CtrlC
-from ._diagnosis import calls_left, waiting_calls
+from ._diagnosis import calls_left
 from ._signals import SignalThread

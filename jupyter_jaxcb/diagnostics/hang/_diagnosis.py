@@ -12,12 +12,11 @@ from typing import Any
 import jax
 
 from ...capabilities.lint import advice_for_jax_inside
-from ...capabilities.queued import queue
 from ...stack.trace import JAX_FOLDER, frames_of_threads, is_user_code
 from ..record import RunningCall, all_running_calls, calls_on_stack
 
 _SAMPLE_SECONDS = 0.2
-_BUSY = 0.5  # of one core
+_BUSY = 0.1  # of one core, which others may use too
 _IN_JAX = type(jax.jit(len))
 
 
@@ -45,12 +44,6 @@ def calls_left() -> str:
     """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none."""
     said = diagnosis(time.perf_counter_ns()) if all_running_calls() else ""
     return said if all_running_calls() else ""
-
-
-def waiting_calls() -> str:
-    """Describe the queued calls that have not been made; empty if there are none."""
-    waiting = queue.waiting_calls()
-    return str(waiting) if waiting else ""
 
 
 def _is_busy() -> bool:
@@ -90,12 +83,12 @@ def _of_main(frame: FrameType | None, busy: bool) -> str:
     line, in_jax = _place(frame)
     if busy:
         return f"no host call is running: the main thread is at {line}, and the process computes."
-    what = "inside JAX " if in_jax else ""
+    if not in_jax:
+        return f"no host call is running: the main thread waits at {line}."
     return (
-        f"no host call is running: the main thread waits {what}at {line}, and nothing computes. A "
-        "device that has failed, or has not begun, lets the others wait in a collective operation."
-        if in_jax
-        else f"no host call is running: the main thread waits at {line}."
+        f"no host call is running: the main thread waits inside JAX at {line}, and nothing "
+        "computes. A device that has failed, or has not begun, lets the others wait in a "
+        "collective operation."
     )
 
 
@@ -114,7 +107,7 @@ def _place(frame: FrameType | None) -> tuple[str, bool]:
 
 
 def _calls_jax(frame: FrameType) -> bool:
-    """Return whether `frame` now calls a compiled function or a method of an array, in C++."""
+    """Return whether `frame` now calls a compiled function, or anything with an array, in C++."""
     positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     first, last, begin, end = positions
     if first is None or first != last or begin is None or end is None:
@@ -124,15 +117,27 @@ def _calls_jax(frame: FrameType) -> bool:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return False
-    function = tree.func if isinstance(tree, ast.Call) else tree
-    owner = _value(function.value, frame) if isinstance(function, ast.Attribute) else None
-    return isinstance(owner, jax.Array) or isinstance(_value(function, frame), _IN_JAX)
+    if not isinstance(tree, ast.Call):
+        return False
+    function, used = tree.func, [tree.func, *tree.args]
+    if isinstance(function, ast.Attribute):
+        if function.attr == "block_until_ready":
+            return True
+        used.append(function.value)
+    used = [_value(node, frame) for node in used]
+    return any(isinstance(one, (jax.Array, _IN_JAX)) for one in used)
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:
-    """Return the value of a name, or of an attribute of a module; None for other expressions."""
+    """Return the value of an expression if that runs no code of the user; None for any other."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute):
-        return vars(_value(node.value, frame) or object).get(node.attr)
+        return getattr(_value(node.value, frame), "__dict__", {}).get(node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        held, key = _value(node.value, frame), node.slice.value
+        if type(held) is dict:
+            return held.get(key)
+        if type(held) in (list, tuple) and type(key) is int and key < len(held):
+            return held[key]
     return None

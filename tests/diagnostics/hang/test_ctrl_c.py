@@ -1,120 +1,121 @@
-"""Ctrl-C in scripts that hang: the first one says why and ends what it can, the second leaves."""
+"""Ctrl-C in a script whose main thread is stuck: what hangs is named, and one can leave."""
 
 import os
 import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import jupyter_jaxcb as jaxcb
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a process"),
-]
+pytestmark = pytest.mark.slow
 
-# A thread prints "stuck" when a host function has begun and the process computes nothing any more.
-BEGIN = """
-import sys, threading, time
-import jax, jax.numpy as jnp, numpy as np
-import jupyter_jaxcb as jaxcb
-
-entered = threading.Event()
-def watch():
-    entered.wait()
-    still = 0
-    while still < 5:
-        before = time.process_time()
-        time.sleep(0.1)
-        still = still + 1 if time.process_time() - before < 0.01 else 0
-    print("stuck", flush=True)
-threading.Thread(target=watch, daemon=True).start()
-
-norm = jax.jit(lambda m: jnp.linalg.norm(m @ m))
-lock = threading.Lock()
-x = jnp.ones((600, 600), jnp.float32) / 600
-scalar = jax.ShapeDtypeStruct((), "float32")
-"""
-HOST = """
-def host(m):
-    m = np.asarray(m)
-    {body}
-
-@jax.jit
-def layer(m):
-    return {package}.pure_callback(host, scalar, m @ m)
-"""
-MANY = """
-for i in range(200):
-    y = layer(x + i / 200)
-print(float(y))
-"""
-ONE = """
-y = layer(x)
-with lock: print(float(y))
-"""
-DEADLOCKS = {
-    "asarray": "return np.asarray(norm(m))",
-    "operator": "return jnp.linalg.norm(m @ m)",
-    "block": "return norm(m).block_until_ready()",
-    "item": "return np.float32(norm(m).item())",
+PROGRAM = Path(__file__).with_name("hanging.py")
+# Host functions that no exception ends: what is said of each.
+STUCK = {
+    "waits_for_its_program": r"it is inside JAX at hanging\.py:\d+, "
+    r"'RESULTS\[0\]\.block_until_ready\(\)', and nothing "
+    r"computes, .* a deadlock\. Use NumPy instead, or call jax\.config\.update",
+    "converts_the_result_of_its_program": r"it is inside JAX at hanging\.py:\d+, "
+    r"'return np\.asarray\(RESULTS\[0\]\)', and nothing computes, .* a deadlock\.",
+    "waits_for_a_lock": r"it waits at hanging\.py:\d+, 'with LOCK:', and uses no processor time",
+    "is_in_c": r"it waits at hanging\.py:\d+, 'ctypes\.CDLL\(None\)\.sleep\(1000\)', and uses no",
+    "ignores_exceptions": r"it waits at hanging\.py:\d+, ",
 }
-ENDLESS = {"sleeps": "time.sleep(0.01)", "computes": "m = m + 1"}
+
+
+class Script:
+    """A script that runs under the command."""
+
+    def __init__(self, folder, cores, *arguments):
+        command = [sys.executable, "-m", "jupyter_jaxcb", "run", "-o", "run.jaxcb", str(PROGRAM)]
+        root = str(Path(__file__).parents[3])
+        path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+        self.process = subprocess.Popen(
+            [*command, str(cores), *arguments],
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path},
+            cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self.text = ""
+
+    def read_until(self, words):
+        while words not in self.text:
+            line = self.process.stdout.readline()
+            assert line, self.text
+            self.text += line
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def end(self):
+        rest, _ = self.process.communicate(timeout=60)
+        self.text += rest
+        return self.process.returncode
 
 
 @pytest.fixture
-def press(tmp_path):
-    """``press(script, times)`` presses Ctrl-C in a stuck script; return status and stderr."""
-    processes = []
+def start(tmp_path):
+    started = []
 
-    def in_script(script, times):
-        (tmp_path / "script.py").write_text(script)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupyter_jaxcb", "run", "-o", "run.jaxcb", "script.py"],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-        processes.append(process)
-        assert "stuck\n" in iter(process.stdout.readline, "")
-        process.send_signal(signal.SIGINT)
-        said = ""
-        while times == 2 and "Press Ctrl-C again" not in said:
-            said += process.stderr.readline() or pytest.fail(said)
-        if times == 2:
-            process.send_signal(signal.SIGINT)
-        said += process.communicate(timeout=60)[1]
-        return process.returncode, said
+    def begin(*arguments, cores=2):
+        script = Script(tmp_path, cores, *arguments)
+        started.append(script)
+        script.read_until("inside")
+        return script
 
-    yield in_script
-    for process in processes:
-        process.kill()
-        process.communicate()
+    yield begin
+    for script in started:
+        script.process.kill()
+        script.process.communicate()
 
 
-def script_of(body, calls, package="jaxcb"):
-    """Return a script, and the line of it that is `body`."""
-    script = BEGIN + HOST.format(body=f"entered.set()\n    {body}", package=package) + calls
-    return script, 1 + script.splitlines().index(f"    {body}")
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("api", ["jax", "jupyter_jaxcb"])
+@pytest.mark.parametrize("name", STUCK)
+def test_first_ctrl_c_says_what_hangs_and_second_one_leaves_with_a_report(
+    start, tmp_path, name, api, cores
+):
+    script = start(name, api, cores=cores)
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    flavor = "jax pure" if api == "jax" else "pure"
+    head = rf"{name} \({flavor}, hanging\.py:\d+\) has not returned for [\d.]+ s: "
+    assert re.search(head + STUCK[name], script.text), script.text
+    script.interrupt()
+    assert script.end() == 130
+    assert f"line {line_of(name)} in {name}" in script.text  # the stacks of all threads
+    recording = jaxcb.load(tmp_path / "run.jaxcb")
+    (running,) = recording.running
+    assert recording.lowered[running.lowered].site.function == name
 
 
-@pytest.mark.parametrize("package", ["jax", "jaxcb"])
-@pytest.mark.parametrize("body", DEADLOCKS.values(), ids=DEADLOCKS)
-def test_deadlock_is_named_and_left_with_a_recording(press, tmp_path, body, package):
-    script, line = script_of(body, MANY, package)
-    status, said = press(script, 2)
-    head = r"host \((jax )?pure, script.py:\d+\) has not returned for [\d.]+ s: it is inside JAX "
-    assert re.search(rf"{head}at script.py:{line}, .*: a deadlock\. Use NumPy", said), said
-    assert status in (130, -signal.SIGINT)
-    assert jaxcb.load(tmp_path / "run.jaxcb").running
+def line_of(name):
+    """Return the line at which the host function `name` stops."""
+    lines = PROGRAM.read_text().splitlines()
+    begun = lines.index(f"def {name}(x):")
+    stops = {"ignores_exceptions": "time.sleep(0.001)", "waits_for_a_lock": "with LOCK:"}
+    wanted = stops.get(name, "RESULTS[0]" if "program" in name else "sleep(1000)")
+    return 1 + next(n for n in range(begun, len(lines)) if wanted in lines[n])
 
 
-@pytest.mark.parametrize("package", ["jax", "jaxcb"])
-@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
-def test_first_interrupt_ends_python_code_on_a_thread_of_xla(press, body, package):
-    loop = f"print('stuck', flush=True)\n    while True: {body}"
-    script = BEGIN + HOST.format(body=loop, package=package) + ONE
-    status, said = press(script, 1)
-    assert "Press Ctrl-C again" not in said
-    assert status in (1, -signal.SIGINT), said
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("api", ["jax", "jupyter_jaxcb"])
+def test_first_ctrl_c_ends_a_host_function_in_python_on_a_thread_of_xla(start, api, cores):
+    script = start("loops", api, cores=cores)
+    script.interrupt()
+    assert script.end() not in (0, 130)
+    assert "it computes at hanging.py" in script.text
+    assert "Press Ctrl-C again" not in script.text
+    assert "KeyboardInterrupt" in script.text
+
+
+def test_script_that_ctrl_c_ends_says_which_call_python_still_waits_for(start):
+    script = start("is_in_c", "jupyter_jaxcb", "for signals too")
+    script.interrupt()
+    script.read_until("Python waits for it before it ends. Press Ctrl-C again to leave.")
+    assert re.search(STUCK["is_in_c"], script.text), script.text
+    script.interrupt()
+    assert script.end() == -signal.SIGINT

@@ -1,0 +1,91 @@
+"""Programs whose host call never returns, on a thread of XLA, while the main thread waits in C++.
+
+test_ctrl_c.py runs one, by name. The host function prints ``inside`` once the main thread is stuck.
+"""
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jupyter_jaxcb as jaxcb
+
+S = jax.ShapeDtypeStruct((), np.float32)
+BIG = jnp.ones((800, 800))
+SLOWLY = jax.jit(lambda x: (x @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG)[0, 0] * 0)
+LOCK = threading.Lock()
+RESULTS = []  # of the program that waits for the host call
+
+
+def say_inside():
+    """Print ``inside`` when the main thread stays at one instruction."""
+    seen, times = None, 0
+    while times < 50:
+        frame = sys._current_frames()[threading.main_thread().ident]
+        now = id(frame), frame.f_lasti
+        seen, times = now, times + 1 if now == seen else 0
+        time.sleep(0.01)
+    print("inside", flush=True)
+
+
+def waits_for_its_program(x):
+    say_inside()
+    RESULTS[0].block_until_ready()
+    return x
+
+
+def converts_the_result_of_its_program(x):
+    say_inside()
+    return np.asarray(RESULTS[0])
+
+
+def waits_for_a_lock(x):
+    say_inside()
+    with LOCK:
+        return x
+
+
+def is_in_c(x):
+    say_inside()
+    ctypes.CDLL(None).sleep(1000)
+    return x
+
+
+def ignores_exceptions(x):
+    say_inside()
+    while True:
+        try:
+            time.sleep(0.001)
+        except BaseException:
+            pass
+
+
+def loops(x):
+    say_inside()
+    turns = 0
+    while True:
+        turns += 1
+
+
+def main(cores, name, api, wait="in C++"):
+    allowed = sorted(os.sched_getaffinity(0))[: int(cores)]
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), allowed)
+    host = globals()[name]
+    call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
+    program = jax.jit(lambda x: call(host, S, x)).lower(S).compile()
+    SLOWLY(BIG).block_until_ready()
+    with LOCK:
+        RESULTS.append(program(SLOWLY(BIG)))
+        if wait == "for signals too":
+            RESULTS[0].block_until_ready()
+        np.asarray(RESULTS[0])  # unlike block_until_ready, it handles no signals while it waits
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
