@@ -28,7 +28,7 @@ from ...stack.errors import (
     is_a,
 )
 from ...stack.interrupt import end_call_in
-from ...stack.trace import EAGER
+from ...stack.trace import AWAITING_ROOM, EAGER
 from ..masked import count_needed
 from ._recorder import QueuedRecorder
 
@@ -384,5 +384,6 @@ def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
 
 
 EAGER.add(Queue._deliver_next.__code__)
+AWAITING_ROOM.add(Queue.wait_for_room.__code__)
 queue = Queue()
 add_backlog(queue)

@@ -2,42 +2,88 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
+import enum
 import threading
 import time
-from types import FrameType
-from typing import Any
+import traceback
+from collections.abc import Collection, Mapping, Sequence
+from types import CodeType, FrameType
+from typing import NamedTuple
 
 import jax
 
 from ...capabilities.lint import advice_for_jax_inside
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_user_code
+from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads
 from ..record import RunningCall, all_running_calls, calls_on_stack
+from ._cpu import CpuTimes, CpuUse, cpu_use
+from ._place import Place, place_of
 
-_SAMPLE_SECONDS = 0.2
-_BUSY = 0.1  # of one core, which others may use too
-_IN_JAX = type(jax.jit(len))
+
+class HangKind(enum.Enum):
+    """Why a program does not go on; of several reasons, the first one here counts."""
+
+    DEADLOCK = "a host function waits for JAX, which waits for it"
+    FULL_QUEUE = "a queued call waits for the program, which waits for room in the queue"
+    GIL = "a thread held the GIL"
+    SLOW = "a host function computes"
+    COLLECTIVE = "a device waits for others"
+    LOCK = "a host function waits for a lock or for another thread"
+    UNKNOWN = "a host function waits for something else"
+
+
+class Hang(NamedTuple):
+    """A program that does not go on.
+
+    Attributes:
+        kind: why.
+        text: a paragraph on each host call that is running, or on the main thread if none is.
+        stacks: the Python stacks of all threads, innermost line last.
+        seconds: for how long no host call has begun or ended; 0 if that is not known.
+    """
+
+    kind: HangKind
+    text: str
+    stacks: str
+    seconds: float = 0.0
+
+
+class _Now(NamedTuple):
+    """What all threads do at one moment."""
+
+    at_ns: int
+    cpu: CpuUse
+    frames: Mapping[int, FrameType]
+    names: Mapping[str, int]  # idents of threads by name
+    inside: Mapping[tuple[int, int], tuple[int, RunningCall]]  # thread of a call; its innermost one
+    calls: Sequence[RunningCall]
+
+
+def examine(now_ns: int, since: CpuTimes | None = None) -> Hang:
+    """Return why the program does not go on, supposing that it does not.
+
+    Args:
+        now_ns: time of the recorder's clock.
+        since: which threads compute is measured since then; None: in the next 0.2 s.
+    """
+    now = _look(now_ns, cpu_use(since))
+    found = [_of_call(call, now) for call in now.calls] or [_of_main(now)]
+    kinds = list(HangKind)
+    return Hang(
+        min((kind for kind, _ in found), key=kinds.index),
+        "\n".join(text for _, text in found),
+        _stacks(now),
+    )
 
 
 def diagnosis(now_ns: int) -> str:
     """Return a paragraph on each running host call, or on the main thread if there is none.
 
-    Takes 0.2 s, in which it measures whether the process computes.
+    Takes 0.2 s, in which it measures which threads compute.
 
     Args:
         now_ns: time of the recorder's clock.
     """
-    busy = _is_busy()
-    frames = frames_of_threads()
-    names = {thread.ident: thread.name for thread in threading.enumerate()}
-    inside: dict[tuple[int, int], FrameType] = {}
-    for ident, frame in frames.items():
-        for call in calls_on_stack(frame, names.get(ident, "")):
-            inside[id(call.host), call.number] = frame
-    calls = all_running_calls()
-    words = [_of_call(c, inside.get((id(c.host), c.number)), now_ns, busy) for c in calls]
-    return "\n".join(words or [_of_main(frames.get(threading.main_thread().ident or 0), busy)])
+    return examine(now_ns).text
 
 
 def calls_left() -> str:
@@ -46,32 +92,87 @@ def calls_left() -> str:
     return said if all_running_calls() else ""
 
 
-def _is_busy() -> bool:
-    before = time.process_time()
-    time.sleep(_SAMPLE_SECONDS)
-    return time.process_time() - before > _BUSY * _SAMPLE_SECONDS
+def _look(now_ns: int, cpu: CpuUse) -> _Now:
+    frames = frames_of_threads()
+    names = {thread.ident or 0: thread.name for thread in threading.enumerate()}
+    inside: dict[tuple[int, int], tuple[int, RunningCall]] = {}
+    for ident, frame in frames.items():
+        first = None
+        for call in calls_on_stack(frame, names.get(ident, "")):
+            first = first or call
+            inside[_key(call)] = ident, first
+    by_name = {name: ident for ident, name in names.items()}
+    return _Now(now_ns, cpu, frames, by_name, inside, all_running_calls())
 
 
-def _of_call(call: RunningCall, frame: FrameType | None, now_ns: int, busy: bool) -> str:
+def _key(call: RunningCall) -> tuple[int, int]:
+    return id(call.host), call.number
+
+
+def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
     site = call.lowered.site
-    since = "" if call.start_ns is None else f" for {max(now_ns - call.start_ns, 0) / 1e9:,.1f} s"
+    start = call.start_ns
+    since = "" if start is None else f" for {max(now.at_ns - start, 0) / 1e9:,.1f} s"
     head = f"{site.function} ({site.flavor}, {site.where}) has not returned{since}: "
-    line, in_jax = _place(frame)
+    ident, inner = now.inside.get(_key(call), (now.names.get(call.thread), call))
     if call.thread.startswith("pid "):
-        return f"{head}its worker process ({call.thread}) is still in it."
-    if (in_jax or call.in_jax) and not busy:
-        return (
-            f"{head}it is inside JAX at {line}, and nothing computes, so it waits for a program "
-            f"that waits for it: a deadlock. {_way_out()}"
+        return HangKind.UNKNOWN, f"{head}its worker process ({call.thread}) is still in it."
+    place = place_of(now.frames.get(ident or 0))
+    if _key(inner) != _key(call):
+        return HangKind.UNKNOWN, f"{head}it waits for {inner.lowered.site.function}."
+    kind, words = _of_place(call, place, _computes(ident, now), now)
+    return kind, head + words
+
+
+def _computes(ident: int | None, now: _Now) -> bool:
+    return now.cpu.threads.get(ident or 0, now.cpu.process)
+
+
+def _of_place(call: RunningCall, place: Place, computes: bool, now: _Now) -> tuple[HangKind, str]:
+    line = place.line
+    if place.in_jax or call.in_jax:
+        return _in_jax(call, line, computes, now)
+    if computes:
+        return HangKind.SLOW, f"it computes at {line}."
+    if place.at_lock:
+        return HangKind.LOCK, (
+            f"it waits at {line}, and uses no processor time: for a lock or another thread."
         )
-    if in_jax or call.in_jax:
-        return f"{head}it is inside JAX at {line}, {advice_for_jax_inside()}."
-    if busy:
-        return f"{head}it computes at {line}."
-    return (
-        f"{head}it waits at {line}, and uses no processor time: for a lock, another thread or "
-        "process, a file, a connection or a clock."
+    return HangKind.UNKNOWN, (
+        f"it waits at {line}, and uses no processor time: for a lock, another thread or process, "
+        "a file, a connection or a clock."
     )
+
+
+def _in_jax(call: RunningCall, line: str, computes: bool, now: _Now) -> tuple[HangKind, str]:
+    jax_computes = now.cpu.process if now.cpu.others is None else now.cpu.others
+    if computes or jax_computes:
+        return HangKind.SLOW, f"it is inside JAX at {line}, {advice_for_jax_inside()}."
+    if any(_is_in(AWAITING_ROOM, frame) for frame in now.frames.values()):
+        return HangKind.FULL_QUEUE, (
+            f"it is inside JAX at {line}, and waits for a program that waits for it, because the "
+            "queue is full: a deadlock. Use NumPy in queued host functions."
+        )
+    others = [
+        other.lowered.site.function
+        for other in now.calls
+        if not other.in_jax and _key(other) != _key(call)
+    ]
+    if others:
+        return HangKind.UNKNOWN, (
+            f"it is inside JAX at {line}, and waits for a program, perhaps that of "
+            f"{' or '.join(dict.fromkeys(others))}."
+        )
+    return HangKind.DEADLOCK, (
+        f"it is inside JAX at {line}, and nothing computes, so it waits for a program that waits "
+        f"for it: a deadlock. {_way_out()}"
+    )
+
+
+def _is_in(codes: Collection[CodeType], frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _way_out() -> str:
@@ -79,65 +180,26 @@ def _way_out() -> str:
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
-def _of_main(frame: FrameType | None, busy: bool) -> str:
-    line, in_jax = _place(frame)
-    if busy:
-        return f"no host call is running: the main thread is at {line}, and the process computes."
+def _of_main(now: _Now) -> tuple[HangKind, str]:
+    line, in_jax, _ = place_of(now.frames.get(threading.main_thread().ident or 0))
+    head = "no host call is running: the main thread"
+    if now.cpu.process:
+        return HangKind.UNKNOWN, f"{head} is at {line}, and the process computes."
     if not in_jax:
-        return f"no host call is running: the main thread waits at {line}."
-    return (
-        f"no host call is running: the main thread waits inside JAX at {line}, and nothing "
-        "computes. A device that has failed, or has not begun, lets the others wait in a "
-        "collective operation."
+        return HangKind.UNKNOWN, f"{head} waits at {line}."
+    several = any_lowered() and jax.local_device_count() > 1
+    return HangKind.COLLECTIVE if several else HangKind.UNKNOWN, (
+        f"{head} waits inside JAX at {line}, and nothing computes. A device that has failed, or "
+        "has not begun, lets the others wait in a collective operation."
     )
 
 
-def _place(frame: FrameType | None) -> tuple[str, bool]:
-    """Return the innermost line of the user, and whether it is inside JAX now."""
-    of_jax = False
-    while frame is not None and not is_user_code(frame.f_code.co_filename):
-        of_jax = of_jax or frame.f_code.co_filename.startswith(JAX_FOLDER)
-        frame = frame.f_back
-    if frame is None:
-        return "code of a library", of_jax
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    source = linecache.getline(file, line).strip()
-    name = file.replace("\\", "/").rpartition("/")[2]
-    return f"{name}:{line}, {source!r}" if source else f"{name}:{line}", of_jax or _calls_jax(frame)
-
-
-def _calls_jax(frame: FrameType) -> bool:
-    """Return whether `frame` now calls a compiled function, or anything with an array, in C++."""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    first, last, begin, end = positions
-    if first is None or first != last or begin is None or end is None:
-        return False
-    text = linecache.getline(frame.f_code.co_filename, first).encode()[begin:end].decode()
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return False
-    if not isinstance(tree, ast.Call):
-        return False
-    function, used = tree.func, [tree.func, *tree.args]
-    if isinstance(function, ast.Attribute):
-        if function.attr == "block_until_ready":
-            return True
-        used.append(function.value)
-    used = [_value(node, frame) for node in used]
-    return any(isinstance(one, (jax.Array, _IN_JAX)) for one in used)
-
-
-def _value(node: ast.expr, frame: FrameType) -> Any:
-    """Return the value of an expression if that runs no code of the user; None for any other."""
-    if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
-    if isinstance(node, ast.Attribute):
-        return getattr(_value(node.value, frame), "__dict__", {}).get(node.attr)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        held, key = _value(node.value, frame), node.slice.value
-        if type(held) is dict:
-            return held.get(key)
-        if type(held) in (list, tuple) and type(key) is int and key < len(held):
-            return held[key]
-    return None
+def _stacks(now: _Now) -> str:
+    lines = []
+    for name, ident in now.names.items():
+        if ident in now.frames and ident != threading.get_ident():
+            lines += [f"{name}:\n", *traceback.format_stack(now.frames[ident])]
+    unnamed = set(now.frames) - set(now.names.values())
+    for ident in sorted(unnamed):
+        lines += [f"thread {ident}:\n", *traceback.format_stack(now.frames[ident])]
+    return "".join(lines)

@@ -5,6 +5,7 @@ Read `_site` first.
 
 from ._block import Block
 from ._code_owner import (
+    AWAITING_ROOM,
     CROSSINGS,
     EAGER,
     JAX_FOLDER,

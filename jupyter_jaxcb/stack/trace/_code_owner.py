@@ -35,6 +35,8 @@ _INSTALLED = {"site-packages", "dist-packages"}  # in any environment
 CROSSINGS: set[CodeType] = set()
 # The crossings that wait for workers to make the calls, and check their `guard` while they wait.
 WAITING: set[CodeType] = set()
+# The functions in which a crossing waits for room where it keeps its host calls.
+AWAITING_ROOM: set[CodeType] = set()
 # The functions that call a crossing directly, outside any program.
 EAGER: set[CodeType] = set()
 

@@ -1,0 +1,102 @@
+"""Where in the user's code a thread is, and what that line waits for."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import threading
+from types import FrameType
+from typing import Any, NamedTuple
+
+import jax
+
+from ...stack.trace import JAX_FOLDER, is_user_code
+
+_IN_JAX = type(jax.jit(len))
+_LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event,
+          threading.Semaphore, threading.Barrier)  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where a thread is.
+
+    Attributes:
+        line: the innermost line of the user, with its text.
+        in_jax: whether it is inside JAX.
+        at_lock: whether it waits for a lock, or for something made of locks.
+    """
+
+    line: str
+    in_jax: bool = False
+    at_lock: bool = False
+
+
+def place_of(frame: FrameType | None) -> Place:
+    """Return the place of a thread, given its innermost frame; None: it runs no Python."""
+    of_jax = at_lock = False
+    while frame is not None and not is_user_code(frame.f_code.co_filename):
+        of_jax = of_jax or frame.f_code.co_filename.startswith(JAX_FOLDER)
+        at_lock = at_lock or frame.f_code.co_filename == threading.__file__
+        frame = frame.f_back
+    if frame is None:
+        return Place("code of a library", of_jax, at_lock)
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    source = linecache.getline(file, line).strip()
+    name = file.replace("\\", "/").rpartition("/")[2]
+    now = _expressions_now(frame)
+    used = [value for tree in now for value in _used_by(tree, frame)]
+    awaits = any(map(_awaits_array, now))
+    return Place(
+        f"{name}:{line}, {source!r}" if source else f"{name}:{line}",
+        of_jax or awaits or any(isinstance(one, (jax.Array, _IN_JAX)) for one in used),
+        not of_jax and (at_lock or any(isinstance(one, _LOCKS) for one in used[:1])),
+    )
+
+
+def _used_by(tree: ast.expr, frame: FrameType) -> list[Any]:
+    """Return what a call needs: the object whose method it is, the function, the arguments."""
+    used = [tree]
+    if isinstance(tree, ast.Call):
+        used = [tree.func, *tree.args]
+        if isinstance(tree.func, ast.Attribute):
+            used.insert(0, tree.func.value)
+    return [_value(node, frame) for node in used]
+
+
+def _awaits_array(tree: ast.expr) -> bool:
+    function = tree.func if isinstance(tree, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == "block_until_ready"
+
+
+def _expressions_now(frame: FrameType) -> list[ast.expr]:
+    """Return what `frame` evaluates now, if it is in one line.
+
+    At the beginning of a ``with`` block these are its context managers.
+    """
+    first, last, begin, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if first is None or begin is None or end is None:
+        return []
+    line = linecache.getline(frame.f_code.co_filename, first).encode()
+    try:
+        if first != last:  # Python 3.11: the whole block
+            (block,) = ast.parse(line[begin:].decode().strip() + " pass").body
+            items = block.items if isinstance(block, ast.With) else []
+            return [item.context_expr for item in items]
+        return [ast.parse(line[begin:end].decode().strip(), mode="eval").body]
+    except SyntaxError:
+        return []
+
+
+def _value(node: ast.expr, frame: FrameType) -> Any:
+    """Return the value of an expression if that runs no code of the user; None for any other."""
+    if isinstance(node, ast.Name):
+        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
+    if isinstance(node, ast.Attribute):
+        return getattr(_value(node.value, frame), "__dict__", {}).get(node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        held, key = _value(node.value, frame), node.slice.value
+        if type(held) is dict:
+            return held.get(key)
+        if type(held) in (list, tuple) and type(key) is int and key < len(held):
+            return held[key]
+    return None

@@ -1,0 +1,104 @@
+"""Notice that no host call begins or ends any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+
+from ... import jax_compat
+from ...stack.trace import any_lowered, frames_of_threads
+from ..record import all_running_calls
+from ._cpu import cpu_times
+from ._diagnosis import Hang, examine
+from ._place import place_of
+
+
+class Watchdog:
+    """Calls a function once when no host call has begun or ended for some time, and one is running.
+
+    Also if none is running, but the main thread waits inside JAX for a program with host calls that
+    does not compute (on CPU). It looks twice in that time, on a thread of its own, and costs
+    nothing otherwise. A context manager; or call `start` and `stop`.
+
+    Args:
+        seconds: the time; the function is called at most half of it later.
+        told: called on that thread with what is wrong; again only after the program has moved on.
+        moved: called on that thread when the program moves on after that.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        told: Callable[[Hang], None],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.seconds = seconds
+        self._told, self._moved = told, moved
+        self._stopped: threading.Event | None = None
+
+    def start(self) -> None:
+        """Start to watch; no effect if it does already."""
+        if self._stopped is None:
+            self._stopped = threading.Event()
+            threading.Thread(
+                target=self._watch,
+                args=(self._stopped,),
+                name="jupyter_jaxcb watchdog",
+                daemon=True,
+            ).start()
+
+    def stop(self) -> None:
+        """Stop to watch; the functions may still be running."""
+        if self._stopped is not None:
+            self._stopped.set()
+            self._stopped = None
+
+    def __enter__(self) -> Watchdog:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _watch(self, stopped: threading.Event) -> None:
+        before, since_ns, is_told = None, time.perf_counter_ns(), False
+        measured = cpu_times()
+        while not stopped.wait(self.seconds / 2):
+            now_ns = time.perf_counter_ns()
+            state, begun_ns = _state()
+            if state is None or state != before:
+                if is_told:
+                    self._moved()
+                before, is_told = state, False
+                since_ns = begun_ns or now_ns
+            elif not is_told and now_ns - since_ns >= self.seconds * 1e9:
+                is_told = True
+                hang = examine(now_ns, measured)
+                self._told(hang._replace(seconds=(now_ns - since_ns) / 1e9))
+            measured = cpu_times()
+
+
+def _state() -> tuple[Hashable, int | None]:
+    """Return what changes whenever the program goes on; None if no program waits for a host call.
+
+    Also return when the last call began that is running now, if that is known.
+    """
+    calls = all_running_calls()
+    if not calls:
+        return _waiting_main(), None
+    state = frozenset(
+        (id(call.host), call.host.calls, call.number, call.thread, call.returned) for call in calls
+    )
+    starts = [call.start_ns for call in calls]
+    return state, max((ns for ns in starts if ns is not None), default=None)
+
+
+def _waiting_main() -> Hashable:
+    """Return where the main thread waits for a program with host calls; None if it does not."""
+    frame = frames_of_threads().get(threading.main_thread().ident or 0)
+    if frame is None or not any_lowered() or not place_of(frame).in_jax:
+        return None
+    runs = jax_compat.unfinished_runs()
+    on_cpu = all(device.platform == "cpu" for run in runs for device in run.devices())
+    return (id(frame), frame.f_lasti, len(runs)) if runs and on_cpu else None

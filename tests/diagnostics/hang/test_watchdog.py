@@ -1,0 +1,135 @@
+"""The watchdog tells once when no host call returns, why, and tells when one does."""
+
+import queue
+import re
+import threading
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.diagnostics import HangKind, Watchdog
+
+S = jax.ShapeDtypeStruct((), np.float32)
+SECONDS = 0.4
+
+
+class Watched:
+    """A watchdog, and what it told."""
+
+    def __init__(self):
+        self.told = queue.Queue()
+        self.moved = queue.Queue()
+        self.dog = Watchdog(SECONDS, self.told.put, lambda: self.moved.put(True))
+
+
+@pytest.fixture
+def watched():
+    found = Watched()
+    with found.dog:
+        yield found
+
+
+def run_on_a_thread(host):
+    """Start a program that calls `host` on another thread."""
+    program = jax.jit(lambda x: jaxcb.pure_callback(host, S, x))
+    thread = threading.Thread(target=lambda: jax.block_until_ready(program(np.float32(1))))
+    thread.start()
+    return thread
+
+
+def test_call_that_waits_for_a_lock_is_told_once_with_its_line_and_then_that_it_moved(watched):
+    lock = threading.Lock()
+
+    def waits(x):
+        with lock:
+            return x
+
+    with lock:
+        thread = run_on_a_thread(waits)
+        hang = watched.told.get(timeout=60)
+        assert hang.kind is HangKind.LOCK
+        line = waits.__code__.co_firstlineno + 1
+        wanted = rf"waits \(pure, test_watchdog\.py:\d+\) .* test_watchdog\.py:{line}, 'with lock:'"
+        assert re.search(wanted, hang.text)
+        assert hang.seconds >= SECONDS
+        assert f"line {line}, in waits\n    with lock:" in hang.stacks
+        assert watched.moved.empty()
+    watched.moved.get(timeout=60)
+    thread.join()
+    assert watched.told.empty()
+
+
+def test_call_that_computes_is_told_as_slow(watched):
+    done = threading.Event()
+
+    def computes(x):
+        while not done.is_set():
+            x = x + 1
+        return np.float32(x)
+
+    thread = run_on_a_thread(computes)
+    hang = watched.told.get(timeout=60)
+    done.set()
+    thread.join()
+    assert hang.kind is HangKind.SLOW
+    assert re.search(r"it computes at test_watchdog\.py:\d+, ", hang.text)
+
+
+def test_call_that_sleeps_beside_a_thread_that_computes_is_not_told_as_slow(watched):
+    done = threading.Event()
+
+    def computes():
+        while not done.is_set():
+            pass
+
+    def sleeps(x):
+        while not done.is_set():
+            time.sleep(0.01)
+        return x
+
+    threads = [threading.Thread(target=computes), run_on_a_thread(sleeps)]
+    threads[0].start()
+    hang = watched.told.get(timeout=60)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert hang.kind is HangKind.UNKNOWN
+    assert re.search(r"it waits at test_watchdog\.py:\d+, ", hang.text)
+
+
+def test_calls_that_return_are_not_told():
+    told, seconds = queue.Queue(), 1.0
+
+    def returns(x):
+        time.sleep(seconds / 8)
+        return x
+
+    program = jax.jit(lambda x: jaxcb.pure_callback(returns, S, x))
+    with Watchdog(seconds, told.put):
+        for x in range(20):
+            jax.block_until_ready(program(np.float32(x)))
+    assert told.empty()
+
+
+def test_nothing_is_told_after_its_end():
+    told = queue.Queue()
+    done = threading.Event()
+    inside = threading.Event()
+
+    def waits(x):
+        inside.set()
+        done.wait()
+        return x
+
+    with Watchdog(SECONDS, told.put):
+        thread = run_on_a_thread(waits)
+        inside.wait()
+    others = queue.Queue()
+    with Watchdog(SECONDS, others.put):  # would tell after the first one
+        others.get(timeout=60)
+    done.set()
+    thread.join()
+    assert told.empty()
