@@ -43,7 +43,7 @@ from .flavors.taps import (
     bind_tap_call,
     flags,
 )
-from .interrupt import InFlight, interrupt, interrupt_main, on_thread_of_xla, release
+from .interrupt import InFlight, Stuck, interrupt, interrupt_main, on_thread_of_xla, release
 from .options import FLAVORS, Options, choices_of, rows
 from .results import INFER, ResultError, ResultStructureWarning, exact_avals, nothing_in, scalar_of
 from .trace import disabled, is_cell

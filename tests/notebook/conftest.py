@@ -39,16 +39,27 @@ def plain(text):
 
 
 class Kernel:
-    def __init__(self):
+    def __init__(self, folder=None):
         self.manager = jupyter_client.KernelManager(kernel_name="python3")
+        if folder is not None:
+            self.manager.connection_file = str(folder / "kernel.json")
         # Use the interpreter of the tests, whichever kernels the machine has.
         self.manager.kernel_spec.argv[0] = sys.executable
         env = {**os.environ, "JAX_PLATFORMS": "cpu", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         self.manager.start_kernel(env=env)
+        self._connect()
+
+    def _connect(self):
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
         self.responds = True
+
+    def restart(self):
+        """Restart as a front end does with a kernel that does not respond."""
+        self.client.stop_channels()
+        self.manager.restart_kernel(now=True)
+        self._connect()
 
     def run(self, code, cell=None, **options):
         """Run a cell; `cell` is its id, which JupyterLab sends and nbclient does not."""
@@ -121,11 +132,14 @@ class Kernel:
 
 @pytest.fixture(scope="session")
 def fresh_kernel():
-    """Return a function that starts kernels, which run until the end of the session."""
+    """Return a function that starts kernels, which run until the end of the session.
+
+    A kernel has its connection file in `folder`, if given.
+    """
     kernels = []
 
-    def start():
-        kernels.append(Kernel())
+    def start(folder=None):
+        kernels.append(Kernel(folder))
         return kernels[-1]
 
     yield start

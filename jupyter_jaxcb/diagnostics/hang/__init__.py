@@ -6,7 +6,7 @@ Ctrl-C should do then, in a script. `_watchdog` notices a hang by itself. Notebo
 stop button.
 """
 
-from ._ctrl_c import CtrlC
+from ._ctrl_c import CtrlC, explain_and_end
 from ._diagnosis import Hang, HangKind, calls_left
 from ._signals import SignalThread
 from ._watchdog import Watchdog

@@ -54,12 +54,21 @@ class CtrlC:
         threading.Thread(target=self._explain, args=(self._stuck,), daemon=True).start()
 
     def _explain(self, stuck: Stuck) -> None:
-        if stuck.wait(_MOMENT_SECONDS):
-            return
-        said = diagnosis(time.perf_counter_ns())
-        if stuck.is_done():
-            return
-        self._say(said)
-        interrupt_main(stuck)
-        if not stuck.wait(_ENDING_SECONDS):
+        if explain_and_end(stuck, self._say):
             self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")
+
+
+def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> bool:
+    """Explain what the main thread waits for, if it does not move on, and end what can be ended.
+
+    Returns:
+        Whether it is still stuck.
+    """
+    if stuck.wait(_MOMENT_SECONDS):
+        return False
+    said = diagnosis(time.perf_counter_ns())
+    if stuck.is_done():
+        return False
+    say(said)
+    interrupt_main(stuck)
+    return not stuck.wait(_ENDING_SECONDS)

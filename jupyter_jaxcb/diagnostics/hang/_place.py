@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ...stack.trace import JAX_FOLDER, is_user_code
+from ...stack.trace import JAX_FOLDER, is_cell, is_user_code
 
 _IN_JAX = type(jax.jit(len))
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event,
@@ -43,11 +43,12 @@ def place_of(frame: FrameType | None) -> Place:
     file, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, line).strip()
     name = file.replace("\\", "/").rpartition("/")[2]
+    where = f"line {line}" if is_cell(file) else f"{name}:{line}"
     now = _expressions_now(frame)
     used = [value for tree in now for value in _used_by(tree, frame)]
     awaits = any(map(_awaits_array, now))
     return Place(
-        f"{name}:{line}, {source!r}" if source else f"{name}:{line}",
+        f"{where}, {source!r}" if source else where,
         of_jax or awaits or any(isinstance(one, (jax.Array, _IN_JAX)) for one in used),
         not of_jax and (at_lock or any(isinstance(one, _LOCKS) for one in used[:1])),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, 
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns
+from ._left_recording import LeftRecording
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
 
@@ -58,7 +60,8 @@ class Session:
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
         self._errors = ErrorDisplay(shell)
-        self._stop = Stop(Session._cell_ends.__code__)
+        self._stop = Stop(Session._cell_ends.__code__, self._cannot_end)
+        self._left = LeftRecording(shell)
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
@@ -91,6 +94,7 @@ class Session:
         if self.automatic:
             self._start_recording()
         self._link.open()
+        self._left.offer()
 
     def close(self) -> None:
         """Remove every hook."""
@@ -187,6 +191,7 @@ class Session:
             self._end(result)
         finally:
             self._stop.end()
+            self._left.discard()
 
     def _end(self, result: Any) -> None:
         live = None
@@ -275,6 +280,31 @@ class Session:
         mark, running = self._mark, still_running(recorder)
         self._stop_recording()
         return recorder.freeze(mark, cells=cells, environment=environment(), running=running)
+
+    def _cannot_end(self) -> None:
+        """Tell the way out of a cell that Stop cannot end; on a thread of its own."""
+        if self.in_terminal:
+            way_out = "Press Ctrl-\\ to end Python."
+        else:
+            way_out = "Restart the kernel."
+            recorder, mark = self._recorder, self._mark
+            if recorder is not None and mark is not None:
+                way_out += self._leave(
+                    recorder.freeze(
+                        mark, environment=environment(), running=still_running(recorder)
+                    )
+                )
+        print(f"This cannot be ended from outside. {way_out}", file=sys.stderr, flush=True)
+        if not self._depth:  # the cell has just ended after all
+            self._left.discard()
+
+    def _leave(self, recording: Recording) -> str:
+        """Leave a recording for the next session, and return what to say of it."""
+        try:
+            kept = self._left.write(recording)
+        except OSError as error:
+            return f" Its recording so far is lost: {error}."
+        return " %load_ext jupyter_jaxcb will offer its recording so far." if kept else ""
 
     def _start_watching(self) -> None:
         # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.

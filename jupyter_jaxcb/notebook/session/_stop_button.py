@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextvars
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from ...diagnostics import SignalThread
-from ...stack import interrupt, interrupt_main
+from ...diagnostics import SignalThread, all_running_calls, explain_and_end
+from ...stack import Stuck, interrupt, interrupt_main
 from ..errors import SIGNAL_HANDLERS
 
 
@@ -18,19 +21,24 @@ class Stop:
     XLA makes host calls on its own threads, which KeyboardInterrupt does not reach, and the cell
     may catch it. So this installs a signal handler, which then calls the previous handler. Python
     runs signal handlers only in the main thread, which may be waiting in C++; a `SignalThread`
-    covers that case.
+    covers that case: it prints what the host calls wait for, and ends what can be ended.
 
     Args:
         ends: the code of the function that ends a cell. The handler does not interrupt it; it
             checks `pressed` instead.
+        cannot_end: called in another thread, in the context of the cell, if the main thread still
+            waits after that.
 
     Attributes:
         pressed: whether the signal has arrived since the cell began.
     """
 
-    def __init__(self, ends: CodeType) -> None:
+    def __init__(self, ends: CodeType, cannot_end: Callable[[], None]) -> None:
         self.pressed = False
         self._ends = ends
+        self._cannot_end = cannot_end
+        self._context = contextvars.copy_context()  # so that output goes to the running cell
+        self._stuck: Stuck | None = None  # as it was at the last signal
         self._before: Any = None
         self._handler: Any = None
         self._signals = SignalThread(self._heard)
@@ -50,6 +58,7 @@ class Stop:
                 return None
             return before(number, frame)
 
+        self._context = contextvars.copy_context()
         SIGNAL_HANDLERS.add(stop.__code__)
         self._before, self._handler = before, stop
         signal.signal(signal.SIGINT, stop)
@@ -67,7 +76,7 @@ class Stop:
         if signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, self._before)
         self._signals.rest()
-        self._before = self._handler = None
+        self._before = self._handler = self._stuck = None
 
     def close(self) -> None:
         """Restore the handler and end the thread."""
@@ -76,5 +85,22 @@ class Stop:
 
     def _heard(self, number: int) -> None:
         # With its own handler, the cell may want to continue.
-        if number == signal.SIGINT and signal.getsignal(signal.SIGINT) is self._handler:
+        if number != signal.SIGINT or signal.getsignal(signal.SIGINT) is not self._handler:
+            return
+        if self._stuck is None or self._stuck.is_done():
+            self._stuck = Stuck()
+            context = self._context.copy()
+            arguments = self._end_stuck, self._stuck
+            threading.Thread(
+                target=context.run, args=arguments, name="jupyter_jaxcb stop", daemon=True
+            ).start()
+
+    def _end_stuck(self, stuck: Stuck) -> None:
+        if not all_running_calls():
             interrupt_main()
+        elif explain_and_end(stuck, _print):
+            self._cannot_end()
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

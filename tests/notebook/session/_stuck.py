@@ -1,0 +1,68 @@
+"""Cells whose program and host function wait for each other, and a reader of their messages."""
+
+import queue
+
+from ._in_flight import SETUP
+
+HOSTS = (
+    SETUP
+    + """
+import sys
+results = []  # of the program that waits for the host function
+def say_inside():  # when the main thread stays at one instruction
+    seen, times = None, 0
+    while times < 30:
+        frame = sys._current_frames()[threading.main_thread().ident]
+        now = id(frame), frame.f_lasti
+        seen, times = now, times + 1 if now == seen else 0
+        time.sleep(0.01)
+    print("inside", flush=True)
+def transmission(x):
+    say_inside()
+    return np.asarray(results[0])
+def loops(x):
+    say_inside()
+    while True:
+        pass
+def waits_in_c(x):  # for the other end of a named pipe
+    say_inside()
+    os.close(os.open(pipe, os.O_RDONLY))
+    return x
+def run(host):
+    program = compiled(lambda x: jaxcb.pure_callback(host, S, x))
+    results[:] = [program(slowly(big))]
+    return np.asarray(results[0])  # handles no signals, unlike block_until_ready
+"""
+)
+
+
+class Running:
+    """A cell that runs, whose messages are read while it does."""
+
+    def __init__(self, kernel, code, cell=None):
+        self.kernel, self.text = kernel, ""
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
+        metadata = {"cellId": cell} if cell else {}
+        message = kernel.client.session.msg("execute_request", content, metadata=metadata)
+        kernel.client.shell_channel.send(message)
+        self.number = message["header"]["msg_id"]
+
+    def read_until(self, words):
+        """Read the output of the cell until it has `words`."""
+        while words not in self.text:
+            self._read(60)
+        return self.text
+
+    def is_quiet(self):
+        """Whether nothing more is written for a second."""
+        try:
+            while True:
+                self._read(1)
+        except queue.Empty:
+            return True
+
+    def _read(self, seconds):
+        message = self.kernel.client.get_iopub_msg(timeout=seconds)
+        assert message["parent_header"]["msg_id"] == self.number
+        assert message["content"].get("execution_state") != "idle", self.text
+        self.text += message["content"].get("text", "")

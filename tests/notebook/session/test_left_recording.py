@@ -1,0 +1,74 @@
+"""A cell that Stop cannot end says so, and the next kernel of the notebook has its recording."""
+
+import os
+import re
+import stat
+
+import pytest
+
+from ._stuck import HOSTS, Running
+
+pytestmark = pytest.mark.slow
+LOAD = "%load_ext jupyter_jaxcb\n"
+
+
+@pytest.fixture
+def stuck(fresh_kernel, tmp_path):
+    """A kernel with a cell that waits for itself."""
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(LOAD + HOSTS).text == ""
+    cell = Running(kernel, "run(transmission)")
+    cell.read_until("inside")
+    return cell
+
+
+def test_stop_says_what_a_stuck_kernel_waits_for_and_the_next_one_has_its_recording(
+    stuck, tmp_path
+):
+    kernel = stuck.kernel
+    kernel.manager.interrupt_kernel()
+    text = stuck.read_until("will offer its recording so far.\n")
+    said = re.escape("it is inside JAX at line 29, 'return np.asarray(results[0])', and nothing")
+    head = r"^transmission \(pure, line \d+\) has not returned for [\d.]+ s: "
+    assert re.search(f"{head}{said} computes, .* a deadlock", text, re.MULTILINE), text
+    assert "This cannot be ended from outside. Restart the kernel." in text
+    (kept,) = tmp_path.glob("jupyter_jaxcb-*/*")
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (kept.parent, kept)] == [0o700, 0o600]
+    kernel.restart()
+    offered = kernel.run(LOAD).text
+    assert offered.count("\n") == 1 and f"jaxcb.load({str(kept)!r})" in offered
+    loaded = kernel.run(
+        f"import jupyter_jaxcb as jaxcb\nrecording = jaxcb.load({str(kept)!r})\n"
+        "[recording.lowered[one.lowered].site.function for one in recording.running]"
+    )
+    assert loaded.value == "['transmission']"
+    kernel.manager.shutdown_kernel()
+    assert not kept.exists()
+
+
+def test_stop_ends_a_host_function_in_python_while_the_main_thread_cannot_handle_it(
+    fresh_kernel, tmp_path
+):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(LOAD + HOSTS).text == ""
+    cell = Running(kernel, "run(loops)")
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    said = cell.read_until("it computes at line")
+    assert kernel.client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
+    assert "Restart" not in said and not list(tmp_path.glob("jupyter_jaxcb-*/*"))
+    assert kernel.run("1 + 1").value == "2"
+
+
+def test_recording_of_a_cell_that_ends_after_all_is_removed(fresh_kernel, tmp_path):
+    kernel = fresh_kernel(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    assert kernel.run(f"{LOAD}{HOSTS}\npipe = {str(tmp_path / 'pipe')!r}").text == ""
+    cell = Running(kernel, "run(waits_in_c)")
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    cell.read_until("will offer its recording so far.\n")
+    assert list(tmp_path.glob("jupyter_jaxcb-*/*"))
+    os.close(os.open(tmp_path / "pipe", os.O_WRONLY))
+    assert kernel.client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
+    assert not list(tmp_path.glob("jupyter_jaxcb-*/*"))
