@@ -1,4 +1,4 @@
-"""``python -m jupyter_jaxcb run [options] script.py [arguments]``."""
+"""``python -m jupyter_jaxcb run script.py`` and ``python -m jupyter_jaxcb export FILE OUT``."""
 
 import sys
 

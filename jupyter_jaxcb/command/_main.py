@@ -24,6 +24,7 @@ from ..diagnostics import (
 )
 from ..recording import Recording
 from ..report import NOTHING, to_text
+from ._export import add_export
 from ._script import run_module, run_script, without_our_frames
 
 _INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
@@ -39,7 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: those of the command line, by default of this process.
     """
-    parser, options = _parse(arguments)
+    options = _parse(arguments)
+    return options.perform(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    parser: argparse.ArgumentParser = options.parser
     name = options.output or f"{_stem(options.script)}.host-trace.html"
     path = os.path.abspath(name)  # the script may change the working directory
     if not options.module and not os.path.isfile(options.script):
@@ -67,9 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raise ended
 
 
-def _parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the arguments; the command is ``perform`` of the result, and its parser ``parser``."""
     parser = argparse.ArgumentParser(prog="python -m jupyter_jaxcb")
-    commands = parser.add_subparsers(required=True, metavar="run")
+    commands = parser.add_subparsers(required=True, metavar="{run,export}")
     run = commands.add_parser("run", help="run a script and record it", description=_DESCRIPTION)
     run.add_argument(
         "-o",
@@ -97,7 +104,9 @@ def _parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, ar
     run.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the script"
     )
-    return run, parser.parse_args(arguments)
+    run.set_defaults(perform=_run, parser=run)
+    add_export(commands)
+    return parser.parse_args(arguments)
 
 
 def _stem(script: str) -> str:

@@ -36,7 +36,7 @@ from ._facts import (
 )
 from ._merged import merged
 from ._profile import OTHER, PYTHON_OF_JAX, Lane, Part, PartKind, Profile, Unknown
-from ._recording import Matrix, Recording, load
+from ._recording import Matrix, Recording, load, load_calls
 from ._str import BUNDLES, TEXTS, WIDGETS
 from ._table import FACTS, Named, call_table
 from ._vmap import (
@@ -48,7 +48,15 @@ from ._vmap import (
     calls_each_time,
     method_named,
 )
-from .files import FORMATS, SCHEMA, RecordingFileError, check_path, read_binary, write_binary
+from .files import (
+    FORMATS,
+    LIMIT_BYTES,
+    SCHEMA,
+    RecordingFileError,
+    check_path,
+    read_binary,
+    write_binary,
+)
 from .recorder import (
     COMPILED_THREAD,
     DEFAULT_CAPACITY,

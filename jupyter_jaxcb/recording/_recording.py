@@ -161,6 +161,30 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Rec
     return Recording(**read(path, limit_bytes))
 
 
+def load_calls(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:
+    """Read the host calls of a recording, also of the JSON that a view of the front end saved.
+
+    Such a file has nothing about compiled programs, and so has its recording: it has what tables
+    and timelines of host calls need, and no statuses.
+
+    Args:
+        path: the file to read.
+        limit_bytes: the memory that reading may take, in bytes.
+
+    Raises:
+        RecordingFileError: as of `load`.
+
+    >>> import json, pathlib, tempfile
+    >>> view = {"schema": 1, "environment": {}, "compilations": [], "sites": [], "calls": []}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "host-trace.json")
+    ...     _ = path.write_text(json.dumps(view))
+    ...     load_calls(path)
+    <Recording of 0 host calls from 0 sites>
+    """
+    return Recording(**read(path, limit_bytes, views=True))
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Matrix:
     """The callbacks of one function under several transformations.

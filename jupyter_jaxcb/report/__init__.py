@@ -5,7 +5,7 @@ text and HTML, `profile` those of a profile, `frontend` builds what the notebook
 and `export` writes files.
 """
 
-from .export import NOTHING, export
+from .export import NOTHING, OF_CALLS, export
 from .frontend import (
     LONG_NS,
     MIME_TYPE,

@@ -8,16 +8,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_jaxcb.command import main
 from tests.report._several import SEVERAL
 
 from .test_accessibility import AXE, CHECK
-
-PERFETTO = """<!doctype html><title>a stand-in</title><script>
-addEventListener('message', ({ data, source }) => {
-  if (data === 'PING') source.postMessage('PONG', '*');
-  else document.title = new TextDecoder().decode(data.perfetto.buffer);
-});
-</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +68,36 @@ def test_page_without_scripts_has_the_table(browser, file):
     context.close()
 
 
-def test_calls_are_saved_as_csv(opened):
+def test_calls_saved_as_json_become_the_table_and_the_timeline_that_python_writes(opened, tmp_path):
     with opened.expect_download() as saved:
-        opened.get_by_role("button", name="Save as CSV").click()
-    assert saved.value.suggested_filename == "host-trace.csv"
-    rows = list(csv.DictReader(io.StringIO(saved.value.path().read_text(), newline="")))
-    assert len(rows) == len(SEVERAL)
-    assert rows[1]["start_ns"] == "50000" and rows[1]["duration_ns"] == "10001"
-    assert rows[2]["error"].startswith('ValueError: a "quoted", <b>bold</b>\nsecond')
+        opened.get_by_role("button", name="Save as JSON").click()
+    file = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(file)
+    for suffix in (".csv", ".perfetto.json"):
+        assert main(["export", str(file), str(tmp_path / f"view{suffix}")]) == 0
+        SEVERAL.save(tmp_path / f"kernel{suffix}")
+    ours, wanted = ([*csv.DictReader(io.StringIO((tmp_path / f"{which}.csv").read_text(), ""))]
+                    for which in ("view", "kernel"))  # fmt: skip
+    first = min(int(row["start_ns"]) for row in wanted)
+    for row in wanted:
+        row["start_ns"] = str(int(row["start_ns"]) - first)
+    names = ["start_ns", "duration_ns", "element", "thread", "function", "flavor", "operands"]
+    assert _columns(ours, names) == _columns(
+        sorted(wanted, key=lambda row: int(row["start_ns"])), names
+    )
+    ours, wanted = (json.loads((tmp_path / f"{which}.perfetto.json").read_text())["traceEvents"]
+                    for which in ("view", "kernel"))  # fmt: skip
+    assert _slices(ours, "host call") == _slices(wanted, "host call")
+    assert _slices(ours, "compile") == _slices(wanted, "compile")
+
+
+def _columns(rows, names):
+    return [[row[name] for name in names] for row in rows]
+
+
+def _slices(events, kind):
+    own = [event for event in events if event.get("cat") == kind]
+    return [[event[name] for name in ("name", "ts", "dur")] for event in own]
 
 
 def test_call_sites_are_copied_as_markdown(opened):
@@ -89,20 +105,3 @@ def test_call_sites_are_copied_as_markdown(opened):
     opened.get_by_role("button", name="Copy as Markdown").click()
     expect(opened.get_by_role("status").last).to_have_text("copied the call sites")
     assert "| where | source |" in opened.evaluate("() => navigator.clipboard.readText()")
-
-
-def test_trace_opens_in_perfetto_after_a_click(opened):
-    asked = []
-
-    def answer(route):
-        asked.append(route.request.url)
-        route.fulfill(body=PERFETTO, content_type="text/html")
-
-    opened.context.route("https://ui.perfetto.dev/**", answer)
-    with opened.expect_popup() as tab:
-        opened.get_by_role("button", name="Open in Perfetto").click()
-    expect(opened.get_by_role("status").last).to_have_text(f"opened {len(SEVERAL)} calls")
-    tab.value.wait_for_function("() => document.title.startsWith('{')")
-    trace = json.loads(tab.value.title())
-    assert sum(event["ph"] == "X" for event in trace["traceEvents"]) == len(SEVERAL)
-    assert asked == ["https://ui.perfetto.dev/"]

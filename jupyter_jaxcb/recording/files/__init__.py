@@ -1,6 +1,7 @@
 """Save and load recordings: JSON, and a compact format for long logs.
 
 `_save` selects the format by suffix; `_json` writes and reads the facts, `_binary` the rows.
+`_view_json` reads the host calls that a view of the front end saved.
 `_decode` checks every value read from a file, and its size.
 """
 

@@ -86,7 +86,8 @@ def too_large(what: str, needed: int) -> RecordingFileError:
     """Return the error for a file that would take more memory than the limit."""
     return RecordingFileError(
         f"cannot read this recording: {what} may take {needed:,} bytes of memory, more than the "
-        f"limit. If you trust the file, call load(path, limit_bytes={needed})."
+        f"limit. If you trust the file, call load(path, limit_bytes={needed}), or run the export "
+        f"command with --limit-bytes {needed}."
     )
 
 

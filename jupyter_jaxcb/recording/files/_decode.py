@@ -35,6 +35,13 @@ def damaged(place: str, wanted: str, value: Any) -> RecordingFileError:
     )
 
 
+def environment(data: Any) -> dict[str, str]:
+    """Return the environment of a recording if `data` is one, else raise."""
+    if not isinstance(data, dict) or not all(isinstance(word, str) for word in data.values()):
+        raise damaged("environment", "an object of strings", data)
+    return data
+
+
 class Decoder:
     """Builds facts from parsed JSON.
 

@@ -30,11 +30,16 @@ from .._facts import (
 )
 from .._profile import Profile
 from .._recorded_facts import RecordedFacts
-from ._decode import Decoder, RecordingFileError, damaged
+from ._decode import Decoder, RecordingFileError, damaged, environment
+from ._view_json import fields_of_view, is_of_view
 
 SCHEMA = 7  # of files; the data saved in notebooks has a schema number of its own
 _OLDEST = 5  # that can be read: its compilations end at `end_ns`
 _METHODS = 7  # the first whose vmap levels have more of a method than its name
+_OF_VIEW = (
+    "cannot load the JSON that a view saved: it has the host calls, but not the compiled programs. "
+    "`python -m jupyter_jaxcb export FILE.json OUT.csv` makes a table or a timeline of it."
+)
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -97,9 +102,13 @@ def facts_to_json(recording: RecordedFacts) -> str:
     )
 
 
-def fields(text: str | bytes) -> dict[str, Any]:
-    """Read the fields of a recording that `to_json` wrote."""
+def fields(text: str | bytes, *, views: bool = False) -> dict[str, Any]:
+    """Read the fields of a recording that `to_json` wrote; with `views`, or that a view saved."""
     data = _parsed(text)
+    if is_of_view(data):
+        if views:
+            return fields_of_view(data)
+        raise RecordingFileError(_OF_VIEW)
     check_schema(data.get("schema"))
     columns = data.pop("calls", None)
     if not isinstance(columns, dict) or set(columns) != set(ROW.names or ()):
@@ -186,7 +195,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
             decoder.one_of(range(len(found["lowered"])), number, "stale")
             for number in decoder.list(data["stale"], "stale")
         ),
-        "environment": _environment(data["environment"]),
+        "environment": environment(data["environment"]),
     }
 
 
@@ -259,12 +268,6 @@ def _pairs(decoder: Decoder, kind: Any, data: Any, place: str) -> Iterator[tuple
         if not isinstance(pair, list) or len(pair) != 2:
             raise damaged(place, "a pair", pair)
         yield decoder.of(kind, pair[0], place), decoder.of(int, pair[1], place)
-
-
-def _environment(data: Any) -> dict[str, str]:
-    if not isinstance(data, dict) or not all(isinstance(word, str) for word in data.values()):
-        raise damaged("environment", "an object of strings", data)
-    return data
 
 
 def _column(name: str, data: list[Any]) -> np.ndarray:

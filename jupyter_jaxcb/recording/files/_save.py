@@ -90,8 +90,8 @@ def _suffix(path: Path) -> str:
     return max(found, key=len)
 
 
-def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
-    """Read the fields of the recording in a file; see `load`."""
+def read(path: str | os.PathLike[str], limit_bytes: int, *, views: bool = False) -> dict:
+    """Read the fields of the recording in a file; see `load` and `load_calls`."""
     __tracebackhide__ = True
     with open(path, "rb") as file:
         begin = file.read(len(MAGIC))
@@ -108,4 +108,4 @@ def read(path: str | os.PathLike[str], limit_bytes: int) -> dict:
         if needed > limit_bytes:
             raise too_large(f"{size:,} bytes of JSON", needed)
         file.seek(0)
-        return _json.fields(file.read(size + 1))
+        return _json.fields(file.read(size + 1), views=views)

@@ -3,5 +3,5 @@
 `_export` maps file name suffixes to formats; each format has a module.
 """
 
-from ._export import export
+from ._export import OF_CALLS, export
 from ._page import NOTHING

@@ -50,16 +50,14 @@ def _write_text(recording: Recording, file: BinaryIO) -> None:
     file.write(text.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
 
 
-FORMATS.update(
-    {
-        ".txt": _write_text,
-        ".html": write_page,
-        ".csv": write_csv,
-        ".perfetto.json": write_perfetto,
-        ".trace.json": write_perfetto,
-        ".arrow": write_arrow,
-        ".feather": write_arrow,
-        ".parquet": write_parquet,
-    }
-)
+_OF_CALLS = {
+    ".csv": write_csv,
+    ".perfetto.json": write_perfetto,
+    ".trace.json": write_perfetto,
+    ".arrow": write_arrow,
+    ".feather": write_arrow,
+    ".parquet": write_parquet,
+}
+OF_CALLS = tuple(_OF_CALLS)  # suffixes of tables and timelines, which are made of host calls alone
+FORMATS.update({".txt": _write_text, ".html": write_page, **_OF_CALLS})
 TEXTS.update({Recording: to_text, Matrix: matrix_to_text, Outcome: outcome_to_text})

@@ -205,7 +205,9 @@ def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray
     elements, rows = elements[order], rows[order]
     first = np.flatnonzero(np.diff(elements["crossing"].astype(np.int64), prepend=-1))
     ends = np.maximum.reduceat(elements["end_ns"], first) if len(first) else elements["end_ns"]
-    return elements["start_ns"][first], ends, rows[first]
+    several = np.diff(first, append=len(elements)) > 1
+    first = first[several]
+    return elements["start_ns"][first], ends[several], rows[first]
 
 
 def _head(rows: Rows, fact: LoweredSite, kind: str) -> str:

@@ -5,14 +5,13 @@ import type { RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { callWords, someOf } from '../data/words.js';
 import { copyText, saveFile } from './browser.js';
-import { ExportedCalls } from './calls.js';
-import { toCsv } from './csv.js';
 import { toJson } from './json.js';
 import { toMarkdown } from './markdown.js';
-import { openInPerfetto, toPerfetto } from './perfetto.js';
 
-const MOST_COPIED = 50_000; // calls; more than a clipboard should hold
-const NAME = 'host-trace';
+const FILE = 'host-trace.json';
+const OTHERS =
+  `CSV: save as JSON, then run python -m jupyter_jaxcb export ${FILE} calls.csv; ` +
+  'calls.parquet, calls.arrow and calls.perfetto.json are written the same way';
 
 /** The recording of a view. */
 export interface Exported {
@@ -25,16 +24,7 @@ export interface Exported {
 /** Performs an action; returns what to say about it. */
 type Action = (own: Exported) => Promise<string>;
 
-const COPY: Record<string, Action> = { Markdown: copyMarkdown, CSV: copyCsv };
-const SAVE: Record<string, Action> = {
-  CSV: async own => save(own, 'csv', 'text/csv', await toCsv(await callsOf(own))),
-  JSON: async own =>
-    save(own, 'json', 'application/json', await toJson(own.facts, own.measured, await callsOf(own))),
-  'Perfetto trace': async own =>
-    save(own, 'perfetto.json', 'application/json', await traceOf(own))
-};
-
-/** `Copy as Markdown CSV  Save as CSV JSON Perfetto trace  Open in Perfetto`, and `more`. */
+/** `Copy as Markdown  Save as JSON  CSV, Parquet, Perfetto …`, and `more`. */
 export function exportActions(own: Exported, more: HTMLElement | null = null): HTMLElement {
   const said = h('span', { class: 'jaxcb-actions-said', role: 'status' });
   const button = (text: string, name: string, action: Action): HTMLElement => {
@@ -42,24 +32,22 @@ export function exportActions(own: Exported, more: HTMLElement | null = null): H
     node.addEventListener('click', () => void perform(action, own, said));
     return node;
   };
-  const group = (label: string, actions: Record<string, Action>): HTMLElement =>
+  const group = (label: string, name: string, action: Action): HTMLElement =>
     h(
       'span',
       { class: 'jaxcb-actions-group' },
       h('span', {}, label),
-      ...Object.entries(actions).flatMap(([name, action]) => [
-        ' ',
-        button(name, `${label} ${name}`, action)
-      ])
+      ' ',
+      button(name, `${label} ${name}`, action)
     );
-  const { Markdown } = COPY as { Markdown: Action };
   const hasCalls = Boolean((own.raw ?? own.measured.calls)?.rows);
   return h(
     'div',
     { class: 'jaxcb-actions', role: 'group', 'aria-label': 'copy, save' },
-    group('Copy as', hasCalls ? COPY : { Markdown }),
-    hasCalls && group('Save as', SAVE),
-    hasCalls && button('Open in Perfetto', 'Open in Perfetto', openTrace),
+    group('Copy as', 'Markdown', copyMarkdown),
+    hasCalls && group('Save as', 'JSON', saveJson),
+    hasCalls &&
+      button('CSV, Parquet, Perfetto…', 'how to get CSV, Parquet, Perfetto', async () => OTHERS),
     more,
     said
   );
@@ -76,41 +64,19 @@ async function perform(action: Action, own: Exported, said: HTMLElement): Promis
   }
 }
 
-function callsOf({ facts, measured, raw }: Exported): Promise<ExportedCalls> {
-  return ExportedCalls.of(facts, measured, raw);
-}
-
-async function traceOf(own: Exported): Promise<BlobPart[]> {
-  return toPerfetto(own.measured, await callsOf(own));
-}
-
 async function copyMarkdown({ facts, measured, environment }: Exported): Promise<string> {
   await copyText(toMarkdown(facts, measured, environment));
   return 'copied the call sites';
 }
 
-async function copyCsv(own: Exported): Promise<string> {
-  const calls = await callsOf(own);
-  const rows = Math.min(calls.length, MOST_COPIED);
-  await copyText(await new Blob(await toCsv(calls, rows)).text());
-  return `copied ${countWords(own, rows)}`;
-}
-
-function save(own: Exported, suffix: string, type: string, pieces: BlobPart[]): string {
-  saveFile(`${NAME}.${suffix}`, pieces, type);
-  return `saved ${countWords(own)} as ${NAME}.${suffix}`;
-}
-
-async function openTrace(own: Exported): Promise<string> {
-  const trace = async () => new Blob(await traceOf(own)).arrayBuffer();
-  await openInPerfetto(trace, 'host trace');
-  return `opened ${countWords(own)}`;
+async function saveJson(own: Exported): Promise<string> {
+  saveFile(FILE, await toJson(own.facts, own.measured, own.raw), 'application/json');
+  return `saved ${countWords(own)} as ${FILE}`;
 }
 
 /** `61 calls`, or `the first 20,000 of 100,000 calls`. */
-function countWords({ measured, raw }: Exported, most = Infinity): string {
+function countWords({ measured, raw }: Exported): string {
   const held = (raw ?? measured.calls)?.rows ?? 0;
   const all = raw ? held : held + measured.calls_not_saved;
-  const some = Math.min(held, most);
-  return some < all ? `the first ${someOf(some, all)}` : callWords(all);
+  return held < all ? `the first ${someOf(held, all)}` : callWords(all);
 }

@@ -2,11 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 
-import { ExportedCalls } from '../../../src/view/export/calls.js';
-import { toCsv } from '../../../src/view/export/csv.js';
 import { toJson } from '../../../src/view/export/json.js';
 import { toMarkdown } from '../../../src/view/export/markdown.js';
-import { toPerfetto } from '../../../src/view/export/perfetto.js';
+import type { RawCalls } from '../../../src/view/data/raw.js';
 import { aSite, aVariant, someCalls, someFacts, someMeasured, unusedSite } from '../recordings.js';
 
 const facts = someFacts([unusedSite(), aSite({ shapes: [aVariant([[3], []], [[5]])] })]);
@@ -21,78 +19,45 @@ function textOf(pieces: BlobPart[]): Promise<string> {
   });
 }
 
-/** `rows` calls, the second of which failed with `error`, if given. */
-async function calls(rows: number, error = '', more = measured): Promise<ExportedCalls> {
-  const raw = someCalls(rows);
-  if (error) {
-    raw.data.setUint16(16 * rows + 2, 1, true);
-  }
-  return ExportedCalls.of(facts, { ...more, errors: [error] }, raw);
+/** The JSON of `raw`. */
+async function written(raw: RawCalls, more = measured): Promise<any> {
+  return JSON.parse(await textOf(await toJson(facts, more, raw)));
 }
-
-describe('CSV', () => {
-  it('has a line for each call, with names instead of numbers', async () => {
-    const lines = (await textOf(await toCsv(await calls(2, 'ValueError: "no", luck')))).split('\n');
-    expect(lines).toEqual([
-      'start_ns,duration_ns,element,thread,error,function,flavor,where,operands,results',
-      '100,100,0,MainThread,,bessel,pure,line 4,float32[3] float32[],float32[5]',
-      '200,100,0,MainThread,"ValueError: ""no"", luck",bessel,pure,line 4,float32[3] float32[],float32[5]',
-      ''
-    ]);
-  });
-
-  it.each(['=1+1', '+1', '-1', '@SUM(1)', '\t=1', '\r=1'])(
-    'has no text that a spreadsheet reads as the formula %j',
-    async formula => {
-      const text = await textOf(await toCsv(await calls(2, formula)));
-      expect(text).toMatch(/MainThread,"?'[=+\-@\t\r]/);
-    }
-  );
-
-  it('has the first calls only, if asked for', async () => {
-    expect((await textOf(await toCsv(await calls(30_000), 20_000))).split('\n')).toHaveLength(20_002);
-  });
-});
-
-describe('many calls', () => {
-  it('are formatted in pieces, between which the page reacts', async () => {
-    let turns = 0;
-    const timer = setInterval(() => (turns += 1));
-    const pieces = await (await calls(20_000)).formatted(() => 'x', '-');
-    clearInterval(timer);
-    expect(pieces).toHaveLength(4);
-    expect(await textOf(pieces)).toBe(Array(20_000).fill('x').join('-'));
-    expect(turns).toBeGreaterThan(2);
-  });
-});
 
 describe('JSON', () => {
   it('has the call sites, and each call with names instead of numbers', async () => {
-    const read = JSON.parse(await textOf(await toJson(facts, measured, await calls(2))));
+    const raw = someCalls(2);
+    raw.data.setUint16(16 * 2 + 2, 1, true); // the second call failed
+    const read = await written(raw, { ...measured, errors: ['ValueError: "no", luck'] });
     expect(read).toMatchObject({ schema: 1, environment: { jax: '0.10.2' } });
     expect(facts.sites).toEqual(read.sites);
-    expect(read.calls[1]).toMatchObject({ start_ns: 200, function: 'bessel', where: 'line 4' });
-    expect(read.calls).toHaveLength(2);
+    const first = {
+      start_ns: 100,
+      duration_ns: 100,
+      element: '0',
+      thread: 'MainThread',
+      error: '',
+      function: 'bessel',
+      flavor: 'pure',
+      where: 'line 4',
+      operands: 'float32[3] float32[]',
+      results: 'float32[5]'
+    };
+    const second = { ...first, start_ns: 200, error: 'ValueError: "no", luck' };
+    expect(read.calls).toEqual([first, second]);
   });
 
   it('of no calls is valid', async () => {
-    expect(JSON.parse(await textOf(await toJson(facts, measured, await calls(0)))).calls).toEqual([]);
-  });
-});
-
-describe('a trace for Perfetto', () => {
-  it('has a slice for each call, in microseconds, on the track of its thread', async () => {
-    const read = JSON.parse(await textOf(await toPerfetto(measured, await calls(2, 'no luck'))));
-    const [process, thread, ...slices] = read.traceEvents;
-    expect(process.args).toEqual({ name: 'host calls' });
-    expect(thread).toMatchObject({ name: 'thread_name', args: { name: 'MainThread' } });
-    expect(slices[1]).toMatchObject({ ph: 'X', name: 'bessel', ts: 0.2, dur: 0.1, tid: thread.tid });
-    expect(slices.map((slice: any) => slice.args.error)).toEqual([undefined, 'no luck']);
+    expect((await written(someCalls(0))).calls).toEqual([]);
   });
 
-  it('of no calls is valid', async () => {
-    const read = JSON.parse(await textOf(await toPerfetto(measured, await calls(0))));
-    expect(read.traceEvents).toHaveLength(1);
+  it('of many calls is formatted in pieces, between which the page reacts', async () => {
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1));
+    const pieces = await toJson(facts, measured, someCalls(20_000));
+    clearInterval(timer);
+    expect(JSON.parse(await textOf(pieces)).calls).toHaveLength(20_000);
+    expect(turns).toBeGreaterThan(2);
   });
 });
 

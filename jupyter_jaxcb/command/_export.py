@@ -1,0 +1,50 @@
+"""``python -m jupyter_jaxcb export``: write a saved recording in another format."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from ..recording import LIMIT_BYTES, check_path, load, load_calls
+from ..report import OF_CALLS
+
+_DESCRIPTION = """\
+Write a saved recording in another format, which the suffix of OUT selects. A .json that a view
+saved has only host calls: OUT is then a table (.csv, .arrow, .feather, .parquet) or a timeline
+(.perfetto.json, .trace.json)."""
+
+
+def add_export(commands: Any) -> None:
+    """Add the command to the subparsers of a parser."""
+    export = commands.add_parser(
+        "export", help="write a saved recording in another format", description=_DESCRIPTION
+    )
+    export.add_argument(
+        "--limit-bytes",
+        type=int,
+        default=LIMIT_BYTES,
+        metavar="N",
+        help="the memory that reading may take (default: %(default)s)",
+    )
+    export.add_argument(
+        "file", metavar="FILE", help="a .jaxcb or .json file, or the .json that a view saved"
+    )
+    export.add_argument("out", metavar="OUT", help="the file to write")
+    export.set_defaults(perform=_export, parser=export)
+
+
+def _export(options: argparse.Namespace) -> int:
+    read = load_calls if options.out.lower().endswith(OF_CALLS) else load
+    try:
+        check_path(options.out)
+        read(options.file, limit_bytes=options.limit_bytes).save(options.out)
+    except (OSError, ValueError, ModuleNotFoundError) as error:
+        options.parser.error(_words(error))
+    return 0
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot open {os.fspath(error.filename)!r}: {error.strerror}."
+    return str(error)
