@@ -63,6 +63,7 @@ FOLDERS = {
         "lint": "stack/trace stack/call",
         "derivatives": _STACK,
         "masked": f"derivatives {_STACK} stack/dispatch",
+        "linear": f"masked {_STACK} stack/flavors",
         "executors": f"masked {_STACK} stack/dispatch",
         "compiled": f"{_STACK} stack/dispatch stack/lowering",
         "queued": f"masked {_STACK} stack/dispatch",
@@ -72,7 +73,7 @@ FOLDERS = {
             "stack/options stack/call stack/results stack/dispatch stack/flavors "
             "stack/flavors/buffer stack/flavors/taps capabilities/lint capabilities/masked "
             "capabilities/derivatives capabilities/executors capabilities/compiled "
-            "capabilities/queued"
+            "capabilities/queued capabilities/linear"
         )
     },
     "recording": {"recorder": "", "files": ""},

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capabilities.compiled import register_compiled
+from ..capabilities.linear import linear_in
 from ..stack.call import register, without_leading
 from ..stack.flavors.buffer import bind_buffer
 from ..stack.options import Options, checked
@@ -33,6 +34,8 @@ def buffer(
     *,
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
+    linear: str | Sequence[str] | None = None,
+    linear_self_adjoint: bool = False,
     has_side_effect: bool = False,
     check: bool = False,
     compile: str | None = None,
@@ -50,6 +53,8 @@ def buffer(
         result: the shapes and dtypes that it writes: as for `pure`, except ``"infer"``. If omitted,
             a jaxtyping annotation of its first parameter is used: ``out: Float[Array, "n+1"]``.
         vmap_method: as for `pure`; with ``"sequential"`` each call gets the memory of its element.
+        linear: as for `pure`. A transpose writes, too: ``transposed(out, a, cotangent)``.
+        linear_self_adjoint: as for `pure`.
         has_side_effect: keep every call the program makes, even if its results are unused.
         check: raise if the host function leaves part of its outputs unwritten. The outputs are
             filled with random bytes first; where these remain, the function is called once more
@@ -73,8 +78,8 @@ def buffer(
     """
     __tracebackhide__ = True
     options = checked(
-        "buffer", vmap_method=vmap_method, has_side_effect=has_side_effect, check=check,
-        compile=compile,
+        "buffer", vmap_method=vmap_method, linear=linear, linear_self_adjoint=linear_self_adjoint,
+        has_side_effect=has_side_effect, check=check, compile=compile,
     )  # fmt: skip
     return with_function(function, _register_buffer, result, options)
 
@@ -86,5 +91,7 @@ def _register_buffer(function: Any, result: Any, options: Options) -> BufferCall
     host = register(function, (result_interface(declared), options))
     if options.compile:
         register_compiled(host)
+    if options.linear:
+        linear_in(host, options, leading=1)
     bind = functools.partial(bind_buffer, host, declared, options=options)
     return BufferCallback(function, host, bind, options, declared=declared)

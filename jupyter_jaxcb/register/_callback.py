@@ -27,6 +27,7 @@ from ..capabilities.masked import (
 from ..stack.call import HostFunction, without_leading
 from ..stack.options import Options
 from ..stack.results import MISSING, result_avals
+from ._linear import LinearRules
 from ._watched import watched
 
 _looked_at: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
@@ -220,7 +221,7 @@ class _Method(functools.partial):
         return callback.where(mask, *self.args, *args, **kwargs)
 
 
-class RuledCallback(Callback):
+class RuledCallback(LinearRules, Callback):
     """A registered host function that may have a derivative rule."""
 
     def defjvp(
@@ -308,8 +309,8 @@ class RuledCallback(Callback):
             name, old = self.host.name, self.rule
             raise TypeError(
                 f"cannot give {name} a rule by def{kind}: it has one by def{old}, and JAX uses one "
-                f"rule. To replace it, register {name} again. To solve a linear system, "
-                "jax.lax.custom_linear_solve has both."
+                f"rule. To replace it, register {name} again. A linear function has both modes "
+                "with linear= and deftranspose."
             )
 
     def _rule(self, function: Callable[..., Any]) -> Rule:

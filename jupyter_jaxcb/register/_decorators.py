@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capabilities.compiled import c_function, register_compiled
+from ..capabilities.linear import linear_in
 from ..capabilities.lint import warn_of_impurity
 from ..stack.call import HostFunction, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
@@ -27,6 +28,8 @@ def pure(
     arrays: str = "numpy",
     cast: bool = False,
     derivative: str | None = None,
+    linear: str | Sequence[str] | None = None,
+    linear_self_adjoint: bool = False,
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
@@ -78,6 +81,11 @@ def pure(
             section 5.7). So for a function that is smooth on the scale of its arguments, the
             relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
             derivatives need a rule.
+        linear: the parameters in which it is linear, jointly: ``"b"``, or ``("b", "c")``. JAX then
+            differentiates by these, and transposes, with the function itself and its transpose:
+            see `PureCallback.deftranspose`, and `PureCallback.defresidual` for the others.
+        linear_self_adjoint: with `linear`, it is its own adjoint, as a symmetric or Hermitian
+            operator, and needs no transpose.
         executor: where the calls run, in parallel where vmap makes one call for each element:
             ``"threads"``, ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``),
             ``"ipyparallel"`` or ``"mpi"``, with a number of workers as in ``"threads:8"``; or a
@@ -113,8 +121,8 @@ def pure(
     __tracebackhide__ = True
     options = checked(
         "pure", vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
-        derivative=derivative, executor=executor, chunksize=chunksize, timeout=timeout,
-        retries=retries, compile=compile,
+        derivative=derivative, linear=linear, linear_self_adjoint=linear_self_adjoint,
+        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
     )  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
@@ -133,6 +141,8 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     bind = functools.partial(bind_pure, host, declared, options=options)
     if options.compile:
         register_compiled(host)
+    if options.linear:
+        linear_in(host, options)
     callback = PureCallback(function, host, bind, options, declared=declared)
     if options.derivative == "finite":
         of_elements = Options(flavor="pure", sharding=options.sharding, arrays=options.arrays)
@@ -143,10 +153,11 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
 def _register_c_function(function: Any, result: Any, options: Options) -> PureCallback:
     """Register a function of single numbers, to be called for each element of arrays."""
     __tracebackhide__ = True
-    if result is not MISSING or options.vmap_method != "sequential":
+    if result is not MISSING or options.vmap_method != "sequential" or options.linear:
         raise ValueError(
-            f"cannot declare a result or a vmap method of {function.__name__}: it is called for "
-            "each element of its arguments, as a ufunc. Drop result= and vmap_method=."
+            f"cannot declare a result, a vmap method or linear parameters of {function.__name__}: "
+            "it is called for each element of its arguments, as a ufunc. Drop result=, "
+            "vmap_method= and linear=."
         )
     declared = declared_by(function)
     host = HostFunction(function)

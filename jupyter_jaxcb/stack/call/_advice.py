@@ -77,16 +77,22 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
 
 
 def how_to_transpose(host: HostFunction) -> str:
-    """Return how to give `host`, which is linear, a transpose or a reverse-mode rule."""
+    """Return how to give `host`, which may be linear, a transpose or a reverse-mode rule."""
     name = host.name
-    start = "To solve a linear system, use jax.lax.custom_linear_solve, which has transpose_solve="
+    if host.made_by == "call":
+        return (
+            "If it is linear, register the function, as in jaxcb.pure(..., linear='b'), and define "
+            "its transpose with deftranspose. For jax.grad, wrap the call in jax.custom_vjp."
+        )
+    start = (
+        f"If it is linear, register it with {option(host, 'linear', 'b')}, the parameter in which "
+        f"it is, and define its transpose: @{name}.deftranspose"
+    )
     if host.rule == "jvp":
         return (
             f"{start}. If jax.jvp is not needed, register {name} again with defvjp in place of "
             "defjvp."
         )
-    if host.made_by == "call":
-        return f"{start}. For jax.grad, wrap the call in jax.custom_vjp."
     more = ", or add --vjp FORWARD BACKWARD to its magic line" if host.made_by == "magic" else ""
     return f"{start}. For jax.grad, give it a rule: {name}.defvjp(forward, backward){more}."
 

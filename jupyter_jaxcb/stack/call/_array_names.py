@@ -91,7 +91,7 @@ class ArrayNames(NamedTuple):
 
         def bound(leaves: Any) -> dict[str, Any]:
             args, kwargs = leaves
-            return _signature(self.function, self.leading).bind(*args, **kwargs).arguments
+            return signature_of(self.function, self.leading).bind(*args, **kwargs).arguments
 
         names = _leaf_names(self.in_tree, bound)
         return tuple(name for place, name in enumerate(names) if place not in self.static)
@@ -126,7 +126,16 @@ def _name(parameters: list[str], path: tuple[Any, ...]) -> str:
     return name if len(name) <= _MAX_CHARACTERS else f"{name[: _MAX_CHARACTERS - 1]}…"
 
 
-def _signature(function: Any, leading: int) -> inspect.Signature:
+def signature_of(function: Any, leading: int = 0) -> inspect.Signature:
+    """Return the parameters of a host function that calls have, by their documented names.
+
+    Args:
+        function: the host function.
+        leading: the number of parameters before the arguments of a call.
+
+    Raises:
+        TypeError, ValueError: if they are not known.
+    """
     if type(function) is np.ufunc:
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature(

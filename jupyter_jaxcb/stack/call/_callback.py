@@ -25,8 +25,8 @@ class HostFunction:
     """
 
     __slots__ = (
-        "__weakref__", "calls", "current", "definition", "followers", "late_bound", "made_by",
-        "name", "replaced", "rule", "version",
+        "__weakref__", "calls", "current", "definition", "derivative", "followers", "late_bound",
+        "made_by", "name", "replaced", "rule", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -35,6 +35,7 @@ class HostFunction:
         self.name = name_of(function)
         self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
         self.rule: str | None = None  # "jvp", "vjp" or "finite", for advice
+        self.derivative: Any = None  # what a capability knows to differentiate its calls
         self.version = 1  # version of the body
         self.calls = 0  # host calls started; approximate if several threads call at once
         self.replaced = False  # another function took its name, and this one calls the old body
@@ -71,10 +72,10 @@ class HostFunction:
         return id(self.current) if not self.late_bound else id(self)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Leave out `definition` when pickled: no cell runs again in a worker process."""
+        """Leave out what only this process needs: no cell runs again in a worker process."""
         names = {*self.__slots__} - {"__weakref__", "followers"}
         own = {name: getattr(self, name) for name in names}
-        return None, own | {"definition": None}
+        return None, own | {"definition": None, "derivative": None}
 
     def __repr__(self) -> str:
         return self.name

@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction, how_to_differentiate, how_to_transpose
+from ..call import HostCallback, HostFunction
 from ..lowering import lower_host_call
 from ..options import Options, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
+from ._derivatives import derivative_rules
 from ._eager import eager, raise_runtime_error, without_call
 from ._vmap import batch_host_call, method_of_vectorized
-
-
-def refuse_derivatives(primitive: jax_compat.Primitive, kind: str, *, finite: bool = False) -> None:
-    """Register jvp and transpose rules that raise ValueError and explain how to define a rule.
-
-    Args:
-        primitive: the primitive of a flavor whose callbacks may have a derivative rule.
-        kind: ``"Pure"`` or ``"Buffer"``, for the message.
-        finite: whether the message suggests finite differences.
-    """
-
-    def jvp(primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> NoReturn:
-        __tracebackhide__ = True
-        raise ValueError(
-            f"cannot differentiate {callback}: JAX cannot see inside a host function. {kind} "
-            "callbacks do not support JVP. "
-            f"{how_to_differentiate(callback.host, finite=finite)}"
-        )
-
-    def transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-        __tracebackhide__ = True
-        raise ValueError(
-            f"cannot transpose {callback}: JAX cannot see inside a host function. {kind} callbacks "
-            f"do not support transpose. {how_to_transpose(callback.host)}"
-        )
-
-    jax_compat.ad.primitive_jvps[primitive] = jvp
-    jax_compat.ad.primitive_transposes[primitive] = transpose
-
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
@@ -79,7 +51,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
 
 pure_callback_p.def_abstract_eval(_abstract_eval)
 pure_callback_p.def_impl(_impl)
-refuse_derivatives(pure_callback_p, "Pure", finite=True)
+derivative_rules(pure_callback_p, "Pure", finite=True)
 jax_compat.batching.primitive_batchers[pure_callback_p] = _batch
 # cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
 # callbacks keep, so instrumenting a program would change its number of calls.

@@ -65,6 +65,14 @@ class Options:
     derivative: str | None = _row(  # compiled programs do not depend on it
         None, "pure", "finite, to differentiate by central differences", compare=False
     )
+    linear: str | None = _row(
+        None, "pure buffer", "the parameters in which it is linear, jointly: b, or b,c"
+    )
+    linear_self_adjoint: bool = _row(
+        False, "pure buffer",
+        "with --linear, it is its own adjoint: a symmetric or Hermitian operator", "flag",
+        needs="linear", why="without it, derivatives do not use an adjoint",
+    )  # fmt: skip
     has_side_effect: bool = _row(False, "buffer", "call it as often as the program says", "flag")
     queued: bool = _row(
         False, "io debug", "do not wait for the calls: a background thread makes them in order",

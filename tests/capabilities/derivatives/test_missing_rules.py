@@ -48,7 +48,10 @@ def test_error_of_a_gradient_without_a_rule_says_how_to_define_one(f, advice):
 @pytest.mark.parametrize(
     ("f", "advice"),
     [
-        (WITHOUT_A_RULE["pure_callback"][0], "For jax.grad, wrap the call in jax.custom_vjp."),
+        (
+            WITHOUT_A_RULE["pure_callback"][0],
+            "with deftranspose. For jax.grad, wrap the call in jax.custom_vjp.",
+        ),
         (
             WITHOUT_A_RULE["pure"][0],
             "For jax.grad, give it a rule: host.defvjp(forward, backward).",
@@ -59,9 +62,7 @@ def test_error_of_a_gradient_without_a_rule_says_how_to_define_one(f, advice):
 def test_error_of_a_transpose_without_a_rule_says_how_to_define_one(f, advice):
     with pytest.raises(ValueError, match="cannot transpose ") as caught:
         jax.linear_transpose(f, X)(X)
-    assert "do not support transpose. To solve a linear system, use jax.lax.custom_linear_sol" in (
-        str(caught.value)
-    )
+    assert "do not support transpose. If it is linear, register " in str(caught.value)
     assert str(caught.value).endswith(advice)
 
 
@@ -98,24 +99,17 @@ def test_second_derivative_of_finite_differences_in_a_loop_asks_for_a_rule():
         jax.hessian(lambda x: LOOPS["scan"](sine, x))(X)
 
 
-def test_linear_callback_is_transposed_in_a_linear_solve_as_the_error_advises():
+def test_linear_callback_is_transposed_as_the_error_advises():
     a, b = np.float32([[2, 1], [0, 3]]), jnp.float32([1, 2])
     solve = jaxcb.pure(lambda b: np.linalg.solve(a, b), result="b")
-    transposed = jaxcb.pure(lambda b: np.linalg.solve(a.T, b), result="b")
     solve.defjvp(lambda p, t: (solve(*p), solve(*t)))
-    with pytest.raises(
-        ValueError, match=r"jax\.lax\.custom_linear_solve.* with defvjp in place of"
-    ):
+    with pytest.raises(ValueError, match=r"linear='b', .*deftranspose.* with defvjp in place of"):
         jax.grad(lambda b: solve(b).sum())(b)
-
-    def solved(b):
-        return jax.lax.custom_linear_solve(
-            lambda x: a @ x, b, lambda _, b: solve(b), lambda _, b: transposed(b)
-        )
-
+    solve = jaxcb.pure(lambda b: np.linalg.solve(a, b), result="b", linear="b")
+    solve.deftranspose(lambda ct: np.linalg.solve(a.T, ct))
     inverse = np.linalg.inv(a)
-    np.testing.assert_allclose(jax.jacrev(solved)(b), inverse, rtol=1e-6)
-    np.testing.assert_allclose(jax.jacfwd(solved)(b), inverse, rtol=1e-6)
+    np.testing.assert_allclose(jax.jacrev(solve)(b), inverse, rtol=1e-6)
+    np.testing.assert_allclose(jax.jacfwd(solve)(b), inverse, rtol=1e-6)
 
 
 @pytest.mark.parametrize("first", ["jvp", "vjp"])

@@ -176,8 +176,8 @@ def test_eager_calls_of_one_line_read_the_signature_once_and_only_if_recorded(
     monkeypatch, recorded, times
 ):
     reads = []
-    read = _array_names._signature
-    monkeypatch.setattr(_array_names, "_signature", lambda *args: reads.append(1) or read(*args))
+    read = _array_names.signature_of
+    monkeypatch.setattr(_array_names, "signature_of", lambda *args: reads.append(1) or read(*args))
     with jaxcb.record() if recorded else contextlib.nullcontext():
         for _ in range(5):
             jaxcb.pure_callback(Model(), SCALAR, X)

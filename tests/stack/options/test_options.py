@@ -16,9 +16,9 @@ NOT_IN_ROWS = {"function", "result"}
 VALUES = {
     "vmap_method": "expand_dims", "ordered": True, "partitioned": True,
     "sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0]), "arrays": "jax",
-    "derivative": "finite", "has_side_effect": True, "queued": True, "on_full": "drop",
-    "check": True, "cast": True, "executor": "threads:2", "chunksize": 2, "timeout": 60.0,
-    "retries": 1, "compile": "numba",
+    "derivative": "finite", "linear": "x", "linear_self_adjoint": True, "has_side_effect": True,
+    "queued": True, "on_full": "drop", "check": True, "cast": True, "executor": "threads:2",
+    "chunksize": 2, "timeout": 60.0, "retries": 1, "compile": "numba",
 }  # fmt: skip
 PAIRS = [
     (flavor, *pair)

@@ -20,9 +20,9 @@ from ...results import result_avals as declared
 from .. import (
     batch_host_call,
     bind_host_call,
+    derivative_rules,
     eager,
     raise_runtime_error,
-    refuse_derivatives,
     without_call,
 )
 from ._borrowed_memory import check_aliases, check_borrowable
@@ -146,7 +146,7 @@ def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., 
 
 buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
 buffer_callback_p.def_impl(_impl)
-refuse_derivatives(buffer_callback_p, "Buffer")
+derivative_rules(buffer_callback_p, "Buffer")
 jax_compat.batching.primitive_batchers[buffer_callback_p] = _batch
 jax_compat.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
 

@@ -1,0 +1,1 @@
+"""Linear callbacks against dense matrices."""
