@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "stack": ({"recording", "jax_compat"}, {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"}),
     "capabilities": (
         {"recording", "jax_compat", "stack"},
-        {"jax", "numpy", "ml_dtypes", "numba", "llvmlite", "jupyter_jaxcb_worker"},
+        {"jax", "numpy", "ml_dtypes", "xxhash", "numba", "llvmlite", "jupyter_jaxcb_worker"},
     ),
     "register": ({"stack", "capabilities"}, {"jax", "numpy"}),
     "diagnostics": (
@@ -61,6 +61,7 @@ FOLDERS = {
     },
     "capabilities": {
         "lint": "stack/trace stack/call",
+        "host_objects": "",
         "derivatives": _STACK,
         "masked": f"derivatives {_STACK} stack/dispatch",
         "linear": f"masked {_STACK} stack/flavors",

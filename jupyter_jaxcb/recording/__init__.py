@@ -23,6 +23,7 @@ from ._facts import (
     NoteKind,
     NotFinite,
     NotKept,
+    ObjectUse,
     Outcome,
     Process,
     Program,

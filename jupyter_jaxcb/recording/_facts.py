@@ -239,6 +239,19 @@ class MaskUse(NamedTuple):
     needed: int  # of these, the elements whose mask was true
 
 
+class ObjectUse(NamedTuple):
+    """What happened to the objects of one host object during the recording."""
+
+    name: str  # of its function
+    computed: int = 0  # number of calls of the function
+    found: int = 0  # number of times that a kept object was used instead
+    removed: int = 0  # number of objects pushed out by a limit
+    computed_ns: int = 0  # in the function, summed over its calls
+    saved_ns: int = 0  # that found objects once took, summed over the times that one was found
+    hashed_ns: int = 0  # to hash arguments
+    nbytes: int = 0  # memory in bytes of all its objects at the last use
+
+
 class NotFinite(NamedTuple):
     """Host calls of one site that returned NaN or infinity."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._facts import NotKept, Process, Program, SampleValues, Site, Worker
+from ._facts import NotKept, ObjectUse, Process, Program, SampleValues, Site, Worker
 from ._recording import Recording
 
 
@@ -68,6 +68,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         not_kept=_not_kept(parts),
         queue=_moved(parts, "queue"),
         masks=_moved(parts, "masks"),
+        objects=_objects(parts),
     )
 
 
@@ -195,6 +196,14 @@ def _moved(parts: Sequence[Recording], name: str) -> tuple[Any, ...]:
         (one._replace(lowered=first[n] + one.lowered) for one in getattr(part, name))
         for n, part in enumerate(parts)
     )
+
+
+def _objects(parts: Sequence[Recording]) -> tuple[ObjectUse, ...]:
+    """Return the uses of host objects, summed over the processes."""
+    names = dict.fromkeys(use.name for part in parts for use in part.objects)
+    found = [[use[1:] for part in parts for use in part.objects if use.name == n] for n in names]
+    sums = [map(sum, zip(*uses, strict=True)) for uses in found]
+    return tuple(ObjectUse(name, *counts) for name, counts in zip(names, sums, strict=True))
 
 
 def _not_kept(parts: Sequence[Recording]) -> tuple[NotKept, ...]:

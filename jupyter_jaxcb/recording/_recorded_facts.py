@@ -16,6 +16,7 @@ from ._facts import (
     MaskUse,
     NotFinite,
     NotKept,
+    ObjectUse,
     Outcome,
     Process,
     Program,
@@ -53,6 +54,7 @@ class RecordedFacts:
     not_kept: tuple[NotKept, ...] = ()
     queue: tuple[QueueUse, ...] = ()
     masks: tuple[MaskUse, ...] = ()
+    objects: tuple[ObjectUse, ...] = ()
     profile: Profile | None = None
 
     def __len__(self) -> int:

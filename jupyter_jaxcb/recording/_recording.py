@@ -40,6 +40,7 @@ class Recording(RecordedFacts):
         workers: the workers of executors; each is one of `threads`.
         queue: what happened in the queue to the crossings of queued callbacks, by site.
         masks: for how many batch elements the masks of masked calls were true, by site.
+        objects: what happened to host objects, by name.
         profile: where the wall time went, if `jupyter_jaxcb.profile` made the recording.
     """
 

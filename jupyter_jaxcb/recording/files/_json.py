@@ -19,6 +19,7 @@ from .._facts import (
     MaskUse,
     NotFinite,
     NotKept,
+    ObjectUse,
     Outcome,
     Process,
     Program,
@@ -33,13 +34,14 @@ from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged, environment
 from ._view_json import fields_of_view, is_of_view
 
-SCHEMA = 7  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 8  # of files; the data saved in notebooks has a schema number of its own
 _OLDEST = 5  # that can be read: its compilations end at `end_ns`
 _METHODS = 7  # the first whose vmap levels have more of a method than its name
 _OF_VIEW = (
     "cannot load the JSON that a view saved: it has the host calls, but not the compiled programs. "
     "`python -m jupyter_jaxcb export FILE.json OUT.csv` makes a table or a timeline of it."
 )
+_OBJECTS = 8  # the first with `objects`
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -97,6 +99,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "not_kept": recording.not_kept,
             "queue": recording.queue,
             "masks": recording.masks,
+            "objects": recording.objects,
             "profile": recording.profile,
         }
     )
@@ -177,6 +180,8 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 
 
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
+    if data["schema"] < _OBJECTS:
+        data.setdefault("objects", [])
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)
@@ -217,6 +222,7 @@ _PLAIN: Mapping[str, Any] = {
     "not_kept": tuple[NotKept, ...],
     "queue": tuple[QueueUse, ...],
     "masks": tuple[MaskUse, ...],
+    "objects": tuple[ObjectUse, ...],
     "profile": Profile | None,
 }
 

@@ -19,7 +19,7 @@ from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Progra
 from .._recording import Recording
 from ._plain import RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
-from ._site_counts import QueueUses, SiteCounts
+from ._site_counts import KeyCounts, ObjectUses, QueueUses
 from ._window import BEGINNING, Mark, Snapshot, as_observed
 from ._workers import WorkerRows, Workers
 
@@ -75,6 +75,7 @@ class Recorder:
         values: collects sample values and counts non-finite results.
         queue: counts what happens in the queue to queued crossings.
         masks: counts the batch elements of masked crossings, and those whose mask was true.
+        objects: counts how host objects were used, by name.
         numbers: the number of each site.
         on_thread: has the number of the current thread, see `enlist_thread`.
         plain: what a site's next call needs to know if it is plain; see `make_plain`.
@@ -92,7 +93,8 @@ class Recorder:
         self._observation = observation
         self.values = Values(sample_values)
         self.queue = QueueUses()
-        self.masks = SiteCounts()
+        self.masks: KeyCounts[LoweredSite] = KeyCounts()
+        self.objects = ObjectUses()
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
         self._log = CallLog(capacity)
         self.crossed_ns: int | None = None
@@ -267,7 +269,7 @@ class Recorder:
             len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
             self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
             self._observation(), unobserved, self.queue.counts(), self.masks.counts(),
-            self.clock(),
+            self.objects.counts(), self.clock(),
         )  # fmt: skip
 
     def snapshot(self, since: Mark, calls: int, running: Iterable[LoweredSite] = ()) -> Snapshot:
@@ -391,6 +393,7 @@ class Recorder:
             workers=workers,
             queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
             masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
+            objects=self.objects.since(since.objects),
         )
 
     def _collect(self) -> None:

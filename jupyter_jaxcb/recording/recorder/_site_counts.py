@@ -1,40 +1,42 @@
-"""Count something by site, such as what happens to crossings in the queue."""
+"""Count something by site or by name, such as what happens to crossings in the queue."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import Generic, TypeVar
 
-from .._facts import LoweredSite, QueueUse
+from .._facts import LoweredSite, ObjectUse, QueueUse
 
 Counts = tuple[int, ...]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
-class SiteCounts:
-    """Several counts of each site; thread-safe."""
+class KeyCounts(Generic[_Key]):
+    """Several counts of each key; thread-safe."""
 
     def __init__(self) -> None:
-        self._counts: dict[LoweredSite, Counts] = {}
+        self._counts: dict[_Key, Counts] = {}
         self._lock = threading.RLock()  # a destructor may run a program meanwhile
 
-    def add(self, lowered: LoweredSite, more: Counts) -> None:
-        """Add to the counts of a site, which begin with zeros."""
+    def add(self, key: _Key, more: Counts) -> None:
+        """Add to the counts of a key, which begin with zeros."""
         with self._lock:
-            before = self._counts.get(lowered)
-            self._counts[lowered] = more if before is None else _added(before, more, 1)
+            before = self._counts.get(key)
+            self._counts[key] = more if before is None else _added(before, more, 1)
 
-    def counts(self) -> Mapping[LoweredSite, Counts]:
+    def counts(self) -> Mapping[_Key, Counts]:
         """Return the counts so far, to pass to `since` later."""
         with self._lock:
             return dict(self._counts)
 
-    def since(self, before: Mapping[LoweredSite, Counts]) -> dict[LoweredSite, Counts]:
-        """Return what was counted since `before`, of the sites for which that is not zero."""
+    def since(self, before: Mapping[_Key, Counts]) -> dict[_Key, Counts]:
+        """Return what was counted since `before`, of the keys for which that is not zero."""
         found = {
-            lowered: _added(now, before[lowered], -1) if lowered in before else now
-            for lowered, now in self.counts().items()
+            key: _added(now, before[key], -1) if key in before else now
+            for key, now in self.counts().items()
         }
-        return {lowered: counts for lowered, counts in found.items() if any(counts)}
+        return {key: counts for key, counts in found.items() if any(counts)}
 
 
 def _added(these: Counts, those: Counts, times: int) -> Counts:
@@ -48,7 +50,8 @@ class QueueUses:
     """The counts of each site; thread-safe."""
 
     def __init__(self) -> None:
-        self._counts = SiteCounts()  # waits, waited_ns, full, ended, skipped of `QueueUse`
+        # waits, waited_ns, full, ended, skipped of `QueueUse`
+        self._counts: KeyCounts[LoweredSite] = KeyCounts()
         self.counts = self._counts.counts
 
     def waited(self, lowered: LoweredSite, ns: int) -> None:
@@ -79,3 +82,25 @@ class QueueUses:
             if any(use):
                 found[lowered] = use
         return found
+
+
+class ObjectUses:
+    """The counts of each host object, by name; thread-safe."""
+
+    def __init__(self) -> None:
+        self._counts: KeyCounts[str] = KeyCounts()  # of `ObjectUse`, without `nbytes`
+        self._nbytes: dict[str, int] = {}
+        self.counts = self._counts.counts
+
+    def add(self, name: str, more: Counts, nbytes: int) -> None:
+        """Count uses of a host object, whose objects take `nbytes` now."""
+        self._counts.add(name, more)
+        self._nbytes[name] = nbytes
+
+    def since(self, before: Mapping[str, Counts]) -> tuple[ObjectUse, ...]:
+        """Return what was counted since `before`."""
+        new = self._counts.since(before)
+        return tuple(
+            ObjectUse(name, *counts)._replace(nbytes=self._nbytes[name])
+            for name, counts in new.items()
+        )

@@ -37,7 +37,8 @@ class Mark(NamedTuple):
     observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
     unobserved: Mapping[Program, int]  # runs while the observation was off
     queue: Mapping[LoweredSite, tuple[int, ...]]  # from `QueueUses.counts`
-    masks: Mapping[LoweredSite, tuple[int, ...]]  # from `SiteCounts.counts`
+    masks: Mapping[LoweredSite, tuple[int, ...]]  # from `KeyCounts.counts`
+    objects: Mapping[str, tuple[int, ...]]  # from `ObjectUses.counts`
     at_ns: int  # on the recorder's clock
 
 
@@ -52,7 +53,7 @@ class Snapshot(NamedTuple):
     not_kept: Sequence[NotKept]  # with the same indices as the rows
 
 
-BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {}, {}, 0)
+BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {}, {}, {}, 0)
 
 
 def as_observed(

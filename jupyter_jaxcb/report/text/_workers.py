@@ -6,6 +6,7 @@ import numpy as np
 
 from ...recording import Recording
 from ..summary import call_words, counted
+from ._objects import by_host_object
 from ._queue import by_queue
 from ._words import time_words
 
@@ -13,8 +14,8 @@ LISTED = 8  # workers listed by name
 
 
 def by_other_threads(recording: Recording) -> list[str]:
-    """Return a line on an executor's workers and one on the queue, if they were used."""
-    return [*by_worker(recording), *by_queue(recording)]
+    """Return lines on an executor's workers, the queue and host objects, if they were used."""
+    return [*by_worker(recording), *by_queue(recording), *by_host_object(recording)]
 
 
 def by_worker(recording: Recording) -> list[str]:
