@@ -23,6 +23,7 @@ from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
 from .diagnostics import profile as profile
 from .diagnostics import record as record
+from .diagnostics import watchdog as watchdog
 from .recording import WIDGETS as _WIDGETS
 from .recording import Check as Check
 from .recording import Checks as Checks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from ..diagnostics import (
     profile,
     record,
     recording_so_far,
+    watchdog_and_timer,
 )
 from ..recording import Recording
 from ..report import NOTHING, to_text
@@ -54,6 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         _check_output(path)
         begin = profile if options.profile else observe_jax if options.jax else record
+        if options.stacks_after is not None:
+            block.enter_context(watchdog_and_timer(options.stacks_after))
         recorded = block.enter_context(begin())
     except (OSError, ValueError, ModuleNotFoundError, RuntimeError) as error:
         parser.error(str(error))
@@ -100,6 +104,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="also find out where the time went (records JAX's own callbacks too)",
     )
+    run.add_argument(
+        "--stacks-after",
+        type=_seconds,
+        metavar="SECONDS",
+        help="when no host call has begun or returned for this time, print what the script waits "
+        "for and the stacks of all threads",
+    )
     run.add_argument("script", metavar="SCRIPT", help="a Python file")
     run.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the script"
@@ -107,6 +118,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run.set_defaults(perform=_run, parser=run)
     add_export(commands)
     return parser.parse_args(arguments)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0; try 30")
+    return seconds
 
 
 def _stem(script: str) -> str:

@@ -6,7 +6,17 @@ Host calls do not depend on anything in this package.
 from .check import check
 from .explain import explain, explain_matrix
 from .gather import gather
-from .hang import CtrlC, Hang, HangKind, SignalThread, Watchdog, calls_left, explain_and_end
+from .hang import (
+    CtrlC,
+    Hang,
+    HangKind,
+    SignalThread,
+    Watchdog,
+    calls_left,
+    explain_and_end,
+    watchdog,
+    watchdog_and_timer,
+)
 from .observe import observe_jax, start_noting, start_observing, stop_noting, stop_observing
 from .profile import Profiled, profile
 from .record import (

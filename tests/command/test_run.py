@@ -206,3 +206,38 @@ def test_profiled_script_can_still_join_other_processes(run):
     source = f"import jax; jax.distributed.initialize('localhost:{port}', 1, 0)\n"
     done = run(f"{source}print(jax.process_count())", before=["--profile"])
     assert done.stdout == "1\n"
+
+
+STUCK = """
+import sys, threading
+import jax, jax.numpy as jnp, numpy as np
+printed = threading.Event()
+def host(x):
+    if not printed.is_set():
+        sum(range(5 * 10**7))  # holds the GIL
+    printed.wait()
+    return np.asarray(x)
+class Stderr:
+    def write(self, text):
+        sys.__stderr__.write(text)
+        if "host (jax pure, script.py" in text:
+            printed.set()
+    flush = sys.__stderr__.flush
+sys.stderr = Stderr()
+result = jax.ShapeDtypeStruct((), "float32")
+jax.jit(lambda x: jax.pure_callback(host, result, x))(jnp.float32(1)).block_until_ready()
+"""
+
+
+def test_stacks_are_printed_while_no_call_returns_also_while_the_gil_is_held(run):
+    done = run(STUCK, before=["--stacks-after", "0.2"])
+    assert "Timeout (0:00:00.400000)!" in done.stderr
+    assert "line 7 in host" in done.stderr
+    assert "No host call has begun or returned for" in done.stderr
+    assert "The host calls go on." not in done.stderr.partition("No host call")[0]
+
+
+@pytest.mark.parametrize("seconds", ["0", "soon"])
+def test_seconds_that_are_no_number_above_zero_are_refused(run, seconds):
+    done = run(CALLS, before=[f"--stacks-after={seconds}"], status=2)
+    assert f"{seconds!r} is not a number of seconds above 0; try 30" in done.stderr

@@ -2,11 +2,12 @@
 
 `_diagnosis` says what the program waits for, from `_place`, where each thread is, and `_cpu`, which
 threads compute. `_signals` hears Ctrl-C while the main thread is stuck, and `_ctrl_c` does what
-Ctrl-C should do then, in a script. `_watchdog` notices a hang by itself. Notebooks have their own
-stop button.
+Ctrl-C should do then, in a script. `_watchdog` notices a hang by itself, and `_printing` prints it.
+Notebooks have their own stop button.
 """
 
 from ._ctrl_c import CtrlC, explain_and_end
 from ._diagnosis import Hang, HangKind, calls_left
+from ._printing import watchdog, watchdog_and_timer
 from ._signals import SignalThread
 from ._watchdog import Watchdog

@@ -56,11 +56,13 @@ def cpu_use(since: CpuTimes | None = None) -> CpuUse:
     now = cpu_times()
     least = _BUSY * (now.at - since.at)
     process = now.process - since.process
-    threads = {
-        ident: used - since.threads[ident][1]
-        for ident, (clock, used) in now.threads.items()
-        if ident in since.threads and since.threads[ident][0] == clock
-    }
+    threads = {}
+    for ident, (clock, used) in now.threads.items():
+        before = since.threads.get(ident, (0, 0.0))
+        if before[0] == clock:
+            threads[ident] = used - before[1]
+        elif used <= least:  # it did not run Python then, but has not computed much since it began
+            threads[ident] = used
     busy = {ident: used > least for ident, used in threads.items()}
     busiest = max(threads, key=lambda ident: threads[ident], default=None)
     return CpuUse(

@@ -56,16 +56,22 @@ class _Now(NamedTuple):
     names: Mapping[str, int]  # idents of threads by name
     inside: Mapping[tuple[int, int], tuple[int, RunningCall]]  # thread of a call; its innermost one
     calls: Sequence[RunningCall]
+    starved: bool  # whether one thread held the GIL for long
+
+    def name(self, ident: int) -> str:
+        """Return the name of a thread."""
+        return next((name for name, own in self.names.items() if own == ident), f"thread {ident}")
 
 
-def examine(now_ns: int, since: CpuTimes | None = None) -> Hang:
+def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -> Hang:
     """Return why the program does not go on, supposing that it does not.
 
     Args:
         now_ns: time of the recorder's clock.
         since: which threads compute is measured since then; None: in the next 0.2 s.
+        starved: whether this thread got the GIL much later than it wanted it since then.
     """
-    now = _look(now_ns, cpu_use(since))
+    now = _look(now_ns, cpu_use(since), starved)
     found = [_of_call(call, now) for call in now.calls] or [_of_main(now)]
     kinds = list(HangKind)
     return Hang(
@@ -92,7 +98,7 @@ def calls_left() -> str:
     return said if all_running_calls() else ""
 
 
-def _look(now_ns: int, cpu: CpuUse) -> _Now:
+def _look(now_ns: int, cpu: CpuUse, starved: bool) -> _Now:
     frames = frames_of_threads()
     names = {thread.ident or 0: thread.name for thread in threading.enumerate()}
     inside: dict[tuple[int, int], tuple[int, RunningCall]] = {}
@@ -102,7 +108,7 @@ def _look(now_ns: int, cpu: CpuUse) -> _Now:
             first = first or call
             inside[_key(call)] = ident, first
     by_name = {name: ident for ident, name in names.items()}
-    return _Now(now_ns, cpu, frames, by_name, inside, all_running_calls())
+    return _Now(now_ns, cpu, frames, by_name, inside, all_running_calls(), starved)
 
 
 def _key(call: RunningCall) -> tuple[int, int]:
@@ -120,16 +126,15 @@ def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
     place = place_of(now.frames.get(ident or 0))
     if _key(inner) != _key(call):
         return HangKind.UNKNOWN, f"{head}it waits for {inner.lowered.site.function}."
-    kind, words = _of_place(call, place, _computes(ident, now), now)
+    kind, words = _of_place(call, place, ident, now)
     return kind, head + words
 
 
-def _computes(ident: int | None, now: _Now) -> bool:
-    return now.cpu.threads.get(ident or 0, now.cpu.process)
-
-
-def _of_place(call: RunningCall, place: Place, computes: bool, now: _Now) -> tuple[HangKind, str]:
+def _of_place(
+    call: RunningCall, place: Place, ident: int | None, now: _Now
+) -> tuple[HangKind, str]:
     line = place.line
+    computes = now.cpu.threads.get(ident or 0, now.cpu.process)
     if place.in_jax or call.in_jax:
         return _in_jax(call, line, computes, now)
     if computes:
@@ -137,6 +142,12 @@ def _of_place(call: RunningCall, place: Place, computes: bool, now: _Now) -> tup
     if place.at_lock:
         return HangKind.LOCK, (
             f"it waits at {line}, and uses no processor time: for a lock or another thread."
+        )
+    if now.starved and now.cpu.busiest is not None:
+        name = now.name(now.cpu.busiest)
+        holds = place_of(now.frames.get(now.cpu.busiest)).line
+        return HangKind.GIL, (
+            f"it is at {line}, and waited for the GIL, which {name} held; that is now at {holds}."
         )
     return HangKind.UNKNOWN, (
         f"it waits at {line}, and uses no processor time: for a lock, another thread or process, "
@@ -196,10 +207,8 @@ def _of_main(now: _Now) -> tuple[HangKind, str]:
 
 def _stacks(now: _Now) -> str:
     lines = []
-    for name, ident in now.names.items():
-        if ident in now.frames and ident != threading.get_ident():
-            lines += [f"{name}:\n", *traceback.format_stack(now.frames[ident])]
-    unnamed = set(now.frames) - set(now.names.values())
-    for ident in sorted(unnamed):
-        lines += [f"thread {ident}:\n", *traceback.format_stack(now.frames[ident])]
+    for ident, frame in now.frames.items():
+        name = now.name(ident)
+        if not name.startswith("jupyter_jaxcb"):
+            lines += [f"{name}:\n", *traceback.format_stack(frame)]
     return "".join(lines)

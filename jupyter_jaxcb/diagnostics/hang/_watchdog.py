@@ -13,18 +13,23 @@ from ._cpu import cpu_times
 from ._diagnosis import Hang, examine
 from ._place import place_of
 
+_LATE_SECONDS = 1.0  # a thread may wake so late on a busy machine
+
 
 class Watchdog:
     """Calls a function once when no host call has begun or ended for some time, and one is running.
 
     Also if none is running, but the main thread waits inside JAX for a program with host calls that
     does not compute (on CPU). It looks twice in that time, on a thread of its own, and costs
-    nothing otherwise. A context manager; or call `start` and `stop`.
+    nothing otherwise. That thread needs the GIL as others do: if one of them holds it, without
+    running Python, the function is called when it releases it. A context manager; or call `start`
+    and `stop`.
 
     Args:
         seconds: the time; the function is called at most half of it later.
         told: called on that thread with what is wrong; again only after the program has moved on.
         moved: called on that thread when the program moves on after that.
+        looks: called on that thread before each look.
     """
 
     def __init__(
@@ -32,9 +37,10 @@ class Watchdog:
         seconds: float,
         told: Callable[[Hang], None],
         moved: Callable[[], None] = lambda: None,
+        looks: Callable[[], None] = lambda: None,
     ) -> None:
         self.seconds = seconds
-        self._told, self._moved = told, moved
+        self._told, self._moved, self._looks = told, moved, looks
         self._stopped: threading.Event | None = None
 
     def start(self) -> None:
@@ -64,17 +70,26 @@ class Watchdog:
     def _watch(self, stopped: threading.Event) -> None:
         before, since_ns, is_told = None, time.perf_counter_ns(), False
         measured = cpu_times()
-        while not stopped.wait(self.seconds / 2):
+        while True:
+            self._looks()
+            if stopped.wait(self.seconds / 2):
+                return
             now_ns = time.perf_counter_ns()
+            late = time.monotonic() - measured.at - self.seconds / 2
+            starved = late > max(self.seconds / 2, _LATE_SECONDS)
             state, begun_ns = _state()
             if state is None or state != before:
                 if is_told:
                     self._moved()
                 before, is_told = state, False
                 since_ns = begun_ns or now_ns
-            elif not is_told and now_ns - since_ns >= self.seconds * 1e9:
+                if starved:  # no thread could begin or end a call
+                    since_ns = min(since_ns, now_ns - int(late * 1e9))
+            if state is not None and not is_told and now_ns - since_ns >= self.seconds * 1e9:
                 is_told = True
-                hang = examine(now_ns, measured)
+                hang = examine(now_ns, measured, starved)
+                if stopped.is_set():
+                    return
                 self._told(hang._replace(seconds=(now_ns - since_ns) / 1e9))
             measured = cpu_times()
 

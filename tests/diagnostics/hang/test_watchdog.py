@@ -100,6 +100,25 @@ def test_call_that_sleeps_beside_a_thread_that_computes_is_not_told_as_slow(watc
     assert re.search(r"it waits at test_watchdog\.py:\d+, ", hang.text)
 
 
+def test_thread_that_held_the_gil_is_named(watched):
+    done, inside = threading.Event(), threading.Event()
+
+    def sleeps(x):
+        inside.set()
+        while not done.is_set():
+            time.sleep(0.001)
+        return x
+
+    thread = run_on_a_thread(sleeps)
+    inside.wait()
+    sum(range(10**8))
+    hang = watched.told.get(timeout=60)
+    done.set()
+    thread.join()
+    assert hang.kind is HangKind.GIL
+    assert "waited for the GIL, which MainThread held; that is now at test_watch" in hang.text
+
+
 def test_calls_that_return_are_not_told():
     told, seconds = queue.Queue(), 1.0
 

@@ -1,0 +1,104 @@
+"""The watchdog that prints what a program waits for."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import math
+import numbers
+import sys
+import threading
+
+from ._diagnosis import Hang
+from ._watchdog import Watchdog
+
+_lock = threading.Lock()
+_running: Watchdog | None = None
+
+
+def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
+    """Print what the program waits for when no host call returns for some time.
+
+    If at least one host call is running, but none has begun or returned for `seconds`, this prints
+    to stderr which one, its line, and whether it looks like a deadlock, a slow function, or a wait
+    for a lock, the GIL, another device or the program behind a full queue; then the Python stacks
+    of all threads. Also if the program waits inside JAX on CPU and nothing computes. Again only
+    after a call has begun or returned, which is printed too. Nothing is ended.
+
+    Call it once for the rest of the process, or use it as a context manager for a block. A later
+    one replaces it, until the end of its block; ``jaxcb.watchdog(math.inf)`` only ends it. JAX's
+    own callbacks are watched while they are observed, see `observe_jax`. The watchdog looks twice
+    in that time, on a thread of its own; host calls are not slower.
+
+    Args:
+        seconds: how long no host call may begin or return. What is wrong is printed at most half
+            of it later. A function in C that holds the GIL delays it.
+
+    Returns:
+        A context manager. The watchdog begins at once, also without a ``with`` block.
+
+    Raises:
+        ValueError: `seconds` is not a number above 0.
+
+    >>> import jupyter_jaxcb as jaxcb
+    >>> with jaxcb.watchdog(seconds=30):
+    ...     pass  # run the program
+    """
+    is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not is_number or not seconds > 0:
+        raise ValueError(f"seconds is {seconds!r}, not a number above 0. Try seconds=30.")
+    return _Watching(Watchdog(seconds, _print_hang, _print_end))
+
+
+def watchdog_and_timer(seconds: float) -> contextlib.ExitStack:
+    """As `watchdog`, but also print the stacks if Python itself cannot run for twice that time.
+
+    That is if a function in C holds the GIL. It uses the only timer of `faulthandler`.
+    """
+    stderr = sys.stderr
+    block = contextlib.ExitStack()
+    block.callback(faulthandler.cancel_dump_traceback_later)
+
+    def rearm() -> None:
+        faulthandler.dump_traceback_later(2 * seconds, file=stderr)
+
+    block.enter_context(_Watching(Watchdog(seconds, _print_hang, _print_end, looks=rearm)))
+    return block
+
+
+class _Watching:
+    """A watchdog that runs until the end of a block; without a block, until the next one."""
+
+    def __init__(self, dog: Watchdog) -> None:
+        global _running
+        with _lock:
+            self._dog, self._before, _running = dog, _running, dog
+            if self._before is not None:
+                self._before.stop()
+            if dog.seconds < math.inf:
+                dog.start()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        global _running
+        with _lock:
+            self._dog.stop()
+            if _running is self._dog:
+                _running = self._before
+                if self._before is not None:
+                    self._before.start()
+
+
+def _print_hang(hang: Hang) -> None:
+    print(
+        f"\nNo host call has begun or returned for {hang.seconds:.1f} s.\n{hang.text}\n\n"
+        f"{hang.stacks}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _print_end() -> None:
+    print("\nThe host calls go on.", file=sys.stderr, flush=True)
