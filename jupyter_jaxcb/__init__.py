@@ -36,9 +36,11 @@ from .register import io as io
 from .register import pure as pure
 from .register import tap as tap
 from .report import export as export
+from .stack import CallInfo as CallInfo
 from .stack import ResultStructureWarning as ResultStructureWarning
 from .stack import RetainedBufferWarning as RetainedBufferWarning
 from .stack import buffer_callback as buffer_callback
+from .stack import call_info as call_info
 from .stack import debug_callback as debug_callback
 from .stack import debug_print as debug_print
 from .stack import disabled as disabled

@@ -4,6 +4,11 @@ A package separate from `jupyter_jaxcb`: a worker process imports this one, and 
 `jupyter_jaxcb` nor JAX.
 """
 
+from ._call_info import CallFacts as CallFacts
+from ._call_info import CallInfo as CallInfo
+from ._call_info import Numbers as Numbers
+from ._call_info import call_info as call_info
+from ._call_info import reads_call_in as reads_call_in
 from ._outcome import ChunkOutcome as ChunkOutcome
 from ._outcome import ElementError as ElementError
 from ._outcome import Worker as Worker

@@ -14,9 +14,11 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
+from ._call_info import CallInfo, reads_call_in
 from ._outcome import ChunkOutcome, Worker
 from ._results import check_ended
 from ._task import Chunk, StructuredChunk, Task
@@ -53,16 +55,19 @@ def _calls(task: Task, chunk: Chunk) -> Iterator[Any]:
     call, elements = task.call, chunk.elements()
     if isinstance(chunk, StructuredChunk):
         call = functools.partial(_call_structured, call)
-    cells = _board_cells(chunk) if task.travelled else None
-    if cells is not None:
+    if chunk.guard is None or task.travelled:
         # In C, because this happens for every batch element.
+        cells = (_board_cells(chunk) if task.travelled else None) or _own_cells()
+        chunk.place = functools.partial(cells.__getitem__, _ELEMENT)
         marks = map(cells.__setitem__, itertools.repeat(_ELEMENT), itertools.count())
         if chunk.stamped or chunk.timeout is not None:
             since = map(cells.__setitem__, itertools.repeat(_SINCE), _times())
             marks = zip(marks, since, strict=False)
         elements = map(operator.itemgetter(0), zip(elements, marks, strict=False))
-    elif chunk.guard is not None:
-        guarded = zip(itertools.chain(chunk.guard, _end(chunk.guard)), elements, strict=False)
+    else:
+        guard, left = chunk.guard, iter(chunk.guard)
+        chunk.place = lambda: len(guard) - operator.length_hint(left) - 1
+        guarded = zip(itertools.chain(left, _end(guard)), elements, strict=False)
         elements = map(operator.itemgetter(1), guarded)
     return itertools.starmap(call, elements)
 
@@ -187,3 +192,14 @@ def _map_board(path: str) -> memoryview | None:
             return memoryview(mmap.mmap(file.fileno(), 0))
     except OSError:  # the board is on another machine
         return None
+
+
+def _own_cells() -> memoryview:
+    """Return cells as on the board, for a chunk that has no place there."""
+    return memoryview(bytearray(SLOT.size)).cast("q")
+
+
+@reads_call_in(run_elements.__code__, _run_until.__code__)
+def _running_call(frame: FrameType, inside: Sequence[FrameType]) -> CallInfo | None:
+    chunk = frame.f_locals["chunk"]
+    return None if chunk.facts is None else chunk.facts.info(chunk.place())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._call_info import CallFacts
 from ._results import collect_numbers, collect_results, dumps_by_value, snapshot
 from ._shared import Shared, shared_if_large
 
@@ -147,7 +148,13 @@ class Chunk:
         by_value: pickle arguments by value, because the executor cannot send classes that workers
             cannot import.
         guard: emptied when no more batch elements are to run, in this process.
+        facts: what `call_info` returns in its calls.
+
+    Attributes:
+        place: returns the batch element that runs now, from 0; set where the chunk runs.
     """
+
+    place: Callable[[], int]
 
     def __init__(
         self,
@@ -163,8 +170,9 @@ class Chunk:
         engine: Any = None,
         by_value: bool = False,
         guard: bytearray | None = None,
+        facts: CallFacts | None = None,
     ) -> None:
-        self.by_value, self.guard = by_value, guard
+        self.by_value, self.guard, self.facts = by_value, guard, facts
         self.number, self.count, self.columns = number, count, columns
         self.structured, self.timeout, self.clock = structured, timeout, clock
         self.stamped, self.board, self.engine = stamped, board, engine
@@ -182,10 +190,13 @@ class Chunk:
         if self.structured is not None:
             elements = self._of_columns([column.sent() for column in self.columns])
             arguments = [self.structured(operands) for operands in elements]
-        facts = self.number, self.count, self.timeout, self.stamped, self.board
+        facts = self._sent_facts()
         if self.structured is not None and self.by_value:
             return _by_value, (dumps_by_value((arguments, True, facts)),)
         return _received_chunk, (arguments, self.structured is not None, facts)
+
+    def _sent_facts(self) -> tuple[Any, ...]:
+        return self.number, self.count, self.timeout, self.stamped, self.board, self.facts
 
 
 class StructuredChunk(Chunk):
@@ -197,8 +208,7 @@ class StructuredChunk(Chunk):
         return iter(self.calls)
 
     def __reduce__(self) -> Any:  # dask may move work from one worker to another
-        facts = self.number, self.count, self.timeout, self.stamped, self.board
-        return _received_chunk, (self.calls, True, facts)
+        return _received_chunk, (self.calls, True, self._sent_facts())
 
 
 def _by_value(blob: bytes) -> Chunk:
@@ -206,13 +216,13 @@ def _by_value(blob: bytes) -> Chunk:
 
 
 def _received_chunk(arguments: Any, structured: bool, facts: tuple[Any, ...]) -> Chunk:
-    number, count, timeout, stamped, board = facts
+    number, count, timeout, stamped, board, about = facts
     if structured:
         for array in _arrays(arguments):
             array.flags.writeable = False
     kind = StructuredChunk if structured else Chunk
     columns = () if structured else arguments
-    chunk = kind(number, count, columns, timeout=timeout, stamped=stamped, board=board)
+    chunk = kind(number, count, columns, timeout=timeout, stamped=stamped, board=board, facts=about)
     if isinstance(chunk, StructuredChunk):
         chunk.calls = arguments
     return chunk

@@ -96,6 +96,7 @@ from ._tracing import (
 )
 from ._varying import lost_axes as lost_axes
 from ._varying import vary_together, varying_like
+from ._vmap import register_batching
 from ._while_loops import (
     hold_finished_elements,
     leave_loops_to_jax,

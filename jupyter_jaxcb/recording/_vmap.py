@@ -80,6 +80,7 @@ class VmapLevel(NamedTuple):
     size: int  # batch elements
     vmap_method: VmapMethod  # how the host function gets them
     batched: tuple[bool, ...]  # per flat operand: did this vmap map over it?
+    axis_name: str = ""  # `axis_name` or `spmd_axis_name` of the vmap; empty without one
 
     @property
     def method(self) -> str:

@@ -6,6 +6,8 @@ Its packages, from the bottom up: `options`, `trace`; `call`; `errors`, `results
 their tables is in `capabilities`.
 """
 
+from jupyter_jaxcb_worker import CallInfo, call_info
+
 from ..jax_compat import leave_loops_to_jax
 from .call import (
     HostFunction,

@@ -170,7 +170,7 @@ def in_schema(recording, number):
     """Return the JSON of a recording as an older version wrote it."""
     written = json.loads(recording.to_json()) | {"schema": number}
     for fact in written["lowered"]:
-        fact["levels"] = [[size, method[0], batched] for size, method, batched in fact["levels"]]
+        fact["levels"] = [[size, method[0], batched] for size, method, batched, _ in fact["levels"]]
     if number < 8:
         del written["objects"]
     return written

@@ -25,6 +25,9 @@ _PIPELINE = re.compile(r"Failed in \w+ mode pipeline \(step: .*?\)\n")
 _REST = re.compile(r"\n\n|\.? Raised from None|\nDuring: |\n *There (?:is|are) \d+ candidate")
 # What to do instead, by a part of numba's message.
 _ADVICE = {
+    "call_info": (
+        "Machine code cannot ask which call it is in: drop call_info(), or do not compile it"
+    ),
     "OverloadSelector": (
         "A global variable has a type that compiled code cannot use as a constant: pass it as an "
         "argument, or convert a JAX array with np.asarray outside of the function"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jupyter_jaxcb_worker import Checked, Task, check_ended, number_of
+from jupyter_jaxcb_worker import Checked, Numbers, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder
 from ...stack.call import HostCallback, HostFunction
@@ -23,6 +23,7 @@ from ...stack.dispatch import (
     Selection,
     Stage,
     decides,
+    facts_of,
     parts_of_crossing,
     record_values,
     reporting_interrupts,
@@ -65,12 +66,20 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
-    cross = build(parts, schedule, [aval.shape for aval in lowered.results]).cross
+    outer = [aval.shape for aval in lowered.results]
+    cross = build(parts, schedule, outer, _numbers(lowered, schedule)).cross
     return reporting_interrupts(cross, lowered, callback.host)
 
 
+def _numbers(lowered: LoweredSite, schedule: Elements | None) -> Numbers | None:
+    """Return the batch element of each call: a range, which is small to send, if it is one."""
+    if schedule is None:
+        return None
+    return schedule.order if len(lowered.levels) > 1 else range(schedule.size)
+
+
 def _masked_calls(
-    build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]]], _Crossing],
+    build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]], Numbers | None], _Crossing],
 ) -> MakeCalls:
     """Return what makes the host calls of a masked crossing."""
 
@@ -79,7 +88,7 @@ def _masked_calls(
     ) -> tuple[np.ndarray, ...]:
         elements = chosen if isinstance(chosen, Elements) else None
         outer = [aval.shape for aval in chosen.site.results]
-        return build(parts, elements, outer).cross(*operands)
+        return build(parts, elements, outer, chosen.numbers).cross(*operands)
 
     return make_calls
 
@@ -95,6 +104,7 @@ class _Crossing:
         parts: the parts of the crossing.
         schedule: the batch element of each call; None for a single call.
         outer: the shapes of all results.
+        numbers: the batch element of each call, or those of a single call; None: all.
     """
 
     def __init__(
@@ -106,6 +116,7 @@ class _Crossing:
         parts: Parts,
         schedule: Elements | None,
         outer: Sequence[tuple[int, ...]],
+        numbers: Numbers | None,
     ) -> None:
         adapt, check, shapes, kinds = parts
         self._recorder_now = recorder_now
@@ -114,6 +125,7 @@ class _Crossing:
         one = np.array([-1], np.int32)
         self.order = one if schedule is None else schedule.order
         self._outer = outer
+        self._facts = facts_of(lowered, 0, numbers)
         self._new_collected = functools.partial(
             CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
         )
@@ -138,7 +150,7 @@ class _Crossing:
         guard = bytearray(b"\1")  # an interrupt clears it
         log = Log(recorder, lowered, host, self.order)
         try:
-            run = self._run(operands, recorder, guard, log)
+            run = self._run(operands, recorder, guard, log, before)
             stacked = collected.stack(run.results())
         except BaseException as error:
             failed = collected.done if run is None or run.failed is None else run.failed
@@ -160,6 +172,7 @@ class _Crossing:
         recorder: Recorder | None,
         guard: bytearray,
         log: Log,
+        before: int,
     ) -> SpreadRun:
         host, options = self._host, self._options
         call = self._adapt(host.current)
@@ -184,6 +197,7 @@ class _Crossing:
             stamped=recorder is not None,
             structured=self._structured,
             record=log.record,
+            facts=self._facts.after(before),
         )
 
 

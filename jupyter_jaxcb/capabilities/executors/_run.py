@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jupyter_jaxcb_worker import Chunk, ChunkOutcome, Task, run_elements, unpickled
+from jupyter_jaxcb_worker import CallFacts, Chunk, ChunkOutcome, Task, run_elements, unpickled
 
 from ...stack.errors import EndedError, NotCalledError, add_note, is_a
 from ...stack.interrupt import NOT_CALLED
@@ -43,6 +43,7 @@ class SpreadRun:
         stamped: whether to time each batch element.
         structured: see `Chunk`.
         record: called with every chunk that comes back, even after the run has ended.
+        facts: what `call_info` returns in the calls.
 
     Raises:
         ExecutorError: if the engine has lost its connection.
@@ -61,10 +62,12 @@ class SpreadRun:
         stamped: bool,
         structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
         record: Callable[[SubmittedChunk, ChunkOutcome], None],
+        facts: CallFacts,
     ) -> None:
         self._engine, self._task, self._elements, self._options = engine, task, elements, options
         self._cost, self._guard, self._clock = cost, guard, clock
         self._stamped, self._structured, self._record = stamped, structured, record
+        self._facts = facts
         self._workers = engine.workers
         self._parts = ChunkQueue(
             elements.count, options.chunksize, cost, self._workers, engine.target_ns
@@ -147,6 +150,7 @@ class SpreadRun:
             engine=self._engine,
             by_value=self._engine.by_value,
             guard=None if self._engine.travels else self._more,
+            facts=self._facts.cut(start, stop),
         )
         flight = SubmittedChunk(start, stop, chunk, self._clock())
         try:

@@ -21,6 +21,7 @@ from ...stack.dispatch import (
     looped_calls,
     parts_of_crossing,
     reporting_interrupts,
+    selects_in,
     single_call,
 )
 from ._selection import NeededElements
@@ -81,6 +82,7 @@ def _if_needed(plan: CallPlan) -> Crossing:
     return reporting_interrupts(cross, lowered, host)
 
 
+@selects_in("cross")
 def masked_crossing(plan: CallPlan, make_calls: MakeCalls) -> Crossing:
     """Build a crossing that makes the host calls for which the mask, its last operand, is true.
 

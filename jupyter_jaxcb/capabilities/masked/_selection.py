@@ -86,7 +86,7 @@ class Gathered(Selection):
     """
 
     def __init__(self, gathering: Gathering, needed: np.ndarray) -> None:
-        self._gathering, self._needed = gathering, needed
+        self._gathering, self.numbers = gathering, needed
         self.size = needed.size
 
     @property
@@ -102,7 +102,7 @@ class Gathered(Selection):
             if axes > 1:
                 flat = operand.reshape((math.prod(operand.shape[:axes]), *operand.shape[axes:]))
             if rows is not None and not (self.size == whole == len(flat)):
-                flat = flat[rows[self._needed]]
+                flat = flat[rows[self.numbers]]
                 flat.flags.writeable = False
             found.append(flat)
         return found
@@ -133,7 +133,7 @@ class Gathered(Selection):
         if not self._is_whole:
             for result, out, inner in zip(written, outs, self._gathering.inner, strict=True):
                 placed = out.reshape((self._gathering.size, *inner))
-                placed[self._needed] = result
+                placed[self.numbers] = result
 
     @property
     def _is_whole(self) -> bool:

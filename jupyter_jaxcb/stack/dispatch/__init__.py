@@ -5,6 +5,7 @@ This is the hot path. Read `_crossing` first. `_plan` says which capabilities ma
 """
 
 from ._arguments import Adapt, takes_flat_operands, to_arguments
+from ._call_info import facts_of
 from ._crossing import (
     Crossing,
     Parts,
@@ -17,6 +18,14 @@ from ._crossing import (
 from ._elements import CollectedResults, Elements, ElementSchedule, Selection
 from ._entry import starts_unchecked
 from ._finite import finite_checker, record_values
-from ._frames import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallElsewhere, finds_calls
+from ._frames import (
+    FINDERS,
+    READERS,
+    RECORDED_CALL,
+    RECORDED_ELEMENTS,
+    CallElsewhere,
+    finds_calls,
+    selects_in,
+)
 from ._observed_call import CallCount, RecordedCall, note_call_of, noted
 from ._plan import Build, CallPlan, Select, Stage, crossing, decides, enters, leaves_xla, selects

@@ -41,7 +41,8 @@ Crossing = Callable[..., tuple[np.ndarray, ...]]
 class Stacking(Protocol):
     """Makes the calls of one looped crossing and stacks their results, see `CollectedResults`."""
 
-    done: int
+    @property
+    def done(self) -> int: ...
 
     def so_far(self) -> list[np.ndarray]: ...
 

@@ -21,10 +21,12 @@ class Selection:
     Attributes:
         size: how many batch elements.
         site: a site with the avals of one call.
+        numbers: their row-major numbers, in the order in which they are passed or called.
     """
 
     size: int
     site: LoweredSite
+    numbers: np.ndarray
 
     def gather(self, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return the operands of the calls, given those of all batch elements."""
@@ -53,6 +55,11 @@ class Elements(Selection, abc.ABC):
 
     order: np.ndarray
     plan: list[tuple[int, np.ndarray | None]]
+
+    @property
+    def numbers(self) -> np.ndarray:  # type: ignore[override]
+        """The batch element of each call."""
+        return self.order
 
     def elements(self, operands: Sequence[np.ndarray]) -> Iterator[tuple]:
         """Yield the arguments of every call, in call order."""
@@ -140,9 +147,6 @@ class CollectedResults:
     """The results of the calls of one crossing, checked and copied as each call returns.
 
     They are copied immediately, because a host function may return the same buffer every time.
-
-    Attributes:
-        done: the number of calls that have returned a result as declared.
     """
 
     def __init__(
@@ -152,13 +156,19 @@ class CollectedResults:
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype],
     ) -> None:
-        self.done = 0
+        self._done = 0
         self._count = count
         self._check = check
         self._shapes = shapes
         self._dtypes = dtypes
         self._stacked: list[np.ndarray] = []
         self._numbers = io.BytesIO()
+        self._number_bytes = dtypes[0].itemsize or 1 if dtypes else 1
+
+    @property
+    def done(self) -> int:
+        """The number of calls that have returned a result as declared."""
+        return self._done or self._numbers.tell() // self._number_bytes
 
     def so_far(self) -> list[np.ndarray]:
         """Return the results of the calls done so far, stacked as by `stack`."""
@@ -176,8 +186,8 @@ class CollectedResults:
         ]
         for returned in calls:
             for column, array in zip(stacked, self._check(returned), strict=True):
-                column[self.done] = array
-            self.done += 1
+                column[self._done] = array
+            self._done += 1
         return stacked
 
     def _stack_numbers(self, calls: Iterator[Any], dtype: np.dtype) -> np.ndarray:
@@ -185,15 +195,12 @@ class CollectedResults:
         check, ndarray, number, shape = self._check, np.ndarray, dtype.type, ()
         buffer = self._numbers
         write: Callable[[Any], int] = buffer.write
-        try:
-            for returned in calls:
-                kind = type(returned)
-                if kind is number or (
-                    kind is ndarray and returned.dtype is dtype and returned.shape == shape
-                ):
-                    write(returned)
-                else:
-                    write(check(returned)[0])
-        finally:
-            self.done = buffer.tell() // dtype.itemsize
+        for returned in calls:
+            kind = type(returned)
+            if kind is number or (
+                kind is ndarray and returned.dtype is dtype and returned.shape == shape
+            ):
+                write(returned)
+            else:
+                write(check(returned)[0])
         return np.frombuffer(buffer.getvalue(), dtype)  # not copied

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..trace import CROSSINGS
 from . import _crossing
@@ -30,6 +30,7 @@ class CallElsewhere(NamedTuple):
 # Given the innermost frames and the names of all threads.
 _Find = Callable[[Mapping[int, FrameType], Mapping[int | None, str]], Iterator[CallElsewhere]]
 FINDERS: list[_Find] = []
+_Function = TypeVar("_Function", bound=Callable)
 
 
 def finds_calls(find: _Find) -> _Find:
@@ -65,6 +66,16 @@ def _looped(names: dict[str, Any], stamps: list[int] | None) -> HostCallNow:
     return (int(order[done]), start, names["before"] + done + 1) if done < order.size else None
 
 
+def selects_in(inner: str) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function whose inner function has a `Selection` called `chosen`."""
+
+    def register(function: _Function) -> _Function:
+        SELECTING.add(_code_of(function, inner))
+        return function
+
+    return register
+
+
 def _code_of(function: Callable, inner: str) -> CodeType:
     """Return the code of the function `inner` that `function` defines."""
     return next(
@@ -74,15 +85,17 @@ def _code_of(function: Callable, inner: str) -> CodeType:
     )
 
 
+# Codes of the functions around a crossing that select its batch elements, see `selects_in`.
+SELECTING: set[CodeType] = set()
 # The local variable `stamps` of this function has the clock after each finished batch element.
 RECORDED_ELEMENTS = _crossing._stack_recorded.__code__
 RECORDED_CALL = RecordedCall.call_observed.__code__
-_SINGLE = _code_of(_crossing.single_call, "cross")
-_LOOPED = _code_of(_crossing.looped_calls, "cross")
+SINGLE = _code_of(_crossing.single_call, "cross")
+LOOPED = _code_of(_crossing.looped_calls, "cross")
 # Maps the code of a frame to a reader of its variables and the `stamps` of its batch elements.
 READERS: Mapping[CodeType, Callable[[dict[str, Any], list[int] | None], HostCallNow]] = {
     RECORDED_CALL: _single,
-    _SINGLE: _single,
-    _LOOPED: _looped,
+    SINGLE: _single,
+    LOOPED: _looped,
 }
-CROSSINGS.update((_SINGLE, _LOOPED))
+CROSSINGS.update((SINGLE, LOOPED))

@@ -48,7 +48,7 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
     return [None for _ in args]
 
 
-def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, *, callback: HostCallback, axis_name: str, **params: Any) -> Any:
     __tracebackhide__ = True
     method = callback.options.vmap_method
     if callback.options.partitioned and method is not None:
@@ -61,7 +61,10 @@ def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> An
             ]
             debug_callback_p.bind(*own, callback=callback, **params)
         return [], []
-    return batch_host_call(debug_callback_p, args, dims, method=method, callback=callback, **params)
+    return batch_host_call(
+        debug_callback_p, args, dims, method=method, callback=callback, axis_name=axis_name,
+        **params,
+    )  # fmt: skip
 
 
 def _partial_eval_custom(
@@ -105,7 +108,7 @@ debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
 debug_callback_p.def_impl(_impl)
 jax_compat.ad.primitive_jvps[debug_callback_p] = _jvp
 jax_compat.ad.primitive_transposes[debug_callback_p] = _transpose
-jax_compat.batching.primitive_batchers[debug_callback_p] = _batch
+jax_compat.register_batching(debug_callback_p, _batch)
 jax_compat.stay_in_loops(debug_callback_p)
 jax_compat.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
 jax_compat.leaves_references_as_they_are(debug_callback_p)

@@ -112,7 +112,7 @@ io_callback_p.def_effectful_abstract_eval(_abstract_eval)
 io_callback_p.def_impl(_impl)
 jax_compat.ad.primitive_jvps[io_callback_p] = _jvp
 jax_compat.ad.primitive_transposes[io_callback_p] = _transpose
-jax_compat.batching.primitive_batchers[io_callback_p] = _batch
+jax_compat.register_batching(io_callback_p, _batch)
 jax_compat.stay_in_loops(io_callback_p)
 jax_compat.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
 

@@ -52,7 +52,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
 pure_callback_p.def_abstract_eval(_abstract_eval)
 pure_callback_p.def_impl(_impl)
 derivative_rules(pure_callback_p, "Pure", finite=True)
-jax_compat.batching.primitive_batchers[pure_callback_p] = _batch
+jax_compat.register_batching(pure_callback_p, _batch)
 # cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
 # callbacks keep, so instrumenting a program would change its number of calls.
 jax_compat.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)

@@ -98,6 +98,7 @@ def batch_host_call(
     result_avals: tuple[Any, ...],
     levels: tuple[VmapLevel, ...],
     callback: Any,
+    axis_name: str = "",
     **params: Any,
 ) -> tuple[Any, Sequence[int]]:
     """Apply the batching rule of most flavors: move batch axes to the front, add one vmap level.
@@ -113,7 +114,8 @@ def batch_host_call(
             "for every function."
         )
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
-    level = VmapLevel(size, VMAP_METHODS[method], tuple(dim is not None for dim in dims))
+    batched = tuple(dim is not None for dim in dims)
+    level = VmapLevel(size, VMAP_METHODS[method], batched, axis_name)
     avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
     outs = primitive.bind(
         *map(_passed, with_axes_in_front(args, dims), level.axes, [size] * len(args)),

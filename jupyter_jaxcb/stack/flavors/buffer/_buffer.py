@@ -147,7 +147,7 @@ def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., 
 buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
 buffer_callback_p.def_impl(_impl)
 derivative_rules(buffer_callback_p, "Buffer")
-jax_compat.batching.primitive_batchers[buffer_callback_p] = _batch
+jax_compat.register_batching(buffer_callback_p, _batch)
 jax_compat.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
 
 

@@ -22,6 +22,7 @@ from ...dispatch import (
     finite_checker,
     looped_calls,
     reporting_interrupts,
+    selects_in,
     single_call,
     takes_flat_operands,
     to_arguments,
@@ -113,6 +114,7 @@ class _NoContext:
 _NO_CONTEXT = _NoContext()
 
 
+@selects_in("selected")
 def _crossing(plan: CallPlan) -> Cross:
     """Build a crossing over context, operands and outputs that records calls and errors."""
     lowered, select = plan.lowered, plan.selection()

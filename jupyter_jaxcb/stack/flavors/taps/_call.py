@@ -88,7 +88,7 @@ tap_call_p.def_effectful_abstract_eval(_abstract_eval)
 tap_call_p.def_impl(_impl)
 jax_compat.ad.primitive_jvps[tap_call_p] = _jvp
 jax_compat.ad.primitive_transposes[tap_call_p] = _transpose
-jax_compat.batching.primitive_batchers[tap_call_p] = _batch
+jax_compat.register_batching(tap_call_p, _batch)
 jax_compat.partial_eval_jaxpr_custom_rules[tap_call_p] = recomputing(tap_call_p)
 jax_compat.stay_in_loops(tap_call_p)
 jax_compat.mlir.register_lowering(tap_call_p, _lower, cacheable=False)  # as in _pure.py

@@ -89,6 +89,7 @@ def _batch(
     transforms: Transforms,
     levels: tuple[VmapLevel, ...],
     axes_in_front: bool,
+    axis_name: str,
     **params: Any,
 ) -> Any:
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
@@ -98,7 +99,7 @@ def _batch(
     outs = tap_p.bind(
         *args,
         transforms=(*transforms, ("batch", tuple(dims))),
-        levels=(*levels, VmapLevel(size, WHOLE_BATCH, batched)),
+        levels=(*levels, VmapLevel(size, WHOLE_BATCH, batched, axis_name)),
         axes_in_front=axes_in_front,
         **params,
     )
@@ -133,7 +134,7 @@ tap_p.def_effectful_abstract_eval(_abstract_eval)
 tap_p.def_impl(_impl)
 jax_compat.ad.primitive_jvps[tap_p] = _jvp
 jax_compat.ad.primitive_transposes[tap_p] = _transpose
-jax_compat.batching.primitive_batchers[tap_p] = _batch
+jax_compat.register_batching(tap_p, _batch)
 jax_compat.partial_eval_jaxpr_custom_rules[tap_p] = recomputing(tap_p)
 jax_compat.stay_in_loops(tap_p)
 jax_compat.mlir.register_lowering(tap_p, _lower, cacheable=False)  # as in _pure.py

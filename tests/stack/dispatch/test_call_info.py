@@ -1,0 +1,221 @@
+"""A host function learns which call it is in, however the call is made."""
+
+import dataclasses
+import inspect
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+FLAVORS = ("pure", "io", "debug", "buffer")
+RECORDED = {"unrecorded": False, "recorded": True}
+
+
+class Asked:
+    """Host functions that keep what `call_info` returns, with the argument of the call."""
+
+    def __init__(self):
+        self.calls = []
+
+    def callback(self, flavor, **options):
+        def keep(x):
+            self.calls.append((jaxcb.call_info(), np.array(x)))
+            return x
+
+        def silent(x):
+            keep(x)
+
+        def write(out, x):
+            out[...] = keep(x)
+
+        if flavor in ("debug", "tap"):
+            return getattr(jaxcb, flavor)(silent, **options)
+        return getattr(jaxcb, flavor)(write if flavor == "buffer" else keep, result="x", **options)
+
+    def indices(self):
+        """The index and the argument of each call."""
+        jax.effects_barrier()
+        return [(info.index, x.tolist()) for info, x in self.calls]
+
+
+@pytest.fixture
+def asked():
+    return Asked()
+
+
+@pytest.fixture(params=RECORDED)
+def listening(request):
+    if not RECORDED[request.param]:
+        yield
+        return
+    with jaxcb.record():
+        yield
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.ImpureFunctionWarning")
+jax_inside = pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_call_knows_its_site_program_and_number(asked, listening, flavor, compiled):
+    callback = asked.callback(flavor)
+
+    def program(x):
+        return callback(x)
+
+    line = inspect.getsourcelines(program)[1] + 1
+    for _ in range(2):
+        jax.block_until_ready((jax.jit(program) if compiled else program)(jnp.float32(3)))
+    jax.effects_barrier()
+    first, second = (dataclasses.asdict(info) for info, _ in asked.calls)
+    assert (first["flavor"], first["file"], first["line"]) == (flavor, __file__, line)
+    assert first["program"] == ("jit_program" if compiled else None)
+    assert first["callback"] in ("keep", "silent", "write")
+    assert [first["call"], second["call"]] == [1, 2]
+    assert [info.index for info, _ in asked.calls] == [(), ()]
+    assert asked.calls[0][0].elements == ((),)
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_index_is_the_batch_element_under_nested_vmaps(asked, listening, flavor, shape):
+    """Arguments are numbers, whose results are collected in another loop, and vectors."""
+    numbers = jnp.arange(6.0).reshape(2, 3, *[1] * len(shape)) * jnp.ones(shape)
+    program = jax.vmap(jax.vmap(asked.callback(flavor), axis_name="inner"), axis_name="outer")
+    jax.block_until_ready(jax.jit(program)(numbers))
+    found = asked.indices()
+    assert sorted(index for index, _ in found) == [(i, j) for i in range(2) for j in range(3)]
+    assert all(np.all(numbers[index] == np.array(x)) for index, x in found)
+    assert {(info.batch, info.axis_names) for info, _ in asked.calls} == {
+        ((2, 3), ("outer", "inner"))
+    }
+    assert [info.call for info, _ in asked.calls] == [1, 2, 3, 4, 5, 6]
+
+
+def test_vmap_that_maps_one_of_two_arguments_counts(asked):
+    add = jaxcb.pure(lambda x, y: x + y, result="x")
+    kept = asked.callback("io")
+    mapped = jax.vmap(jax.vmap(lambda x, y: kept(add(x, y)), (None, 0)), (0, None))
+    jax.block_until_ready(mapped(jnp.arange(0.0, 20.0, 10.0), jnp.arange(2.0)))
+    assert sorted(asked.indices()) == [
+        ((0, 0), 0.0), ((0, 1), 1.0), ((1, 0), 10.0), ((1, 1), 11.0),
+    ]  # fmt: skip
+
+
+def test_axis_without_a_name_has_none_and_one_over_a_mesh_axis_has_its_name(asked):
+    callback = asked.callback("io")
+    jax.block_until_ready(jax.vmap(callback)(jnp.zeros(1)))
+    mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+    with jax.set_mesh(mesh):
+        program = jax.jit(jax.vmap(callback, spmd_axis_name="data"))
+        jax.block_until_ready(program(jnp.zeros(1)))
+    assert [info.axis_names for info, _ in asked.calls] == [(None,), ("data",)]
+
+
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
+def test_call_for_a_batch_has_the_index_of_each_element(asked, listening, method):
+    callback = asked.callback("pure", vmap_method=method)
+    numbers = jnp.arange(6.0).reshape(2, 3)
+    jax.block_until_ready(jax.jit(jax.vmap(jax.vmap(callback)))(numbers))
+    ((info, x),) = asked.calls
+    assert info.index is None
+    assert [x[index] for index in info.elements] == [0, 1, 2, 3, 4, 5]
+
+
+def test_tap_has_the_index_of_each_element(asked):
+    jax.block_until_ready(jax.vmap(asked.callback("tap"), axis_name="seed")(jnp.arange(3.0)))
+    jax.effects_barrier()
+    ((info, _),) = asked.calls
+    assert (info.elements, info.axis_names) == (((0,), (1,), (2,)), ("seed",))
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_calls_with_a_mask_have_the_index_in_the_whole_batch(asked, listening, flavor):
+    callback = asked.callback(flavor)
+    otherwise = {} if flavor == "debug" else {"otherwise": 0}
+    program = jax.vmap(lambda x: callback.where(x % 2 == 0, x, **otherwise))
+    jax.block_until_ready(jax.jit(program)(jnp.arange(5.0)))
+    assert asked.indices() == [((0,), 0.0), ((2,), 2.0), ((4,), 4.0)]
+
+
+@pytest.mark.parametrize("flavor", ["pure", "buffer"])
+def test_gathered_call_has_the_indices_in_the_whole_batch(asked, listening, flavor):
+    callback = asked.callback(flavor, vmap_method="expand_dims")
+    program = jax.vmap(jax.vmap(lambda x: callback.where(x % 2 == 0, x, otherwise=0)))
+    jax.block_until_ready(jax.jit(program)(jnp.arange(6.0).reshape(2, 3)))
+    ((info, x),) = asked.calls
+    assert info.elements == ((0, 0), (0, 2), (1, 1))
+    assert x.tolist() == [0, 2, 4]
+
+
+def test_queued_call_knows_its_batch_element(asked):
+    jax.block_until_ready(jax.vmap(asked.callback("debug", queued=True))(jnp.arange(2.0)))
+    assert asked.indices() == [((0,), 0.0), ((1,), 1.0)]
+
+
+@jax_inside
+def test_innermost_call_is_meant_when_a_host_function_calls_another(asked):
+    inner = asked.callback("io")
+
+    @jaxcb.io(result="x")
+    def outer(x):
+        inner(np.float32(7))
+        asked.calls.append((jaxcb.call_info(), x))
+        return x
+
+    outer(np.float32(1))
+    assert [info.callback for info, _ in asked.calls] == ["keep", "outer"]
+
+
+def test_shard_and_device_are_those_of_the_call(in_process):
+    """Each of four devices calls with its shard, for each of the two rows that it has."""
+    found = in_process(
+        """
+        import json
+        import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
+        from jax.sharding import Mesh, PartitionSpec as P
+
+        calls = []
+
+        @jaxcb.io(result="x")
+        def keep(x):
+            info = jaxcb.call_info()
+            calls.append((float(x), info.shard, info.device, info.index))
+            return x
+
+        mesh = Mesh(np.array(jax.devices()), "d")
+        spread = jax.shard_map(jax.vmap(keep), mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+        jax.block_until_ready(jax.jit(spread)(jnp.arange(8.0)))
+        print(json.dumps(sorted(calls)))
+        """,
+        devices=4,
+    ).value
+    assert found == [[x, x // 2, f"cpu:{x // 2}", [x % 2]] for x in range(8)]
+
+
+def test_asking_outside_a_call_says_where_to_ask(asked):
+    with pytest.raises(RuntimeError, match=r"outside a host call. Call it in a host function"):
+        jaxcb.call_info()
+
+    errors = []
+
+    @jaxcb.io(result=None)
+    def start(x):
+        def ask():
+            try:
+                jaxcb.call_info()
+            except RuntimeError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        thread.join()
+
+    start(np.float32(0))
+    assert len(errors) == 1
+    assert "on the thread that runs it" in errors[0]
