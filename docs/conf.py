@@ -15,12 +15,14 @@ sys.path.insert(0, str(HERE))
 # These modules are in this folder, so they are importable only from here on.
 from from_code import write_pages  # noqa: E402
 from json_schema import write_schema  # noqa: E402
+from status_tables import write_statuses  # noqa: E402
 from tutorial_pages import write_tutorials  # noqa: E402
 from view_schema import write_view  # noqa: E402
 
 write_pages(HERE / "_generated")
 write_schema(HERE / "_generated")
 write_view(HERE / "_generated")
+write_statuses(HERE / "_generated")
 write_tutorials(HERE.parent / "notebooks", HERE / "tutorials")
 
 project = "jupyter_jaxcb"

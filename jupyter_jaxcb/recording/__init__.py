@@ -38,6 +38,7 @@ from ._facts import (
 from ._merged import merged
 from ._profile import OTHER, PYTHON_OF_JAX, Lane, Part, PartKind, Profile, Unknown
 from ._recording import Matrix, Recording, load, load_calls
+from ._rule import Rule, decide
 from ._str import BUNDLES, TEXTS, WIDGETS
 from ._table import FACTS, Named, call_table
 from ._vmap import (

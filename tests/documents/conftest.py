@@ -53,6 +53,7 @@ def pages(from_code):
         "magics.md": from_code.magics_page(),
         "refused.md": from_code.refused_page(),
         "schema.md": from_code.schema_page(),
+        "statuses.md": importlib.import_module("status_tables").statuses_page(),
         "view.md": importlib.import_module("view_schema").view_page(),
     }
     found = {}

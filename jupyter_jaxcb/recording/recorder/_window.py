@@ -20,6 +20,7 @@ from .._facts import (
     Site,
     Status,
 )
+from .._rule import Rule
 
 
 class Mark(NamedTuple):
@@ -85,15 +86,26 @@ def as_observed(
     )
 
 
+PARTLY_OBSERVED: Rule[Outcome] = Rule(
+    "a callback of JAX's own API that the program keeps, and a run that was not observed",
+    lambda outcome: (
+        outcome.site.is_of_jax
+        and outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # no calls to miss
+    ),
+    Status.UNKNOWN,
+    Reason.PARTLY_OBSERVED,
+    "calls outside of the observation are missing, so the numbers say nothing",
+)
+
+
 def _partly_observed(outcome: Outcome) -> Outcome:
-    removed = outcome.status in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # no calls to miss
-    if removed or not outcome.site.flavor.startswith(OBSERVED):
+    if not PARTLY_OBSERVED.holds(outcome):
         return outcome
     return dataclasses.replace(
         outcome,
         status=Status.UNKNOWN,
         written=None,
         compiled=None,
-        reason=Reason.PARTLY_OBSERVED,
+        reason=PARTLY_OBSERVED.reason,
         notes=(*outcome.notes, Note(NoteKind.PARTLY_OBSERVED)),
     )

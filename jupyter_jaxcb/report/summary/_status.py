@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from ...recording import LoweredSite, Outcome, Program, Reason, Status
+from ...recording import LoweredSite, Outcome, Program, Reason, Rule, Status, decide
 from ._counts import Counts
 from ._processes import Verdict
 from ._reasons import Cause, Runs, causes_of
@@ -88,22 +88,12 @@ class Seen:
         return any(self.counts.runs(program) is None for program in self.programs)
 
 
-class Rule(NamedTuple):
-    """A row of the table: if its evidence holds, and that of no row above, it decides."""
-
-    evidence: str
-    holds: Callable[[Seen], Any]
-    status: Status | None  # None: the status and reason of `outcome`
-    reason: Reason | None
-    why: str  # the rule is right
-    outcome: Callable[[Seen], Outcome | None] = lambda seen: None  # that decides, or adds a cause
-
-
 def _fewer(seen: Seen) -> Outcome | None:
     return seen.fewer[0] if seen.fewer else None
 
 
-RULES: tuple[Rule, ...] = (
+# Beside status and reason, a row has the outcome that decides, or that adds a cause.
+RULES: tuple[Rule[Seen], ...] = (
     Rule(
         "explained, and a program that may hold it could not be read",
         lambda seen: seen.ahead and seen.unknown,
@@ -217,8 +207,8 @@ def status_of(counts: Counts, calls: int, outcomes: Sequence[Outcome]) -> Verdic
         outcomes: its outcomes.
     """
     seen = Seen(counts, calls, outcomes)
-    rule = next(rule for rule in RULES if rule.holds(seen))
-    outcome = rule.outcome(seen)
+    rule = decide(RULES, seen)
+    outcome = rule.more(seen) if rule.more else None
     more = causes_of(outcome, elsewhere=rule.status is Status.KEPT) if outcome else ()
     if rule.status is None:
         assert outcome is not None
@@ -240,6 +230,51 @@ def _runs(bounds: Sequence[tuple[int, int | None]]) -> Runs:
     return Runs(sum(low for low, _ in bounds), all(low == high for low, high in bounds))
 
 
+class Decided(NamedTuple):
+    """The evidence that explains a decided status."""
+
+    status: Status
+    lowered: Sequence[LoweredSite]
+    stale: bool  # a program calls an earlier registration of its function
+
+    @property
+    def needs_nothing(self) -> bool:
+        """Whether it was removed, and its results have no elements."""
+        return self.status in _GONE and bool(self.lowered) and all(map(_is_empty, self.lowered))
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it returns arrays."""
+        return any(fact.results for fact in self.lowered)
+
+
+# The status stays in all of these rows.
+REASONS: tuple[Rule[Decided], ...] = (
+    Rule(
+        "a program calls an earlier registration of its function",
+        lambda seen: seen.stale,
+        None,
+        Reason.EARLIER_REGISTRATION,
+        "the program was compiled before the function was registered again",
+    ),
+    Rule(
+        "removed by JAX or XLA, and the arrays that it returns have no elements",
+        lambda seen: seen.needs_nothing and seen.has_results,
+        None,
+        Reason.EMPTY_RESULT,
+        "nothing can need an array without elements",
+    ),
+    Rule(
+        "removed by JAX or XLA, and it returns no arrays",
+        lambda seen: seen.needs_nothing,
+        None,
+        Reason.NO_RESULT,
+        "nothing can need a call without side effects and without results",
+    ),
+    Rule("otherwise", lambda seen: True, None, None, "its status has a reason already"),
+)
+
+
 def corrected(verdict: Verdict, lowered: Sequence[LoweredSite], stale: bool) -> Verdict:
     """Replace the causes of `verdict` where the registration or the results explain it better.
 
@@ -248,16 +283,11 @@ def corrected(verdict: Verdict, lowered: Sequence[LoweredSite], stale: bool) -> 
         lowered: the site's entries in `Recording.lowered`.
         stale: whether a program calls an earlier registration of its function.
     """
-    if stale:
-        return verdict._replace(causes=(Cause(Reason.EARLIER_REGISTRATION),))
-    if verdict.status in _GONE and lowered and all(map(_returns_nothing, lowered)):
-        arrays = any(fact.results for fact in lowered)
-        reason = Reason.EMPTY_RESULT if arrays else Reason.NO_RESULT
-        return verdict._replace(causes=(Cause(reason),))
-    return verdict
+    reason = decide(REASONS, Decided(verdict.status, lowered, stale)).reason
+    return verdict if reason is None else verdict._replace(causes=(Cause(reason),))
 
 
-def _returns_nothing(lowered: LoweredSite) -> bool:
+def _is_empty(lowered: LoweredSite) -> bool:
     """Whether all results of a call are empty, for another reason than an empty vmap axis."""
     pure = lowered.site.flavor in ("pure", "jax pure")  # other flavors are called nevertheless
     return pure and not lowered.is_empty and all(0 in aval.shape for aval in lowered.results)

@@ -25,9 +25,10 @@ from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import instructions_by_index
 from ._identity import code_number, is_of_jax, number
-from ._outcomes import SHARED, dropped_outcome, outcome
+from ._outcomes import dropped_outcome, outcome
 from ._paths import Path, by_bind, paths
 from ._remembered import OutcomeMemory
+from ._rules import SHARED
 
 
 class _Arguments(NamedTuple):
