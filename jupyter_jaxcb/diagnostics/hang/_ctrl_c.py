@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from ...stack.interrupt import Stuck, interrupt_main
-from ._diagnosis import diagnosis
+from ._diagnosis import Hang, examine
 from ._signals import SignalThread
 
 _MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
@@ -58,17 +58,17 @@ class CtrlC:
             self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")
 
 
-def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> bool:
+def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
     """Explain what the main thread waits for, if it does not move on, and end what can be ended.
 
     Returns:
-        Whether it is still stuck.
+        What was wrong, if the main thread is still stuck.
     """
     if stuck.wait(_MOMENT_SECONDS):
-        return False
-    said = diagnosis(time.perf_counter_ns())
+        return None
+    hang = examine(time.perf_counter_ns())
     if stuck.is_done():
-        return False
-    say(said)
+        return None
+    say(hang.text)
     interrupt_main(stuck)
-    return not stuck.wait(_ENDING_SECONDS)
+    return None if stuck.wait(_ENDING_SECONDS) else hang

@@ -1,9 +1,10 @@
 """Displays: host traces, the live view, the side panel, badges.
 
-`_host_trace` displays a recording, `_live` a running cell; `_panel` and `_panel_link` send data to
-JupyterLab's side panel and badges.
+`_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs; `_panel` and
+`_panel_link` send data to JupyterLab's side panel and badges.
 """
 
+from ._hang import hang_message, hang_title
 from ._host_trace import HostTrace, matrix_bundle, widget_of
 from ._live import LiveView
 from ._origins import Origins, blank_lines

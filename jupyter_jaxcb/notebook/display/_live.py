@@ -46,6 +46,7 @@ class LiveView:
         self._shown: DisplayHandle | None = None
         self._running: Sequence[LoweredSite] = ()  # of the calls that ran at the last update
         self._held: list[tuple[CallColumns, int]] = []  # calls not sent yet, with their begin
+        self._hang: dict[str, str] = {}
         # A copy of the context, so that the thread's output goes to the running cell.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -55,6 +56,10 @@ class LiveView:
     def begin(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def tell(self, hang: dict[str, str] | None) -> None:
+        """Show the notice that the cell hangs, see `hang_message`; None removes it."""
+        self._hang = hang or {}
 
     def end(self) -> None:
         """Stop updating the view, and return when the thread has ended."""
@@ -100,7 +105,7 @@ class LiveView:
         for call in running:
             if now - (call.start_ns or now) > LONG_NS:
                 warn_of_running(call)
-        if message["calls"] or message["running"]:
+        if message["calls"] or message["running"] or self._hang:
             self._show(message, list(snapshot.threads))
             self._held += [(calls, self._progress.since_first_ns(calls))] if calls.rows else []
             if updates >= _HELD:
@@ -113,10 +118,11 @@ class LiveView:
         if self._widget is not None:
             with self._widget.hold_sync():
                 self._widget.progress, self._widget.threads = message, threads
+                self._widget.hang = self._hang
             return
         from ._widget import LiveWidget
 
-        self._widget = LiveWidget(progress=message, threads=threads)
+        self._widget = LiveWidget(progress=message, threads=threads, hang=self._hang)
         bundle = self._widget._repr_mimebundle_()
         widget = bundle[0] if isinstance(bundle, tuple) else bundle
         # The text is for front ends without widgets, and for a notebook that is saved meanwhile.

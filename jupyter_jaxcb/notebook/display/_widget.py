@@ -26,6 +26,7 @@ class LiveWidget(anywidget.AnyWidget):
     kind = traitlets.Unicode("live").tag(sync=True)
     progress = traitlets.Dict().tag(sync=True)
     threads = traitlets.List().tag(sync=True)
+    hang = traitlets.Dict().tag(sync=True)  # empty: it goes on
 
     def append(self, calls: CallColumns, since_first_ns: int) -> None:
         """Send host calls whose variants are indices of the sites in `progress`."""

@@ -37,6 +37,7 @@ from ._options import (
     option_arguments,
     rule_of,
     seconds_of,
+    stacks_after,
     unquoted,
 )
 from ._registering import RuleOfTheCell
@@ -124,6 +125,12 @@ class JaxMagics(SessionMagics):
         metavar="SECONDS",
         help="set how long a cell waits at its end for its host calls (5 by default, 0: no wait)",
     )
+    @argument(
+        "--stacks-after",
+        metavar="SECONDS",
+        help="set after how long without a host call that returns a running cell says why (30 by "
+        "default), or off",
+    )
     @line_magic
     def jax_callbacks(self, line: str) -> CallbackTable | None:
         """Show all registered callbacks with their call sites, statuses, calls and time so far.
@@ -134,9 +141,11 @@ class JaxMagics(SessionMagics):
         options = self._parse("jax_callbacks", line)
         if options.wait is not None:
             self._session.barrier.seconds = seconds_of(options.wait)
+        if options.stacks_after is not None:
+            self._session.hangs.seconds = stacks_after(options.stacks_after)
         if options.stacks:
             print(stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls()))
-        if options.stacks or options.wait is not None:
+        if options.stacks or options.wait is not None or options.stacks_after is not None:
             return None
         return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))
 

@@ -29,7 +29,7 @@ def _after_callback(shell: InteractiveShell, event: Any) -> list[str]:
 
 
 def _after_callbacks(shell: InteractiveShell, event: Any) -> list[str]:
-    return ["--stacks", "--wait"]
+    return ["--stacks", "--stacks-after", "--wait"]
 
 
 def _after_record(shell: InteractiveShell, event: Any) -> list[str]:

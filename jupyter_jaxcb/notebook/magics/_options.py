@@ -6,6 +6,7 @@ import argparse
 import ast
 import builtins
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ _TAKES = {
     for flavor, decorator in FLAVORS.items()
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
+_LEAST_SECONDS = 1  # between two looks at what runs
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names that every result expression may use
 
 
@@ -292,13 +294,31 @@ def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
 
 def seconds_of(text: str) -> float:
     """Parse the seconds of ``--wait``."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
+    seconds = _finite(text)
+    if seconds is None or seconds < 0:
         raise UsageError(
             f"--wait takes seconds, 0 or more, not {text!r}. Write %jax_callbacks --wait 5, or 0 "
             "to not wait."
         )
     return seconds
+
+
+def stacks_after(text: str) -> float | None:
+    """Parse the seconds of ``--stacks-after``; None: off."""
+    if text == "off":
+        return None
+    seconds = _finite(text)
+    if seconds is None or seconds < _LEAST_SECONDS:
+        raise UsageError(
+            f"--stacks-after takes {_LEAST_SECONDS} second or more, or off, not {text!r}. Write "
+            "%jax_callbacks --stacks-after 30."
+        )
+    return seconds
+
+
+def _finite(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

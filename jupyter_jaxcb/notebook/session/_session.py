@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +31,7 @@ from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, 
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns
-from ._left_recording import LeftRecording
+from ._hangs import Hangs
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
 
@@ -48,6 +47,7 @@ class Session:
         origins: the cells that lines of code are in.
         bodies: file names under which the running cell has compiled the bodies of magics.
         barrier: waits for host calls at the end of a cell.
+        hangs: tells when no host call of a cell returns.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -60,8 +60,8 @@ class Session:
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
         self._errors = ErrorDisplay(shell)
-        self._stop = Stop(Session._cell_ends.__code__, self._cannot_end)
-        self._left = LeftRecording(shell)
+        self.hangs = Hangs(shell, self._so_far)
+        self._stop = Stop(Session._cell_ends.__code__, self.hangs.cannot_end)
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
         self._link = Link(shell, self._snapshot, self.origins.place)
@@ -94,7 +94,7 @@ class Session:
         if self.automatic:
             self._start_recording()
         self._link.open()
-        self._left.offer()
+        self.hangs.offer()
 
     def close(self) -> None:
         """Remove every hook."""
@@ -178,6 +178,7 @@ class Session:
             if self.automatic:
                 self._start_recording()
                 self._start_watching()
+            self.hangs.begin(self._live)
 
     def _cell_ends(self, result: Any = None) -> None:
         self._depth = max(self._depth - 1, 0)
@@ -191,7 +192,7 @@ class Session:
             self._end(result)
         finally:
             self._stop.end()
-            self._left.discard()
+            self.hangs.end()
 
     def _end(self, result: Any) -> None:
         live = None
@@ -281,30 +282,12 @@ class Session:
         self._stop_recording()
         return recorder.freeze(mark, cells=cells, environment=environment(), running=running)
 
-    def _cannot_end(self) -> None:
-        """Tell the way out of a cell that Stop cannot end; on a thread of its own."""
-        if self.in_terminal:
-            way_out = "Press Ctrl-\\ to end Python."
-        else:
-            way_out = "Restart the kernel."
-            recorder, mark = self._recorder, self._mark
-            if recorder is not None and mark is not None:
-                way_out += self._leave(
-                    recorder.freeze(
-                        mark, environment=environment(), running=still_running(recorder)
-                    )
-                )
-        print(f"This cannot be ended from outside. {way_out}", file=sys.stderr, flush=True)
-        if not self._depth:  # the cell has just ended after all
-            self._left.discard()
-
-    def _leave(self, recording: Recording) -> str:
-        """Leave a recording for the next session, and return what to say of it."""
-        try:
-            kept = self._left.write(recording)
-        except OSError as error:
-            return f" Its recording so far is lost: {error}."
-        return " %load_ext jupyter_jaxcb will offer its recording so far." if kept else ""
+    def _so_far(self) -> Recording | None:
+        """Return what the running cell has recorded, also on another thread."""
+        recorder, mark = self._recorder, self._mark
+        if recorder is None or mark is None:
+            return None
+        return recorder.freeze(mark, environment=environment(), running=still_running(recorder))
 
     def _start_watching(self) -> None:
         # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.

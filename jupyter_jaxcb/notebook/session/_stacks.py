@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import threading
 
 from ...capabilities import advice_for_jax_inside
 from ...diagnostics import RunningCall
 from ...recording import Frame
 from ...report import time_words
-from ...stack import is_cell
+from ...stack import frames_of_threads, is_cell, is_user_code
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:
@@ -49,6 +50,19 @@ def stacks(calls: list[RunningCall], now_ns: int, waiting: object) -> str:
     if waiting:
         lines.append(f"waiting: {waiting}")
     return "\n".join(lines)
+
+
+def main_stack() -> str:
+    """Return the Python stack of the main thread, without code of libraries."""
+    frame = frames_of_threads().get(threading.main_thread().ident or 0)
+    lines = []
+    while frame is not None:
+        code = frame.f_code
+        if is_user_code(code.co_filename):
+            place = _place(Frame(code.co_name, code.co_filename, frame.f_lineno or 0))
+            lines.append(f"    {place}")
+        frame = frame.f_back
+    return "\n".join(["main thread", *reversed(lines)])
 
 
 def _place(frame: Frame) -> str:

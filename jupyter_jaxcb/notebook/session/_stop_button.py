@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from ...diagnostics import SignalThread, all_running_calls, explain_and_end
+from ...diagnostics import Hang, SignalThread, all_running_calls, explain_and_end
 from ...stack import Stuck, interrupt, interrupt_main
 from ..errors import SIGNAL_HANDLERS
 
@@ -27,13 +27,13 @@ class Stop:
         ends: the code of the function that ends a cell. The handler does not interrupt it; it
             checks `pressed` instead.
         cannot_end: called in another thread, in the context of the cell, if the main thread still
-            waits after that.
+            waits after that, with what is wrong.
 
     Attributes:
         pressed: whether the signal has arrived since the cell began.
     """
 
-    def __init__(self, ends: CodeType, cannot_end: Callable[[], None]) -> None:
+    def __init__(self, ends: CodeType, cannot_end: Callable[[Hang], None]) -> None:
         self.pressed = False
         self._ends = ends
         self._cannot_end = cannot_end
@@ -98,8 +98,8 @@ class Stop:
     def _end_stuck(self, stuck: Stuck) -> None:
         if not all_running_calls():
             interrupt_main()
-        elif explain_and_end(stuck, _print):
-            self._cannot_end()
+        elif (hang := explain_and_end(stuck, _print)) is not None:
+            self._cannot_end(hang)
 
 
 def _print(text: str) -> None:

@@ -5,7 +5,7 @@ import {
   type JupyterFrontEnd,
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette, Notification } from '@jupyterlab/apputils';
+import { ICommandPalette, ISessionContextDialogs, Notification } from '@jupyterlab/apputils';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { PageConfig } from '@jupyterlab/coreutils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
@@ -26,6 +26,7 @@ import { flashes, reveal } from './lines/reveal.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
+import { offerRestart } from '../view/restart.js';
 import { replaceUnfinished } from './unfinished.js';
 
 const CATEGORY = 'JAX callbacks';
@@ -45,12 +46,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Receives data about JAX callbacks from the kernels of notebooks.',
   autoStart: true,
   requires: [INotebookTracker],
-  optional: [ISettingRegistry, ICommandPalette],
+  optional: [ISettingRegistry, ICommandPalette, ISessionContextDialogs],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
     settings: ISettingRegistry | null,
-    palette: ICommandPalette | null
+    palette: ICommandPalette | null,
+    dialogs: ISessionContextDialogs | null
   ) => {
     PageConfig.setOption(UNTRACKED, withSubshells(PageConfig.getOption(UNTRACKED)));
     follow(tracker, panel => {
@@ -58,6 +60,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       replaceUnfinished(panel);
     });
     surround(surroundingsIn(app, tracker));
+    if (dialogs) {
+      offerRestart(node => restartIn(tracker, dialogs, node));
+    }
     listenForSave(() => void app.commands.execute('docmanager:save'));
     const setting = settings && badgeSetting(settings);
     app.commands.addCommand(TOGGLE_BADGES, {
@@ -139,12 +144,24 @@ function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void)
   tracker.forEach(each);
 }
 
+function panelsOf(tracker: INotebookTracker): NotebookPanel[] {
+  const panels: NotebookPanel[] = [];
+  tracker.forEach(panel => panels.push(panel));
+  return panels;
+}
+
+/** What asks the user and restarts the kernel of the notebook that `node` is in, if one runs. */
+function restartIn(
+  tracker: INotebookTracker,
+  dialogs: ISessionContextDialogs,
+  node: Element
+): (() => void) | null {
+  const context = panelsOf(tracker).find(panel => panel.node.contains(node))?.sessionContext;
+  return context?.session?.kernel ? () => void dialogs.restart(context) : null;
+}
+
 function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surroundings {
-  const find = (output: Output): Owner | null => {
-    const panels: NotebookPanel[] = [];
-    tracker.forEach(panel => panels.push(panel));
-    return ownerOf(panels, output);
-  };
+  const find = (output: Output): Owner | null => ownerOf(panelsOf(tracker), output);
   return {
     reveal: (output, target) => {
       const owner = find(output);

@@ -34,12 +34,16 @@ function renderLive(model: Model, el: HTMLElement): () => void {
       view.append({ ...calls, base_ns: number((header as { base_ns?: unknown }).base_ns) });
     }
   };
+  const tell = () => view.tell(model.get('hang'));
   update();
+  tell();
   model.on('change:progress', update);
+  model.on('change:hang', tell);
   model.on('msg:custom', append);
   el.append(view.node);
   return () => {
     model.off('change:progress', update);
+    model.off('change:hang', tell);
     model.off('msg:custom', append);
     view.dispose();
   };

@@ -212,7 +212,7 @@ def test_error_for_an_undeclared_result_describes_it(kernel, result, expected, c
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ("%jax_callbacks --", ["--stacks", "--wait"]),
+        ("%jax_callbacks --", ["--stacks", "--stacks-after", "--wait"]),
         ("%%jax_callback pu", ["pure"]),
         ("%%jax_callback pure --re", ["--result"]),
         ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),

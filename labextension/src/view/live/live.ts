@@ -3,7 +3,9 @@
 import { coloursOf } from '../colours.js';
 import { h, setText } from '../dom/elements.js';
 import { Bar } from './bar.js';
+import { Notice } from './notice.js';
 import { Rows } from './rows.js';
+import { parseHang } from '../data/parse/hang.js';
 import { parseProgress } from '../data/parse/parse.js';
 import {
   Announcer,
@@ -27,6 +29,7 @@ const MOST_RUNNING = 8;
 export class LiveView {
   readonly node = h('div', { class: 'jaxcb-view jaxcb-live' });
   private readonly bar = new Bar();
+  private readonly notice = new Notice();
   private readonly announcer = new Announcer();
   private readonly announced = h('div', { class: 'jaxcb-announced', role: 'status' });
   private readonly running = new Rows('jaxcb-live-running', 'Host calls running', MOST_RUNNING);
@@ -48,6 +51,7 @@ export class LiveView {
     this.details.append(this.notSent);
     this.node.append(
       this.bar.node,
+      this.notice.node,
       this.running.node,
       this.sites.node,
       this.details,
@@ -59,11 +63,17 @@ export class LiveView {
   /** Updates the view; called ten times a second. Never throws. */
   update(progress: unknown, threads: readonly string[]): void {
     this.guarded(() => this.render(parseProgress(progress), threads));
+    this.notice.offer();
     if (this.node.isConnected && !this.placed) {
       this.placed = true;
       const look = remembered(this.node);
       this.details.open ||= look !== null && look.expanded && look.tab === CALLS;
     }
+  }
+
+  /** Shows the notice that the cell hangs, or removes it. Never throws. */
+  tell(hang: unknown): void {
+    this.guarded(() => this.notice.show(parseHang(hang)));
   }
 
   /** Adds calls, whose `variant` is an index of a site, to the timeline. Never throws. */

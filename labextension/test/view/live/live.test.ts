@@ -36,7 +36,7 @@ function find(selector: string): HTMLElement {
 }
 
 function openTimeline(): Store {
-  const details = find('details') as HTMLDetailsElement;
+  const details = find('.jaxcb-live-timeline') as HTMLDetailsElement;
   details.open = true;
   details.dispatchEvent(new Event('toggle'));
   return stores[0]!;
@@ -128,11 +128,11 @@ describe('LiveView', () => {
     document.body.append(cell);
     remember(view.node, { ...NO_LOOK, expanded: true, tab: 'Calls' });
     view.update(someProgress(), []);
-    expect((find('details') as HTMLDetailsElement).open).toBe(true);
+    expect((find('.jaxcb-live-timeline') as HTMLDetailsElement).open).toBe(true);
   });
 
   it('stays open if the user opens it before the first update', () => {
-    const details = find('details') as HTMLDetailsElement;
+    const details = find('.jaxcb-live-timeline') as HTMLDetailsElement;
     details.open = true; // the event comes later
     view.update(someProgress(), []);
     expect(details.open).toBe(true);
@@ -141,7 +141,7 @@ describe('LiveView', () => {
   it('lets the host trace open its tab Time again, if that was shown', () => {
     document.body.append(h('div', { class: 'jp-Cell' }, view.node));
     remember(view.node, { ...NO_LOOK, expanded: true, tab: 'Time', profiled: true });
-    const details = find('details') as HTMLDetailsElement;
+    const details = find('.jaxcb-live-timeline') as HTMLDetailsElement;
     details.dispatchEvent(new Event('toggle'));
     expect(remembered(view.node)).toMatchObject({ tab: 'Time', profiled: true });
     openTimeline();
@@ -158,7 +158,7 @@ describe('LiveView', () => {
   });
 
   it('suppresses JupyterLab shortcuts on every focusable element', () => {
-    expect(view.node.querySelectorAll('summary')).toHaveLength(1);
+    expect(view.node.querySelectorAll('summary')).toHaveLength(2);
     expect(withoutSuppression(view.node)).toEqual([]);
   });
 
@@ -222,7 +222,7 @@ describe('the timeline of LiveView', () => {
 
   it('has a note on calls that were not sent', () => {
     view.update(someProgress({ not_sent: 1_200 }), []);
-    expect(find('details').textContent).toContain('1,200 calls are left out of the timeline');
+    expect(find('.jaxcb-live-timeline').textContent).toContain('1,200 calls are left out of the timeline');
   });
 
   it('rejects malformed calls', () => {

@@ -1,0 +1,102 @@
+"""What a session does while the host calls of a cell do not return."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from ...capabilities import queue
+from ...diagnostics import Hang, Watchdog, all_running_calls
+from ...recording import Recording
+from ..display import LiveView, hang_message, hang_title
+from ._left_recording import LeftRecording
+from ._stacks import main_stack, stacks
+
+DEFAULT_SECONDS = 30.0
+
+
+class Hangs:
+    """Tells that no host call of a cell returns, and why; and the way out if Stop cannot end it.
+
+    It is told in the live view of the cell, or printed in a terminal. Meanwhile the recording of
+    the cell is in a file, for the session after a restart of the kernel.
+
+    Args:
+        shell: IPython's shell.
+        so_far: returns what the running cell has recorded, in any thread; None: nothing.
+
+    Attributes:
+        seconds: without a host call that begins or ends, until it is told; None: never.
+    """
+
+    def __init__(self, shell: InteractiveShell, so_far: Callable[[], Recording | None]) -> None:
+        self.seconds: float | None = DEFAULT_SECONDS
+        self._in_terminal = getattr(shell, "kernel", None) is None
+        self._so_far = so_far
+        self._left = LeftRecording(shell)
+        self._watchdog: Watchdog | None = None
+        self._live: LiveView | None = None
+        self._is_running = False
+
+    def offer(self) -> None:
+        """Print where the recording of the previous kernel is, if it hung."""
+        self._left.offer()
+
+    def begin(self, live: LiveView | None) -> None:
+        """Begin a cell; `live` is its live view, if it has one."""
+        self._live, self._is_running = live, True
+        if self.seconds is not None and (live is not None or self._in_terminal):
+            self._watchdog = Watchdog(self.seconds, self._told, self._moved)
+            self._watchdog.start()
+
+    def end(self) -> None:
+        """End the cell."""
+        self._live, self._is_running = None, False
+        if self._watchdog is not None:
+            self._watchdog.stop()
+            self._watchdog = None
+        self._left.discard()
+
+    def cannot_end(self, hang: Hang) -> None:
+        """Tell the way out of a cell that Stop cannot end; called on a thread of its own."""
+        self._show(hang)
+        words = "Press Ctrl-\\ to end Python." if self._in_terminal else "Restart the kernel."
+        _print(f"This cannot be ended from outside. {words}{self._leave()}")
+
+    def _told(self, hang: Hang) -> None:
+        self._leave()
+        self._show(hang)
+        if self._in_terminal:
+            _print(f"{hang_title(hang)}\n{hang.text}")
+
+    def _moved(self) -> None:
+        self._show(None)
+        self._left.discard()
+
+    def _show(self, hang: Hang | None) -> None:
+        live = self._live
+        if live is not None:
+            live.tell(None if hang is None else hang_message(hang, _stacks()))
+
+    def _leave(self) -> str:
+        """Leave the recording so far to the next session; return what to say of it."""
+        recording = self._so_far()
+        try:
+            left = recording is not None and self._left.write(recording)
+        except OSError as error:
+            return f" Its recording so far cannot be kept: {error}."
+        if not self._is_running:  # the cell has just ended after all
+            self._left.discard()
+        return " %load_ext jupyter_jaxcb will offer its recording so far." if left else ""
+
+
+def _stacks() -> str:
+    calls = stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls())
+    return f"{calls}\n{main_stack()}"
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

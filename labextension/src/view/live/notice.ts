@@ -1,0 +1,45 @@
+/** The notice that no host call of the running cell returns. */
+
+import { h, setText } from '../dom/elements.js';
+import type { Hang } from '../data/parse/hang.js';
+import { restartOf } from '../restart.js';
+
+export class Notice {
+  private readonly title = h('span', { role: 'alert' });
+  private readonly restart = h('button', { type: 'button', hidden: true }, 'Restart kernel…');
+  private readonly text = h('p', { class: 'jaxcb-hang-text' });
+  private readonly stacks = h('pre', { tabindex: 0, 'aria-label': 'stacks' });
+  private readonly details = h(
+    'details',
+    {},
+    h('summary', {}, 'why, and where each host call is'),
+    this.text,
+    this.stacks
+  );
+  readonly node = h(
+    'div',
+    { class: 'jaxcb-hang', hidden: true },
+    this.title,
+    this.restart,
+    this.details
+  );
+
+  constructor() {
+    this.restart.addEventListener('click', () => restartOf(this.node)?.());
+  }
+
+  /** Shows the notice; null removes it. */
+  show(hang: Hang | null): void {
+    this.node.hidden = hang === null;
+    setText(this.title, hang ? `⚠ ${hang.title}` : '');
+    setText(this.text, hang?.text ?? '');
+    setText(this.stacks, hang?.stacks ?? '');
+  }
+
+  /** Offers the restart once it is possible: not before the notice is in a notebook. */
+  offer(): void {
+    if (this.restart.hidden && !this.node.hidden && this.node.isConnected) {
+      this.restart.hidden = restartOf(this.node) === null;
+    }
+  }
+}

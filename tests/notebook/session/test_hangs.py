@@ -1,0 +1,72 @@
+"""A cell whose host calls do not return says so by itself, until they do."""
+
+import re
+
+import pytest
+
+from ._stuck import HOSTS, Running
+
+pytestmark = pytest.mark.slow
+LOAD = "%load_ext jupyter_jaxcb\n%jax_callbacks --stacks-after 1\n"
+
+
+@pytest.fixture
+def prepared(fresh_kernel, tmp_path):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(f"{LOAD}{HOSTS}\npipe = {str(tmp_path / 'go')!r}").text == ""
+    return kernel
+
+
+def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepared, tmp_path):
+    cell = Running(prepared, "run(transmission)", cell="cell-a")
+    told = cell.told()
+    head = r"No host call has returned for \d s\. This looks like a deadlock\."
+    assert re.fullmatch(head, told["title"])
+    assert told["text"].startswith("transmission (pure, line ")
+    call, _, main = told["stacks"].partition("main thread\n")
+    assert "\n    line 30, in transmission: return np.asarray(results[0])\n" in call
+    assert main.startswith("    line 1, in <module>: run(transmission)\n    line ")
+    assert cell.text == "inside\n"  # nothing is printed
+    prepared.restart()
+    (kept,) = tmp_path.glob("jupyter_jaxcb-*/*")
+    assert f"jaxcb.load({str(kept)!r})" in prepared.run(LOAD).text
+
+
+def test_notice_goes_when_calls_go_on_and_comes_again(prepared, tmp_path):
+    code = "for n in range(12):\n    compiled(lambda x: jaxcb.pure_callback(" \
+           "waits_at_the_second_and_the_tenth, S, x))(1.0)"  # fmt: skip
+    cell = Running(prepared, code, cell="cell-a")
+    for number in (2, 10):
+        told = cell.told()
+        assert f"inside {number}\n" in cell.text
+        assert "'time.sleep(0.001)', and uses no processor time" in told["text"]
+        assert list(tmp_path.glob("jupyter_jaxcb-*/*"))
+        (tmp_path / f"go.{number}").touch()
+        if number == 2:
+            cell.told(anything=False)
+    assert prepared.client.get_shell_msg(timeout=60)["content"]["status"] == "ok"
+    assert not list(tmp_path.glob("jupyter_jaxcb-*/*"))
+
+
+def test_terminal_prints_it(terminal, tmp_path):
+    released = """
+class Releases:
+    flush = sys.stderr.flush
+    def write(self, text):
+        if "No host call has returned" in text:
+            open(pipe + ".2", "w").close()
+        return sys.__stderr__.write(text)
+sys.stderr = Releases()
+for n in range(3):
+    y = jaxcb.pure_callback(waits_at_the_second_and_the_tenth, S, 1.0)"""
+    text = terminal(f"{LOAD}{HOSTS}\npipe = {str(tmp_path / 'go')!r}", released)
+    assert text.count("No host call has returned for ") == 1
+    assert "waits_at_the_second_and_the_tenth (pure, line " in text
+
+
+@pytest.mark.parametrize("given", ["soon", "0", "nan", "inf"])
+def test_invalid_seconds_are_refused(kernel, given):
+    ran = kernel.run(f"%jax_callbacks --stacks-after {given}")
+    shown = ran.text + str(ran.error)
+    assert f"not '{given}'" in shown and "--stacks-after 30" in shown
+    assert kernel.run("%jax_callbacks --stacks-after off").error is None
