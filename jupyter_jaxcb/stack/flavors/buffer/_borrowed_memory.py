@@ -28,10 +28,49 @@ class RetainedBufferWarning(UserWarning):
 class Buffer(np.ndarray):
     """A NumPy array with what `jax.experimental.buffer_callback.Buffer` has besides."""
 
+    __hash__: Any = object.__hash__  # that of the object, as JAX's; arrays have none
+
     @property
     def writeable(self) -> bool:
         """Whether the host function may write to it: an output, and not an argument."""
         return self.flags.writeable
+
+    def __dlpack__(  # pyright: ignore[reportIncompatibleMethodOverride]  # by position too, as JAX's
+        self,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the memory, an argument's too, by the DLPack protocol.
+
+        DLPack before 1.0 cannot say that memory is read-only. NumPy refuses an argument to who
+        asks for that, JAX exports it.
+
+        Args:
+            stream: not used: no stream writes to a CPU's memory.
+            max_version: the newest DLPack that the consumer reads; None: before 1.0.
+            dl_device: the device that it asks for; None: the CPU.
+            copy: whether to copy; None: only if the device needs it.
+
+        Raises:
+            BufferError: if NumPy cannot export the dtype or to that device. Export bfloat16 and
+                the like as `array.view(np.uint16)`.
+        """
+        asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+        flagged = max_version is not None and max_version >= (1, 0)
+        source = np.asarray(self) if flagged or self.writeable else np.asarray(_Writeable(self))
+        # NumPy 2.0 has none of these parameters.
+        return source.__dlpack__(**{key: it for key, it in asked.items() if it is not None})
+
+
+class _Writeable:
+    """The memory of an array, as if it could be written to; keeps the array alive."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        interface = array.__array_interface__
+        self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
+        self._array = array
 
 
 def borrow(buffers: Sequence[Any], inputs: int) -> list[np.ndarray]:

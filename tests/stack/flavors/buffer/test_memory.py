@@ -206,6 +206,55 @@ def test_view_that_is_kept_is_reported(x, view):
         jax.block_until_ready(jax.jit(jaxcb.buffer_callback(host, x))(x))
 
 
+@pytest.mark.parametrize(("around", "batch"), ALIASED.values(), ids=ALIASED)
+def test_argument_is_exported_by_dlpack_as_in_jax(x, around, batch):
+    def kind(capsule):
+        return str(capsule).split()[2]
+
+    def host(context, out, x):
+        shared = jax.dlpack.from_dlpack(x)
+        flagged = np.from_dlpack(x)
+        asked = x.__dlpack__(stream=None, max_version=None, dl_device=None, copy=None)
+        seen.append((shared.tolist(), flagged.flags.writeable, *map(kind, (x.__dlpack__(), asked))))
+        assert address(flagged) == address(np.asarray(x))
+        assert x in {x}
+        np.asarray(out)[...] = 2 * np.asarray(shared)
+
+    def run(buffer_callback):
+        seen.clear()
+        call = buffer_callback(host, x, vmap_method="sequential")
+        return np.asarray(around(call)(batch(x))).tolist(), list(seen)
+
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mine = run(jaxcb.buffer_callback)
+    assert mine == run(buffer_callback)
+    seen_once = (x.tolist(), False, '"dltensor"', '"dltensor"')
+    assert mine == (batch(np.asarray(x) * 2).tolist(), [seen_once])
+
+
+def test_output_is_written_through_dlpack(x):
+    def host(context, out, x):
+        np.from_dlpack(out)[...] = np.from_dlpack(x) + 1
+
+    found = jax.jit(jaxcb.buffer_callback(host, x))(x)
+    assert found.tolist() == (np.asarray(x) + 1).tolist()
+
+
+@pytest.mark.parametrize("kept", [lambda x: x.__dlpack__(), jax.dlpack.from_dlpack])
+def test_export_of_an_argument_that_is_kept_is_reported(kept):
+    exports = []
+
+    def host(context, out, x):
+        exports.append(kept(x))
+        np.asarray(out)[...] = 0
+
+    x = jnp.zeros(64)
+    with pytest.warns(jaxcb.RetainedBufferWarning, match=r"kept args\[0\] after"):
+        jax.block_until_ready(jax.jit(jaxcb.buffer_callback(host, x))(x))
+
+
 @pytest.mark.parametrize("view", [np.asarray, lambda x: x[1:], lambda x: x])
 @pytest.mark.parametrize("with_context", [True, False])
 def test_result_of_an_eager_call_cannot_be_written_through_what_was_kept(x, view, with_context):
