@@ -16,8 +16,8 @@ _LONGEST = 60  # characters of a name, an error or a shape
 _PROBLEMS = ("error", "warning")  # tones
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _MORE = {  # counts the parts that are left out, by tone
-    "error": "✕ {count} more raised",
-    "warning": "⚠ {count} more with warnings",
+    "error": f"{_phrases.SIGNS['raised']} {{count}} more raised",
+    "warning": f"{_phrases.SIGNS['not_finite']} {{count}} more with warnings",
     "kept": "{count} more fine",
 }
 
@@ -84,14 +84,21 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
     """Describe the problems of a function, each kind once, with the call sites that have it."""
     found = []
     if raised := [one for one in own if one.consequence == "raised"]:
-        found.append(Part("error", f"✕ {_which(raised, own)} raised {_errors(raised)}"))
+        found.append(
+            Part("error", _signed("raised", f"{_which(raised, own)} raised {_errors(raised)}"))
+        )
     if nan := [one for one in own if one.consequence == "not_finite"]:
         words = f"returned {_phrases.WORDS['not_finite']}"
-        found.append(Part("warning", f"⚠ {_which(nan, own)} {words}"))
+        found.append(Part("warning", _signed("not_finite", f"{_which(nan, own)} {words}")))
     if never_called := [one for one in own if one.consequence in _NEVER_CALLED]:
         words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in never_called))
-        found.append(Part("warning", f"⚠ {_which(never_called, own)} never called ({words})"))
+        words = f"{_which(never_called, own)} never called ({words})"
+        found.append(Part("warning", _signed(Status.UNUSED, words)))
     return found
+
+
+def _signed(consequence: str, words: str) -> str:
+    return f"{_phrases.SIGNS[consequence]} {words}"
 
 
 def _with_the_rest(own: Sequence[SiteSummary]) -> list[Part]:

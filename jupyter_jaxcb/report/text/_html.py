@@ -96,7 +96,10 @@ def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
         *(sample_words(*sample) for sample in (summary.sample_values if values else ())),
     ):
         rows += [_below(escape(text), times)] if text else []
-    rows += [_below(f"<strong>✕ {escape(error)}</strong>", times) for error in summary.errors]
+    rows += [
+        _below(f"<strong>{SIGNS['raised']} {escape(error)}</strong>", times)
+        for error in summary.errors
+    ]
     return "".join(rows)
 
 

@@ -99,7 +99,7 @@ EACH_RECEIVES = "each call receives"
 MUST_RETURN = "and must return"
 
 NOTHING = "nothing"  # no operands, no results
-RAISED = "✕ raised"
+RAISED = f"{SIGNS['raised']} raised"
 OF_ELEMENT = "element {element}: "
 OF_SHARD = "shard {shard}: "
 

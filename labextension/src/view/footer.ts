@@ -8,7 +8,7 @@ import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
-import { callWords, counted, say, timeWords } from './data/words.js';
+import { callWords, counted, say, timeWords, warningWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 
@@ -29,7 +29,7 @@ export function viewFooter(
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
-    footer.append(h('p', { class: 'jaxcb-warning' }, `⚠ ${words}`));
+    footer.append(h('p', { class: 'jaxcb-warning' }, warningWords(words)));
   }
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));

@@ -3,7 +3,7 @@
 import { h } from './dom/elements.js';
 import { BadRecording, parseRecording, type Recording } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
-import { timeWords } from './data/words.js';
+import { failedWords, timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
 import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
@@ -94,7 +94,7 @@ export class TraceView {
     } catch (error) {
       const why = error instanceof BadRecording ? error.message : 'the data is malformed.';
       this.clear();
-      const words = `✕ cannot show this host trace: ${why}`;
+      const words = failedWords(`cannot show this host trace: ${why}`);
       this.node.replaceChildren(h('p', { class: 'jaxcb-message', role: 'note' }, words));
     }
   }

@@ -11,6 +11,7 @@ import {
   siteDetails,
   siteSign
 } from '../words.js';
+import phrases from '../../view/data/phrases.json';
 
 /** A place in the snapshot that the panel can show. */
 export type Place = { readonly site: number } | { readonly callback: number };
@@ -87,7 +88,7 @@ function callbackNote(callback: Callback, place: number): Note {
   const elided = callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : '';
   return {
     tone: callback.errors > 0 ? 'error' : 'quiet',
-    sign: callback.errors > 0 ? '✕' : '',
+    sign: callback.errors > 0 ? phrases.signs.raised : '',
     text: callbackBrief(callback),
     name: callback.name,
     title: joined([callback.name, callback.where]),

@@ -1,7 +1,14 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
 import { h, setText } from '../../view/dom/elements.js';
-import { callWords, counted, statusWords, timeWords, toneOf } from '../../view/data/words.js';
+import {
+  callWords,
+  counted,
+  failedWords,
+  statusWords,
+  timeWords,
+  toneOf
+} from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
 import {
@@ -130,7 +137,7 @@ export class CallbackRow {
 
 function alarmWords(callback: Callback): string {
   return joined([
-    callback.errors > 0 ? `✕ ${counted(callback.errors, 'error')}` : '',
+    callback.errors > 0 ? failedWords(counted(callback.errors, 'error')) : '',
     callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
 }

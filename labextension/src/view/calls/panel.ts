@@ -12,7 +12,7 @@ import type { CallsLook } from '../remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
 import { unpack } from '../data/unpack.js';
-import { callWords, counted } from '../data/words.js';
+import { callWords, counted, failedWords } from '../data/words.js';
 
 export class CallsPanel {
   readonly node = h('div', { class: 'jaxcb-calls' });
@@ -73,7 +73,7 @@ export class CallsPanel {
       await this.fill(raw);
     } catch (error) {
       const why = error instanceof Error ? error.message : 'the data is malformed.';
-      const words = `✕ cannot show the calls: ${why}`;
+      const words = failedWords(`cannot show the calls: ${why}`);
       this.node.replaceChildren(h('p', { class: 'jaxcb-bad', role: 'alert' }, words));
     }
   }

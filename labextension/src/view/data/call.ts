@@ -1,7 +1,7 @@
 /** Texts about one host call, for the table and the timeline. */
 
 import type { Store } from './store.js';
-import { timeWords, variantShapes } from './words.js';
+import { failedWords, timeWords, variantShapes } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -66,6 +66,6 @@ export function callLine(store: Store, row: number, whole: number): string {
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
     shapesOf(store, row),
     threadName(store, calls.thread(row)),
-    error && `✕ ${error}`
+    error && failedWords(error)
   ].filter(Boolean).join(' · ');
 }

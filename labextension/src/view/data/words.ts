@@ -126,6 +126,16 @@ export function statusWords(consequence: Consequence): string {
   return `${phrases.signs[consequence]} ${statusWord(consequence)}`.trimEnd();
 }
 
+/** `✕ no luck`: what went wrong. */
+export function failedWords(words: string): string {
+  return `${phrases.signs.raised} ${words}`;
+}
+
+/** `⚠ still running`. */
+export function warningWords(words: string): string {
+  return `${phrases.signs.not_finite} ${words}`;
+}
+
 /** `not reached`, ...; empty for kept calls. */
 export function statusWord(consequence: Consequence): string {
   return phrases.words[consequence];

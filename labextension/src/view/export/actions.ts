@@ -3,7 +3,7 @@
 import { h } from '../dom/elements.js';
 import type { RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
-import { callWords, someOf } from '../data/words.js';
+import { callWords, failedWords, someOf } from '../data/words.js';
 import { copyText, saveFile } from './browser.js';
 import { toJson } from './json.js';
 import { toMarkdown } from './markdown.js';
@@ -60,7 +60,7 @@ async function perform(action: Action, own: Exported, said: HTMLElement): Promis
     said.textContent = await action(own);
   } catch (error) {
     said.classList.add('jaxcb-bad');
-    said.textContent = `✕ ${error instanceof Error ? error.message : String(error)}`;
+    said.textContent = failedWords(error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -4,7 +4,7 @@ import { summaryLine } from '../sites/summary.js';
 import { errorWords, siteCalls, timesKnown } from '../sites/words.js';
 import { cut } from '../data/parse/fields.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { levelWords, statusWords, timeWords, variantShapes } from '../data/words.js';
+import { failedWords, levelWords, statusWords, timeWords, variantShapes } from '../data/words.js';
 
 const MOST_SITES = 100;
 const LONGEST = 200; // characters of a cell
@@ -47,7 +47,7 @@ function cells(site: Site, ahead: boolean): string[] {
 function notesOf(site: Site): string[] {
   const reason = [site.reason, site.advice].filter(Boolean).join('; ');
   const notes = [reason, ...site.notes].filter(Boolean).map(escaped);
-  const errors = site.errors.map(error => `✕ ${code(errorWords(error, LONGEST))}`);
+  const errors = site.errors.map(error => failedWords(code(errorWords(error, LONGEST))));
   return [...notes, ...errors].map(note => `* ${escaped(site.where)}: ${note}`);
 }
 

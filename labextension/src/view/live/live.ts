@@ -20,7 +20,7 @@ import type { Labels } from '../data/labels.js';
 import { Store } from '../data/store.js';
 import { Timeline } from '../calls/timeline/timeline.js';
 import { CALLS, NO_LOOK, remember, remembered, SITES } from '../remembered.js';
-import { callWords, toneOf } from '../data/words.js';
+import { callWords, failedWords, toneOf } from '../data/words.js';
 
 const MOST_SITES = 60;
 const LONG_NS = 2e9; // the host trace of a cell that ran for longer opens, as its live view was
@@ -111,7 +111,7 @@ export class LiveView {
       action();
     } catch (error) {
       this.problem.hidden = false;
-      setText(this.problem, `✕ cannot show progress: ${messageOf(error)}`);
+      setText(this.problem, failedWords(`cannot show progress: ${messageOf(error)}`));
       return;
     }
     this.problem.hidden = true;

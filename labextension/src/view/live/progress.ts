@@ -1,7 +1,7 @@
 /** Texts for the live view of a running cell. */
 
 import type { Progress, RunningCall, Site } from '../data/schema.js';
-import { callWords, someOf, timeWords } from '../data/words.js';
+import { callWords, failedWords, someOf, timeWords, warningWords } from '../data/words.js';
 
 /** Calls that take longer are shown with a warning. */
 export const SLOW_NS = 5e9;
@@ -65,12 +65,13 @@ export function runningWords(call: RunningCall): string {
 
 /** `still running, 0.6 s`, `⚠ still running, 6.2 s`. */
 export function stillRunning({ elapsed_ns }: RunningCall): string {
-  return `${elapsed_ns >= SLOW_NS ? '⚠ ' : ''}still running, ${elapsedWords(elapsed_ns)}`;
+  const words = `still running, ${elapsedWords(elapsed_ns)}`;
+  return elapsed_ns >= SLOW_NS ? warningWords(words) : words;
 }
 
 /** `41 calls · 2.1 ms`, `41 calls · ✕ 2 failed · 2.1 ms`. */
 export function progressSiteWords({ calls, errors, host_ns }: Site): string {
-  return [callWords(calls), ...errors.map(words => `✕ ${words}`), timeWords(host_ns ?? 0)].join(' · ');
+  return [callWords(calls), ...errors.map(words => failedWords(words)), timeWords(host_ns ?? 0)].join(' · ');
 }
 
 const ANNOUNCED_EVERY = 10 * SECOND;

@@ -5,7 +5,8 @@ import { elementWords, methodWords } from './batching-axes.js';
 import { h, type Child } from '../dom/elements.js';
 import { errorWords, sampleWords, shardWords } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
-import { callWords, counted, timeWords, variantShapes } from '../data/words.js';
+import { callWords, counted, failedWords, timeWords, variantShapes } from '../data/words.js';
+import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
@@ -83,9 +84,9 @@ function reasonOf(site: Site): HTMLElement[] {
 function errorLine(error: string): HTMLElement {
   const short = errorWords(error, SHORT_ERROR);
   if (short === error) {
-    return line('error', '✕', error);
+    return line('error', phrases.signs.raised, error);
   }
-  const node = disclosure(`✕ ${short}`, false, () => [h('pre', { tabindex: 0 }, error)]);
+  const node = disclosure(failedWords(short), false, () => [h('pre', { tabindex: 0 }, error)]);
   node.classList.add('jaxcb-site-error');
   return node;
 }

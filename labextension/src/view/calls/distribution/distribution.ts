@@ -3,7 +3,7 @@
 import { h, type Child } from '../../dom/elements.js';
 import { siteColour } from '../../colours.js';
 import type { Change, Store } from '../../data/store.js';
-import { counted, timeWords } from '../../data/words.js';
+import { counted, failedWords, timeWords } from '../../data/words.js';
 import { hideTooltip, placeTooltip, tooltip } from '../../dom/tooltip.js';
 import { type Figures, shownBins, type SiteFigures } from './figures.js';
 import { Histogram, rangeWords } from './histogram.js';
@@ -97,7 +97,7 @@ export class Distribution {
       { role: 'row', class: 'jaxcb-distribution-row' },
       h('div', { role: 'rowheader' }, this.name(site.site, name)),
       cell(site.calls.toLocaleString('en-US')),
-      failed && cell(site.failed ? `✕ ${site.failed.toLocaleString('en-US')}` : '', 'failed'),
+      failed && cell(site.failed ? failedWords(site.failed.toLocaleString('en-US')) : '', 'failed'),
       ...[site.least, site.median, site.p95].map(ns => cell(timeWords(ns))),
       cell(this.slowest(site)),
       h('div', { role: 'cell' }, histogram.node)

@@ -6,7 +6,7 @@ import type { TimedCompilation } from '../../data/labels.js';
 import type { Store } from '../../data/store.js';
 import { factList } from '../../dom/tooltip.js';
 import type { Hit } from './tracks/hit.js';
-import { callWords, timeWords } from '../../data/words.js';
+import { callWords, failedWords, timeWords } from '../../data/words.js';
 
 /** The details of the call below the pointer. */
 export function fillDetails(
@@ -29,7 +29,7 @@ export function fillDetails(
     h('strong', {}, siteOf(store, row)),
     h('span', { class: 'jaxcb-timeline-number' }, ` call ${number}`),
     factList(lines),
-    error && h('p', { class: 'jaxcb-timeline-error' }, `✕ ${error}`),
+    error && h('p', { class: 'jaxcb-timeline-error' }, failedWords(error)),
     crowd > 1 && h('p', { class: 'jaxcb-timeline-crowd' }, `${callWords(crowd)} in this pixel`)
   ];
   box.replaceChildren(...parts.filter(part => part instanceof Node));

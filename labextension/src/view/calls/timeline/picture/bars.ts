@@ -1,6 +1,7 @@
 /** Draws the calls of one track. */
 
 import { functionOf } from '../../../data/call.js';
+import { failedWords } from '../../../data/words.js';
 import type { Store } from '../../../data/store.js';
 import { cut } from './axis.js';
 import type { Colouring } from './colouring.js';
@@ -80,7 +81,8 @@ class Painter implements Spans {
     const free = Math.min(width, this.covered(place) - x);
     if (free >= LEAST_LABELLED) {
       pen.fillStyle = text;
-      const words = cut(pen, `${failed ? '✕ ' : ''}${functionOf(store, row)}`, free - 9);
+      const called = functionOf(store, row);
+      const words = cut(pen, failed ? failedWords(called) : called, free - 9);
       pen.fillText(words, x + 5, this.top + this.height / 2 + 0.5);
     }
   }
