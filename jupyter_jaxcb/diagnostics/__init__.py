@@ -14,6 +14,7 @@ from .hang import (
     Watchdog,
     calls_left,
     explain_and_end,
+    makes_host_calls,
     watchdog,
     watchdog_and_timer,
 )

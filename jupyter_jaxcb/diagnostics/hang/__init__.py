@@ -7,7 +7,7 @@ Notebooks have their own stop button.
 """
 
 from ._ctrl_c import CtrlC, explain_and_end
-from ._diagnosis import Hang, HangKind, calls_left
+from ._diagnosis import Hang, HangKind, calls_left, makes_host_calls
 from ._printing import watchdog, watchdog_and_timer
 from ._signals import SignalThread
 from ._watchdog import Watchdog

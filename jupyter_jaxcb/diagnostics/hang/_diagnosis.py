@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax
 
 from ...capabilities.lint import advice_for_jax_inside
+from ...stack.interrupt import is_call_of_jax
 from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads
 from ..record import RunningCall, all_running_calls, calls_on_stack
 from ._cpu import CpuTimes, CpuUse, cpu_use
@@ -72,7 +73,7 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
         starved: whether this thread got the GIL much later than it wanted it since then.
     """
     now = _look(now_ns, cpu_use(since), starved)
-    found = [_of_call(call, now) for call in now.calls] or [_of_main(now)]
+    found = [_of_call(call, now) for call in now.calls] or _of_jax(now) or [_of_main(now)]
     kinds = list(HangKind)
     return Hang(
         min((kind for kind, _ in found), key=kinds.index),
@@ -96,6 +97,11 @@ def calls_left() -> str:
     """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none."""
     said = diagnosis(time.perf_counter_ns()) if all_running_calls() else ""
     return said if all_running_calls() else ""
+
+
+def makes_host_calls() -> bool:
+    """Return whether a host call is running, recorded or not; also of JAX's own callbacks."""
+    return bool(all_running_calls()) or any(map(is_call_of_jax, frames_of_threads().values()))
 
 
 def _look(now_ns: int, cpu: CpuUse, starved: bool) -> _Now:
@@ -130,12 +136,24 @@ def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
     return kind, head + words
 
 
+def _of_jax(now: _Now) -> list[tuple[HangKind, str]]:
+    """As `_of_call`, for calls of JAX's own callbacks that nobody observes."""
+    found = []
+    for ident, frame in now.frames.items():
+        if is_call_of_jax(frame):
+            kind, words = _of_place(None, place_of(frame), ident, now)
+            found.append(
+                (kind, f"A host function of JAX's own callbacks has not returned: {words}")
+            )
+    return found
+
+
 def _of_place(
-    call: RunningCall, place: Place, ident: int | None, now: _Now
+    call: RunningCall | None, place: Place, ident: int | None, now: _Now
 ) -> tuple[HangKind, str]:
     line = place.line
     computes = now.cpu.threads.get(ident or 0, now.cpu.process)
-    if place.in_jax or call.in_jax:
+    if place.in_jax or (call is not None and call.in_jax):
         return _in_jax(call, line, computes, now)
     if computes:
         return HangKind.SLOW, f"it computes at {line}."
@@ -155,7 +173,7 @@ def _of_place(
     )
 
 
-def _in_jax(call: RunningCall, line: str, computes: bool, now: _Now) -> tuple[HangKind, str]:
+def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> tuple[HangKind, str]:
     jax_computes = now.cpu.process if now.cpu.others is None else now.cpu.others
     if computes or jax_computes:
         return HangKind.SLOW, f"it is inside JAX at {line}, {advice_for_jax_inside()}."
@@ -167,7 +185,7 @@ def _in_jax(call: RunningCall, line: str, computes: bool, now: _Now) -> tuple[Ha
     others = [
         other.lowered.site.function
         for other in now.calls
-        if not other.in_jax and _key(other) != _key(call)
+        if not other.in_jax and (call is None or _key(other) != _key(call))
     ]
     if others:
         return HangKind.UNKNOWN, (

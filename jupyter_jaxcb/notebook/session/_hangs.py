@@ -9,7 +9,7 @@ from collections.abc import Callable
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...capabilities import queue
-from ...diagnostics import Hang, Watchdog, all_running_calls
+from ...diagnostics import Hang, Watchdog, all_running_calls, is_off
 from ...recording import Recording
 from ..display import LiveView, hang_message, hang_title
 from ._left_recording import LeftRecording
@@ -33,7 +33,7 @@ class Hangs:
     """
 
     def __init__(self, shell: InteractiveShell, so_far: Callable[[], Recording | None]) -> None:
-        self.seconds: float | None = DEFAULT_SECONDS
+        self.seconds: float | None = None if is_off() else DEFAULT_SECONDS
         self._in_terminal = getattr(shell, "kernel", None) is None
         self._so_far = so_far
         self._left = LeftRecording(shell)

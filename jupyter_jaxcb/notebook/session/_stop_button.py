@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from ...diagnostics import Hang, SignalThread, all_running_calls, explain_and_end
+from ...diagnostics import Hang, SignalThread, explain_and_end, makes_host_calls
 from ...stack import Stuck, interrupt, interrupt_main
 from ..errors import SIGNAL_HANDLERS
 
@@ -96,7 +96,7 @@ class Stop:
             ).start()
 
     def _end_stuck(self, stuck: Stuck) -> None:
-        if not all_running_calls():
+        if not makes_host_calls():
             interrupt_main()
         elif (hang := explain_and_end(stuck, _print)) is not None:
             self._cannot_end(hang)

@@ -4,7 +4,7 @@ Read `_interrupts` first. `_failure` turns the exceptions of host functions into
 carry, and lets an interrupt end the program.
 """
 
-from ._ending import end_call_in
+from ._ending import end_call_in, is_call_of_jax
 from ._failure import report_failure
 from ._in_flight import InFlight, finish_before_executors_end
 from ._interrupts import (

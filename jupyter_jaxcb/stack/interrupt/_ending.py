@@ -70,6 +70,11 @@ def is_own(frame: FrameType | None) -> bool:
     return frame is not None and is_own_module(frame.f_globals.get("__name__", ""))
 
 
+def is_call_of_jax(frame: FrameType | None) -> bool:
+    """Return whether a thread of XLA makes a host call of JAX's own callbacks at `frame`."""
+    return _is_of_jax(outermost(frame))
+
+
 def _is_of_jax(frame: FrameType | None) -> bool:
     """Return whether `frame` runs code of JAX: the outermost one of its own host calls does."""
     return frame is not None and frame.f_code.co_filename.startswith(JAX_FOLDER)

@@ -46,6 +46,17 @@ def test_stop_says_what_a_stuck_kernel_waits_for_and_the_next_one_has_its_record
     assert not kept.exists()
 
 
+def test_stop_explains_a_deadlock_in_a_callback_of_jax_that_nobody_observes(fresh_kernel, tmp_path):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(LOAD + HOSTS).text == ""
+    cell = Running(kernel, "run(transmission, jax.pure_callback)")
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    text = cell.read_until("Restart the kernel.")
+    head = "A host function of JAX's own callbacks has not returned: it is inside JAX at line 29, "
+    assert head in text and "a deadlock. Use NumPy" in text
+
+
 def test_stop_ends_a_host_function_in_python_while_the_main_thread_cannot_handle_it(
     fresh_kernel, tmp_path
 ):
