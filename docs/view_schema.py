@@ -19,7 +19,9 @@ from from_code import fields, meanings, table, write
 
 import jupyter_jaxcb
 from jupyter_jaxcb.report import SCHEMA, SiteView
+from jupyter_jaxcb.report.frontend._messages import CallbackView, ProgressView
 from jupyter_jaxcb.report.frontend._site_view import MEASURED
+from jupyter_jaxcb.report.text._headline import Part
 from jupyter_jaxcb.report.text._phrases import TONES
 
 PACKAGED = Path(jupyter_jaxcb.__file__).parent / "report" / "frontend" / "view.schema.json"
@@ -27,23 +29,30 @@ _TYPES = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer", "minimum": 0},
+    float: {"type": "number", "minimum": 0},
+    SiteView: {"$ref": "#"},
 }
+_BESIDE = (Part, CallbackView, ProgressView)  # what documents and messages have beside sites
 _MINUS_ONE = {"type": "integer", "minimum": -1}
 # Where the values of a field are fewer than those of its type, or more.
 _SPECIAL = {
     "SiteView.consequence": {"enum": list(TONES)},
     "SiteView.sample_rows": {"type": "array", "items": _MINUS_ONE},
     "SampleView.element": _MINUS_ONE,
+    "RunningView.element": _MINUS_ONE,
+    "Part.tone": {"enum": list(dict.fromkeys(TONES.values()))},
 }
 
 
 def view_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of `SiteView`.
+    """Return the JSON Schema (draft 2020-12) of `SiteView`, with what stands beside sites.
 
     ``measured`` marks the properties that the metadata of an output has; its data has the others.
     """
     kinds: dict[str, Any] = {}
     whole = _definition(SiteView, kinds)
+    for kind in _BESIDE:
+        _schema(kind, kinds)
     for name in MEASURED:
         whole["properties"][name]["measured"] = True
     return {
@@ -86,6 +95,8 @@ def _words(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return f"{_words(schema['anyOf'][0])} or null"
     if "$ref" in schema:
+        if schema["$ref"] == "#":
+            return "[call site](#a-call-site-in-a-front-end)"
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "enum" in schema:

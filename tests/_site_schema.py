@@ -14,6 +14,12 @@ def check_site(site):
     _validator().validate(site)
 
 
+def check_beside(kind, data):
+    """Raise jsonschema.ValidationError if `data` is not a `kind` of the schema, as ProgressView."""
+    whole = _validator()
+    whole.evolve(schema=whole.schema["$defs"][kind]).validate(data)
+
+
 @functools.cache
 def _validator():
     import jsonschema  # takes long, and every worker imports this file

@@ -10,6 +10,7 @@ from .frontend import (
     LONG_NS,
     MIME_TYPE,
     SCHEMA,
+    CallbackView,
     CallColumns,
     Place,
     Progress,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from jupyter_jaxcb.report import SCHEMA
-from tests._site_schema import PLACE
+from tests._site_schema import PLACE, check_beside
 
 from .conftest import REPOSITORY
 
@@ -46,3 +46,19 @@ def test_python_the_front_end_and_the_schema_have_the_same_number():
     source = REPOSITORY / "labextension" / "src" / "view" / "data" / "parse" / "known.ts"
     (number,) = re.findall(r"^export const SCHEMA = (\d+);", source.read_text(), re.MULTILINE)
     assert int(number) == SCHEMA == json.loads(PLACE.read_text(encoding="utf-8"))["version"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("Part", ["loud", "words"]),
+        ("CallbackView", {"name": "f"}),
+        ("ProgressView", {"elapsed_ns": 1, "since_first_ns": 0, "calls": 0, "rate": 0.5,
+                          "expected": None, "running": [], "sites": [{}], "not_sent": 0}),
+    ],
+)  # fmt: skip
+def test_schema_refuses_what_stands_beside_sites_if_it_is_malformed(kind, data):
+    import jsonschema  # takes longer than this test
+
+    with pytest.raises(jsonschema.ValidationError, match=r"is not one of|is a required property"):
+        check_beside(kind, data)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...recording import Site
 from ...register import Callback
-from ...report import Rows, SiteProgress, unfinished
+from ...report import CallbackView, Rows, SiteProgress, unfinished
 from ._origins import Origins
 from ._sites import Sites
 
@@ -44,7 +44,8 @@ def snapshot(
     return {
         "running": running,
         "callbacks": [
-            _callback(name, callback, shown, origins) for name, callback in callbacks.items()
+            _callback(name, callback, shown, origins).to_json()
+            for name, callback in callbacks.items()
         ],
         "sites": list(shown.values()),
         "more_sites": len(current) - len(shown),
@@ -54,24 +55,24 @@ def snapshot(
 
 def _callback(
     name: str, callback: Callback, shown: Mapping[Site, dict[str, Any]], origins: Origins
-) -> dict[str, Any]:
+) -> CallbackView:
     code = getattr(callback.__wrapped__, "__code__", None)
     file = code.co_filename if code else ""
     cell, line = origins.place(file, code.co_firstlineno if code else 0)
     own = [view for site, view in shown.items() if _binds(site, callback)]
-    return {
-        "name": name,
-        "flavor": callback.flavor,
-        "options": callback.options,
-        "cell": cell if origins.is_current(file) else None,
-        "line": line,
-        "where": f"line {line}" if cell else "",
-        "sites": [place for place, site in enumerate(shown) if _binds(site, callback)],
-        "calls": sum(view["calls"] for view in own),
-        "elided": sum(view["elided"] for view in own),
-        "errors": sum(len(view["errors"]) for view in own),
-        "host_ns": sum(view["host_ns"] for view in own),
-    }
+    return CallbackView(
+        name=name,
+        flavor=callback.flavor,
+        options=callback.options,
+        cell=cell if origins.is_current(file) else None,
+        line=line,
+        where=f"line {line}" if cell else "",
+        sites=tuple(place for place, site in enumerate(shown) if _binds(site, callback)),
+        calls=sum(view["calls"] for view in own),
+        elided=sum(view["elided"] for view in own),
+        errors=sum(len(view["errors"]) for view in own),
+        host_ns=sum(view["host_ns"] for view in own),
+    )
 
 
 def _binds(site: Site, callback: Callback) -> bool:

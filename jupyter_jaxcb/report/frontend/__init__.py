@@ -2,11 +2,12 @@
 
 `_site_view` is what all of it says about a call site. `_mime` builds the MIME bundle of a finished
 recording, with `_columns` for its calls and `_profile` for its profile. `_progress` builds the
-messages of a running cell.
+messages of a running cell, and `_messages` has what messages have beside sites.
 """
 
 from ...recording import BUNDLES, Recording
 from ._columns import CallColumns, call_columns
+from ._messages import CallbackView
 from ._mime import MIME_TYPE, to_message, to_mimebundle, to_page
 from ._progress import LONG_NS, Progress
 from ._site_view import SCHEMA, Place, SiteProgress, SiteView, finished, unfinished

@@ -11,6 +11,7 @@ import numpy as np
 from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
 from ..summary import Rows
 from ._columns import CallColumns, call_columns
+from ._messages import ProgressView, RunningView
 from ._site_view import SiteProgress, unfinished
 
 MAX_SITES = 60
@@ -81,7 +82,7 @@ class Progress:
         return columns.base_ns - (self._base_ns or 0)
 
     def to_message(self, snapshot: Snapshot, now_ns: int, running: Sequence[Any]) -> dict[str, Any]:
-        """Return the state as JSON.
+        """Return the state as the JSON of a `ProgressView`.
 
         Args:
             snapshot: the snapshot that was added last.
@@ -93,20 +94,20 @@ class Progress:
         sites = self.sites(snapshot.lowered)
         under_way = [call.lowered for call in running]
         rows = Rows(dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)]))
-        return {
-            "elapsed_ns": now_ns - self._start_ns,
-            "since_first_ns": 0 if self._base_ns is None else max(now_ns - self._base_ns, 0),
-            "calls": calls,
-            "rate": self._rate(now_ns, calls),
-            "expected": expected_calls(snapshot, self._shown[0], under_way),
-            "running": [
+        return ProgressView(
+            elapsed_ns=now_ns - self._start_ns,
+            since_first_ns=0 if self._base_ns is None else max(now_ns - self._base_ns, 0),
+            calls=calls,
+            rate=self._rate(now_ns, calls),
+            expected=expected_calls(snapshot, self._shown[0], under_way),
+            running=tuple(
                 _running(call, rows, now_ns)
                 for call in running
                 if now_ns - (call.start_ns or now_ns) > LONG_NS
-            ],
-            "sites": [unfinished(one, rows.where(one.site)).to_json() for one in sites[:MAX_SITES]],
-            "not_sent": self._not_sent + not_kept,
-        }
+            ),
+            sites=tuple(unfinished(one, rows.where(one.site)) for one in sites[:MAX_SITES]),
+            not_sent=self._not_sent + not_kept,
+        ).to_json()
 
     def _rate(self, now_ns: int, calls: int) -> float:
         self._recent.append((now_ns, calls))
@@ -131,14 +132,14 @@ class Progress:
         ]
 
 
-def _running(call: Any, rows: Rows, now_ns: int) -> dict[str, Any]:
-    return {
-        "function": call.lowered.site.function,
-        "where": rows.where(call.lowered.site),
-        "element": call.element,
-        "thread": call.thread,
-        "elapsed_ns": now_ns - call.start_ns,
-    }
+def _running(call: Any, rows: Rows, now_ns: int) -> RunningView:
+    return RunningView(
+        function=call.lowered.site.function,
+        where=rows.where(call.lowered.site),
+        element=call.element,
+        thread=call.thread,
+        elapsed_ns=now_ns - call.start_ns,
+    )
 
 
 def expected_calls(

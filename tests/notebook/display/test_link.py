@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from jupyter_jaxcb.report import SCHEMA
-from tests._site_schema import check_site
+from tests._site_schema import check_beside, check_site
 
 SETUP = """%%jax_callback pure --result x --vmap-method expand_dims
 def double(x):
@@ -50,6 +50,7 @@ def test_snapshot_has_the_sites_of_all_cells_and_their_total_calls(sent):
     sent(code, "cell-b")
     (snapshot,) = sent(code + "\ndouble(y)", "cell-c")
     callback = double_of(snapshot)
+    check_beside("CallbackView", callback)
     for site in snapshot["sites"]:
         check_site(site)
     sites = [

@@ -20,7 +20,7 @@ import type { RawCalls } from '../../view/view.js';
 
 const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
 
-const readCallback = objectOf({
+export const readCallback = objectOf({
   name: text(NAME),
   flavor: text(NAME),
   options: text(SENTENCE),

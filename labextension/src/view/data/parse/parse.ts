@@ -27,7 +27,7 @@ const MOST_PARTS = 20;
 const MOST_VALUES = 300_000; // in the sites that are shown: fewer variants than a call can name
 
 /** One clause of the summary line: its tone and its text. */
-const readPart = tupleOf(oneOf(TONES), text(SENTENCE));
+export const readPart = tupleOf(oneOf(TONES), text(SENTENCE));
 export type Part = Read<typeof readPart>;
 
 /** What is the same for equal programs, and what is known about its sites. */

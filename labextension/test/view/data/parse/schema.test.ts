@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 
 import { describe, expect, it } from 'vitest';
 
-import { BadRecording } from '../../../../src/view/data/parse/fields.js';
+import { readCallback } from '../../../../src/lab/kernel/snapshot.js';
+import { BadRecording, type Reader } from '../../../../src/view/data/parse/fields.js';
+import { parseProgress, readPart } from '../../../../src/view/data/parse/parse.js';
 import { readSite } from '../../../../src/view/data/parse/site.js';
 import { changed } from '../../recordings.js';
 
@@ -22,11 +24,19 @@ interface Schema {
 // The Python tests check that what Python writes is valid by this schema.
 const FILE = '../jupyter_jaxcb/report/frontend/view.schema.json';
 const ROOT = JSON.parse(readFileSync(FILE, 'utf8')) as Schema;
-const SITE = sample(ROOT);
-const PROPERTIES = [...places(ROOT, '')];
+const READERS: readonly [kind: string, of: Schema, read: Reader<unknown>][] = [
+  ['SiteView', ROOT, readSite],
+  ['Part', ROOT.$defs!.Part!, readPart],
+  ['CallbackView', ROOT.$defs!.CallbackView!, readCallback],
+  ['ProgressView', ROOT.$defs!.ProgressView!, value => parseProgress(value)]
+];
+const PROPERTIES = READERS.flatMap(([kind, of, read]) =>
+  [...places(of, '')].map(place => ({ ...place, kind, read, whole: sample(of) }))
+);
 
 function resolved(schema: Schema): Schema {
-  const own = schema.$ref ? ROOT.$defs![schema.$ref.split('/').at(-1)!]! : schema;
+  const name = schema.$ref?.split('/').at(-1);
+  const own = name === '#' ? ROOT : name ? ROOT.$defs![name]! : schema;
   return own.anyOf ? resolved(own.anyOf[0]!) : own;
 }
 
@@ -40,7 +50,7 @@ function sample(of: Schema): unknown {
   if (schema.prefixItems) {
     return schema.prefixItems.map(sample);
   }
-  const simple: Record<string, unknown> = { string: 'text', integer: 3, boolean: true };
+  const simple: Record<string, unknown> = { string: 'text', integer: 3, number: 3, boolean: true };
   return schema.enum?.[0] ?? (schema.items ? [sample(schema.items)] : simple[schema.type!]);
 }
 
@@ -69,34 +79,40 @@ function wrong(of: Schema): unknown[] {
     array: ['x', {}, 3],
     object: ['x', [], 3],
     integer: ['3', NaN, -2, true],
+    number: ['3', NaN, -2, true],
     boolean: ['x', 0],
     string: [3, [], {}]
   }[schema.enum ? 'string' : schema.type!]!;
   return [...other, ...(schema.enum ? ['another'] : []), ...(of.anyOf ? [] : [null])];
 }
 
-describe('the reader of a call site', () => {
+describe.each(READERS)('the reader of a %s', (kind, of, read) => {
   it('reads everything that the schema allows, and nothing else', () => {
-    expect(readSite(structuredClone(SITE), 'site')).toEqual(SITE);
-    expect(readSite({ ...(SITE as object), more: 1 }, 'site')).toEqual(SITE);
-    expect(PROPERTIES.length).toBeGreaterThan(60);
+    const whole = sample(of);
+    expect(read(structuredClone(whole), 'it')).toEqual(whole);
+    if (!Array.isArray(whole)) {
+      expect(read({ ...(whole as object), more: 1 }, 'it')).toEqual(whole);
+    }
+    expect(PROPERTIES.filter(place => place.kind === kind).length).toBeGreaterThan(1);
   });
+});
 
-  it.each(PROPERTIES)('refuses a wrong type of $path, and that it is missing', place => {
+describe('readers', () => {
+  it.each(PROPERTIES)('refuse a wrong type of $path of a $kind, and that it is missing', place => {
+    const { path, read, whole } = place;
     for (const value of wrong(place.schema)) {
-      expect(() => readSite(changed(SITE, place.path, value), 'site')).toThrow(BadRecording);
+      expect(() => read(changed(whole, path, value), 'it')).toThrow(BadRecording);
     }
-    const without = () => readSite(changed(SITE, place.path, undefined), 'site');
     if (place.required) {
-      expect(without).toThrow(BadRecording);
+      expect(() => read(changed(whole, path, undefined), 'it')).toThrow(BadRecording);
     }
   });
 
-  it('reads null where the schema allows it', () => {
-    for (const { path, schema } of PROPERTIES.filter(({ schema }) => schema.anyOf)) {
+  it('read null where the schema allows it', () => {
+    for (const { path, schema, read, whole } of PROPERTIES.filter(({ schema }) => schema.anyOf)) {
       expect(schema.anyOf![1]).toEqual({ type: 'null' });
-      const site = changed(SITE, path, null);
-      expect(readSite(site, 'site')).toEqual(site);
+      const it = changed(whole, path, null);
+      expect(read(it, 'it')).toEqual(it);
     }
   });
 });
