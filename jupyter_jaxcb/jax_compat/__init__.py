@@ -29,7 +29,10 @@ from ._lowering_context import (
     automatic_axes,
     device_count,
     group_count,
+    has_named_mesh,
     is_for_export,
+    keep_operation,
+    program_devices,
     program_name,
     shard_count,
     shard_devices,
@@ -95,7 +98,7 @@ from ._tracing import (
     tracing,
 )
 from ._varying import lost_axes as lost_axes
-from ._varying import vary_together, varying_like
+from ._varying import rows_like, sharded_as, vary_together, varying_like
 from ._vmap import register_batching
 from ._while_loops import (
     hold_finished_elements,

@@ -11,6 +11,7 @@ import jax
 from ._private import optional_module
 from ._required import LoweringContext
 
+_ir: Any = getattr(optional_module("jax._src.lib.mlir"), "ir", None)
 _hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 
 
@@ -111,6 +112,21 @@ def shard_devices(ctx: LoweringContext) -> tuple[str, ...]:
     except (AttributeError, ValueError):
         return ()
     return tuple(f"{device.platform}:{device.id}" for device in devices)
+
+
+def has_named_mesh(ctx: LoweringContext) -> bool:
+    """Return whether the arrays of a program under jit are on a mesh, whose axes have names."""
+    return getattr(ctx.module_context.axis_context, "abstract_mesh", None) is not None
+
+
+def program_devices(ctx: LoweringContext) -> tuple[str, ...]:
+    """Return the devices of a program, such as ``cpu:3``, in its order; empty if unknown."""
+    return tuple(f"{device.platform}:{device.id}" for device in _devices(ctx))
+
+
+def keep_operation(value: Any) -> None:
+    """Let XLA keep the operation of an IR value even if its results are not used."""
+    value.owner.attributes["has_side_effect"] = _ir.BoolAttr.get(True)
 
 
 def shard_number(ctx: LoweringContext) -> Any:

@@ -69,6 +69,31 @@ def varying_like(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, 
     )
 
 
+def rows_like(results: Sequence[Any], operand: Any) -> tuple[Any, ...]:
+    """Return the avals `results`, whose first axis is spread as that of `operand` is.
+
+    It is on the axes of an explicit mesh; otherwise they are not known while JAX traces.
+    """
+    axes = operand.sharding.spec[0] if operand.ndim else None
+    if axes is None:
+        return tuple(results)
+    return tuple(
+        aval.update(
+            sharding=operand.sharding.update(spec=PartitionSpec(axes, *[None] * (aval.ndim - 1)))
+        )
+        for aval in results
+    )
+
+
+def sharded_as(x: Any, like: Any) -> Any:
+    """Return the array `x` on the axes of an explicit mesh on which `like` is."""
+    wanted = getattr(jax.typeof(like), "sharding", None)
+    given = getattr(jax.typeof(x), "sharding", None)
+    if wanted is None or given is None or wanted.spec == given.spec:
+        return x
+    return jax.sharding.reshard(x, wanted.spec)
+
+
 _LOWERING = JaxFunction("jax._src.interpreters.mlir", "jaxpr_subcomp")
 _EAGER = JaxFunction("jax._src.shard_map", "process_primitive")
 _CASTS = frozenset({"pvary"})  # what `jax.lax.pcast` binds

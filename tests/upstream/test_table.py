@@ -31,7 +31,13 @@ KINDS = [
     *(inspect.Signature, threading.Thread, threading.local, type(threading.Lock())),
     *(weakref.WeakKeyDictionary, np.dtype, np.ndarray, ArrayImpl, jax.core.ShapedArray, jax.Device),
     *(jax.profiler.ProfileOptions, jax.profiler.ProfileData, jax.sharding.Mesh),
-    *(jax.sharding.SingleDeviceSharding, core.ClosedJaxpr, core.Jaxpr, core.JaxprEqn),
+    *(
+        jax.sharding.NamedSharding,
+        jax.sharding.SingleDeviceSharding,
+        core.ClosedJaxpr,
+        core.Jaxpr,
+        core.JaxprEqn,
+    ),
     core.Primitive,
 ]
 PUBLIC = {name for kind in KINDS for name in dir(kind) if name[0] != "_" or name[-1] == "_"} | {

@@ -160,7 +160,10 @@ def _otherwise(name: str, value: Any, aval: Any) -> jax.Array:
 
 def select(mask: Any, results: Sequence[Any], others: Sequence[Any]) -> list[jax.Array]:
     """Return `results` where `mask` is true, else `others`."""
-    return [jnp.where(mask, y, other) for y, other in zip(results, others, strict=True)]
+    return [
+        jnp.where(mask, y, jax_compat.sharded_as(other, y))
+        for y, other in zip(results, others, strict=True)
+    ]
 
 
 def zero_elsewhere(mask: Any, tree: Any) -> Any:

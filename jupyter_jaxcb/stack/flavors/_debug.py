@@ -14,7 +14,7 @@ from ..lowering import lower_host_call, lower_once
 from ..options import Options, checked
 from ._bind import bind_silent_call
 from ._eager import eager, raise_itself
-from ._vmap import batch_host_call
+from ._vmap import batch_host_call, refuse_names
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
 debug_callback_p.multiple_results = True
@@ -100,7 +100,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         levels=levels,
         has_side_effect=True,
         ordered=_effect(callback),
-        partitioned=callback.options.partitioned,
+        partitioned=bool(callback.options.partitioned),
     )
 
 
@@ -125,6 +125,7 @@ def bind_debug(
 ) -> None:
     """Bind one call of a debug callback, made where the mask, a boolean scalar, is true."""
     __tracebackhide__ = True
+    refuse_names(options, host.name)
     if options.ordered:
         jax_compat.hold_finished_elements(debug_callback_p)
     bind_silent_call(debug_callback_p, host, args, kwargs, options, mask=mask)

@@ -12,7 +12,7 @@ from ..options import Options, check_result, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._eager import eager, raise_runtime_error
-from ._vmap import batch_host_call
+from ._vmap import batch_host_call, refuse_names, results_like
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
 io_callback_p.multiple_results = True
@@ -38,7 +38,7 @@ def _abstract_eval(
     *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
 ) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
     effects = {jax_compat.jax_effect("io", callback.options.ordered), _kept}
-    return jax_compat.varying_like(result_avals, avals), effects
+    return results_like(callback, avals, result_avals), effects
 
 
 def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
@@ -104,6 +104,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         levels=levels,
         has_side_effect=True,
         ordered=_effect(callback),
+        partitioned=bool(callback.options.partitioned),
         sharding=callback.options.sharding,
     )
 
@@ -135,6 +136,8 @@ def bind_io(
     out = declared(result, host.current, args, kwargs)
     if out[0]:
         check_result(host.name, options)
+    else:
+        refuse_names(options, host.name)
     return bind_host_call(
         io_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
     )

@@ -13,15 +13,18 @@ from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._derivatives import derivative_rules
 from ._eager import eager, raise_runtime_error, without_call
-from ._vmap import batch_host_call, method_of_vectorized
+from ._vmap import batch_host_call, method_of_vectorized, results_like
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
 jax_compat.requires_devices_during_lowering(pure_callback_p)
 
 
-def _abstract_eval(*avals: Any, result_avals: tuple[Any, ...], **params: Any) -> tuple[Any, ...]:
-    return jax_compat.varying_like(result_avals, avals)
+def _abstract_eval(
+    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
+) -> tuple[Any, ...]:
+    __tracebackhide__ = True
+    return results_like(callback, avals, result_avals)
 
 
 def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
@@ -45,6 +48,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         callback=callback,
         levels=levels,
         has_side_effect=False,
+        partitioned=bool(callback.options.partitioned),
         sharding=callback.options.sharding,
     )
 

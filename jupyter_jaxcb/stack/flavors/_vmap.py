@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from ... import jax_compat
 from ...recording import VMAP_METHODS, AxisKind, VmapLevel
 from .. import options
-from ..call import did_you_mean
+from ..call import HostCallback, did_you_mean
+from ..lowering import divided
 
 
 @options.check("vmap_method", [*VMAP_METHODS])
@@ -39,6 +40,16 @@ options.refuse(
     "Drop ordered=True for one call for the batch, or vmap_method= to keep the order.",
     applies=_gets_whole_batches,
 )
+options.refuse(
+    "ordered",
+    "partitioned",
+    "the devices call at the same time",
+    applies=lambda given: given.flavor == "io",
+)
+options.refuse(
+    "sharding", "partitioned", "one is for a call from one device, the other for one from each"
+)
+options.refuse("partitioned", "compile", "XLA cannot divide a call of machine code")
 options.refuse(
     "vmap_method",
     "partitioned",
@@ -89,6 +100,44 @@ def _passed(x: Any, kind: AxisKind, size: int) -> Any:
     return jax.lax.broadcast(x, (size,)) if kind is AxisKind.TILED else x
 
 
+def results_like(
+    callback: HostCallback, avals: Sequence[Any], results: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Return the avals of the results of a bind, which vary and are spread as its operands do."""
+    __tracebackhide__ = True
+    if callback.options.partitioned and results:
+        in_rows = divided(callback, avals, results)
+        if any(in_rows):
+            results = jax_compat.rows_like(results, avals[in_rows.index(True)])
+    return jax_compat.varying_like(results, avals)
+
+
+def refuse_names(given: options.Options, name: str) -> None:
+    """Raise ValueError if parameters of a callback without results are named as divided."""
+    __tracebackhide__ = True
+    if isinstance(given.partitioned, tuple):
+        raise ValueError(
+            f"{given.spelled('partitioned')} needs a result, and {name} has none: each device "
+            "passes its part of every argument. Pass partitioned=True."
+        )
+
+
+def batch_in_program(
+    primitive: jax_compat.Primitive, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+) -> tuple[Any, Sequence[int]]:
+    """Apply the batching rule of partitioned callbacks: a loop of the program over the elements."""
+    args = with_axes_in_front(args, dims)
+
+    def one(rows: Sequence[Any]) -> Any:
+        left = iter(rows)
+        own = [x if dim is None else next(left) for x, dim in zip(args, dims, strict=True)]
+        return primitive.bind(*own, **params)
+
+    batched = [x for x, dim in zip(args, dims, strict=True) if dim is not None]
+    outs = jax.lax.map(one, batched)
+    return outs, (0,) * len(outs)
+
+
 def batch_host_call(
     primitive: jax_compat.Primitive,
     args: Sequence[Any],
@@ -113,6 +162,9 @@ def batch_host_call(
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
             "for every function."
         )
+    if callback.options.partitioned:  # the host gets the rows of one device
+        params |= dict(result_avals=result_avals, levels=levels, callback=callback)
+        return batch_in_program(primitive, args, dims, **params)
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
     batched = tuple(dim is not None for dim in dims)
     level = VmapLevel(size, VMAP_METHODS[method], batched, axis_name)

@@ -17,6 +17,7 @@ from ._sub_byte import IS_SOUND, in_whole_bytes
 DIRECT = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}  # platform -> XLA's custom call
 if jax.__version_info__ >= (0, 12):  # JAX's own callbacks refuse it before
     DIRECT["oneapi"] = "gpu"
+FFI_TARGET = "xla_ffi_python_{}_callback"
 HOST_MEMORY = {"cpu"}  # platforms whose memory NumPy can access
 
 

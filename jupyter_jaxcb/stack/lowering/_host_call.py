@@ -15,6 +15,7 @@ from ..dispatch import Build, CallPlan, Crossing, crossing, crossings_by_shard, 
 from ._custom_call import DIRECT, emit_call, other_way, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all
+from ._partitioned import emit_for_each
 
 SHARD_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 
@@ -76,6 +77,10 @@ def lower_host_call(
     def of_fact(fact: LoweredSite) -> Crossing:
         return build(CallPlan(callback, fact, operand_dtypes, result_dtypes))
 
+    if partitioned and devices > 1 and ctx.avals_out:
+        return emit_for_each(
+            ctx, callback, lowered, of_fact, operands, has_side_effect=has_side_effect
+        )
     cross = of_fact(lowered)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platform not in DIRECT:
@@ -94,7 +99,7 @@ def lower_host_call(
             operands = (number, *operands)
         token, *results = emit_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
-            partitioned=partitioned,
+            partitioned=partitioned and shards == 1,
             sharding=jax_compat.callback_sharding(ctx, sharding, ctx.avals_out),
             guard=lambda call: reporting_interrupts(call, lowered, callback.host),
         )  # fmt: skip

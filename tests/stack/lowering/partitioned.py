@@ -1,0 +1,128 @@
+"""Partitioned callbacks in programs over four devices; prints results and calls as JSON."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import jupyter_jaxcb as jaxcb
+
+P = PartitionSpec
+AUTO, EXPLICIT = (
+    jax.make_mesh((4,), ("d",), axis_types=(kind,)) for kind in (AxisType.Auto, AxisType.Explicit)
+)
+SQUARE = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+calls: list = []
+
+
+def note(*arrays):
+    info = jaxcb.call_info()
+    calls.append([info.shard, info.device, *(list(array.shape) for array in arrays)])
+
+
+def pure_or_io(flavor, **options):
+    def double(x):
+        note(x)
+        return 2 * x
+
+    return getattr(jaxcb, flavor)(double, result="x", partitioned=True, **options)
+
+
+def spread(array, mesh=AUTO, spec=P("d")):  # noqa: B008
+    return jax.device_put(array, NamedSharding(mesh, spec))
+
+
+def outcome(program, *arguments):
+    """The result, how it is spread, and the calls in the order of the shards."""
+    calls.clear()
+    try:
+        result = jax.block_until_ready(program(*arguments))
+        jax.effects_barrier()
+    except Exception as error:
+        original = jaxcb.host_error(error) or error
+        return {"error": f"{type(original).__name__}: {original}"}
+    return {
+        "result": np.asarray(result).tolist(),
+        "spec": str(getattr(result.sharding, "spec", None)),
+        "calls": sorted(calls, key=str),
+    }
+
+
+def of_flavor(flavor):
+    double, numbers = pure_or_io(flavor), spread(jnp.arange(8.0))
+    in_columns = jax.vmap(double, in_axes=1, out_axes=1)
+    across = jax.shard_map(double, mesh=AUTO, in_specs=P("d"), out_specs=P("d"))
+    yield "jit", (jax.jit(double), numbers)
+    yield "eager", (double, numbers)
+    yield "on what XLA computed", (jax.jit(lambda x: double(x + 1) - 2), numbers)
+    yield "unused", (jax.jit(lambda x: (double(x), x)[1]), numbers)
+    yield (
+        "scan",
+        (
+            jax.jit(lambda x: jax.lax.scan(lambda c, _: (double(c), None), x, None, length=2)[0]),
+            numbers,
+        ),
+    )
+    yield "vmap", (jax.jit(in_columns), spread(jnp.arange(16.0).reshape(8, 2)))
+    yield "not spread", (jax.jit(double), spread(jnp.arange(8.0), spec=P()))
+    yield "columns spread", (jax.jit(double), spread(jnp.ones((8, 4)), SQUARE, P("a", "b")))
+    yield "shard_map", (jax.jit(across), numbers)
+    masked = jax.jit(lambda x, on: double.where(on, x, otherwise=x))
+    yield "mask", (masked, numbers, True)
+    yield "false mask", (masked, numbers, False)
+    threads = pure_or_io(flavor, executor="threads:2")
+    yield "threads", (jax.jit(threads), numbers)
+
+
+def others():
+    def product(x, w):
+        note(x, w)
+        return x @ w
+
+    rows, table = spread(jnp.ones((8, 3))), spread(jnp.ones((3, 4)), spec=P(None, "d"))
+    for given in ("x", ("x",), True):
+        named = jaxcb.pure(product, result="jnp.zeros((8, 4))", partitioned=given)
+        yield f"named {given}", (jax.jit(named), rows, table)
+    yield "numbers", (jax.jit(lambda x: pure_or_io("io")(x[3])), spread(jnp.arange(8.0)))
+    total = jaxcb.pure(lambda x: x.sum(), result="x[0]", partitioned=True)
+    yield "no rows", (jax.jit(total), spread(jnp.arange(8.0)))
+
+    sine = jaxcb.pure(np.sin, result="x", partitioned=True)
+    sine.defjvp(lambda primals, tangents: (sine(*primals), jnp.cos(primals[0]) * tangents[0]))
+    yield "grad", (jax.jit(jax.grad(lambda x: sine(x).sum())), spread(jnp.arange(8.0)))
+
+    @jaxcb.pure(result="x", partitioned=True)
+    def failing(x):
+        if jaxcb.call_info().shard == 2:
+            raise ValueError("no luck")
+        return x
+
+    yield "failing", (jax.jit(failing), spread(jnp.arange(8.0)))
+
+
+def explicit():
+    double, numbers = pure_or_io("pure"), spread(jnp.arange(8.0), EXPLICIT)
+    whole = jaxcb.pure(lambda x: 2 * x, result="x")
+    yield "explicit", (jax.jit(lambda x: double(x) + x), numbers)
+    masked = jax.jit(lambda x: double.where(True, x, otherwise=-1.0))
+    yield "explicit, mask", (masked, numbers)
+    masked = jax.jit(lambda x: whole.where(True, x, otherwise=x))
+    yield "explicit, mask, gathered", (masked, numbers)
+
+
+if __name__ == "__main__":
+    found = {}
+    for flavor in ("pure", "io"):
+        found |= {f"{flavor}: {name}": outcome(*run) for name, run in of_flavor(flavor)}
+    found |= {name: outcome(*run) for name, run in others()}
+    with jax.set_mesh(EXPLICIT):
+        found |= {name: outcome(*run) for name, run in explicit()}
+    with jaxcb.record() as r:
+        outcome(jax.jit(pure_or_io("pure")), spread(jnp.arange(8.0)))
+    called = [r.recording.lowered[call.lowered] for call in r.recording]
+    facts = [[fact.shard, fact.device, fact.gathered_bytes] for fact in called]
+    (site,) = r.recording.outcomes
+    found["recorded"] = [sorted(facts), site.status.value, site.compiled]
+    print(json.dumps(found))

@@ -1,0 +1,138 @@
+"""Under jit over several devices, each device calls a partitioned callback with its own rows."""
+
+import re
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+FLAVORS = ("pure", "io")
+NUMBERS = list(range(8))
+
+
+def calls_of(shape, times=1):
+    return [[n, f"cpu:{n}", shape] for n in range(4) for _ in range(times)]
+
+
+@pytest.fixture(scope="module")
+def found(in_process):
+    return in_process(Path(__file__).with_name("partitioned.py"), devices=4).value
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+@pytest.mark.parametrize(
+    ("program", "result", "shape", "times"),
+    [
+        ("jit", [2 * x for x in NUMBERS], [2], 1),
+        ("eager", [2 * x for x in NUMBERS], [2], 1),
+        ("on what XLA computed", [2 * x for x in NUMBERS], [2], 1),
+        ("scan", [4 * x for x in NUMBERS], [2], 2),
+        ("vmap", [[4 * x, 4 * x + 2] for x in NUMBERS], [2], 2),
+        ("shard_map", [2 * x for x in NUMBERS], [2], 1),
+        ("mask", [2 * x for x in NUMBERS], [2], 1),
+        ("threads", [2 * x for x in NUMBERS], [2], 1),
+    ],
+)
+def test_each_device_calls_with_its_rows_and_keeps_those_of_the_result(
+    found, flavor, program, result, shape, times
+):
+    row = found[f"{flavor}: {program}"]
+    assert row["result"] == result
+    assert row["calls"] == calls_of(shape, times)
+    assert "'d'" in row["spec"]
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_false_mask_makes_no_call(found, flavor):
+    row = found[f"{flavor}: false mask"]
+    assert (row["result"], row["calls"]) == (NUMBERS, [])
+
+
+@pytest.mark.parametrize(("flavor", "times"), [("pure", 0), ("io", 1)])
+def test_calls_whose_result_is_unused_are_made_for_io_alone(found, flavor, times):
+    row = found[f"{flavor}: unused"]
+    assert (row["result"], row["calls"]) == (NUMBERS, calls_of([2], times))
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_only_rows_are_divided(found, flavor):
+    """Half of the rows are on two devices each; both call with them and all of their columns."""
+    row = found[f"{flavor}: columns spread"]
+    assert (row["result"], row["calls"]) == ([[2] * 4] * 8, calls_of([4, 4]))
+    row = found[f"{flavor}: not spread"]
+    assert (row["result"], row["calls"]) == ([2 * x for x in NUMBERS], calls_of([8]))
+
+
+@pytest.mark.parametrize("given", ["x", ("x",)])
+def test_arguments_that_are_not_named_are_passed_whole(found, given):
+    row = found[f"named {given}"]
+    assert row["result"] == [[3] * 4] * 8
+    assert row["calls"] == [[n, f"cpu:{n}", [2, 3], [3, 4]] for n in range(4)]
+
+
+def test_arguments_or_results_with_other_rows_are_refused(found):
+    assert re.search(
+        r"^ValueError: product@.* is partitioned, .* \(x \(8, 3\), w \(3, 4\)\) .* need one first "
+        r"axis\. Name the arguments",
+        found["named True"]["error"],
+    )
+    assert "need one first axis" in found["no rows"]["error"]
+
+
+def test_number_is_passed_to_a_call_on_each_device(found):
+    assert (found["numbers"]["result"], found["numbers"]["calls"]) == (6, calls_of([]))
+
+
+def test_derivative_rule_calls_on_each_device(found):
+    np.testing.assert_allclose(found["grad"]["result"], np.cos(np.arange(8.0)), rtol=1e-6)
+    assert "'d'" in found["grad"]["spec"]
+
+
+def test_error_of_a_shard_reaches_the_user(found):
+    assert found["failing"]["error"] == "ValueError: no luck"
+
+
+def test_type_of_the_result_is_spread_over_an_explicit_mesh(found):
+    row = found["explicit"]
+    assert (row["result"], row["calls"]) == ([3 * x for x in NUMBERS], calls_of([2]))
+    assert "'d'" in row["spec"]
+
+
+@pytest.mark.parametrize("program", ["explicit, mask", "explicit, mask, gathered"])
+def test_mask_goes_with_an_explicit_mesh(found, program):
+    assert found[program]["result"] == [2 * x for x in NUMBERS]
+
+
+def test_recording_has_shard_and_device_of_each_call_and_nothing_is_gathered(found):
+    facts, status, compiled = found["recorded"]
+    assert facts == [[n, f"cpu:{n}", 0] for n in range(4)]
+    assert (status, compiled) == ("kept", 4)
+
+
+def test_on_one_device_there_is_one_call():
+    double = jaxcb.pure(lambda x: 2 * x, result="x", partitioned=True)
+    with jaxcb.record() as r:
+        assert double(jnp.arange(3.0)).tolist() == [0, 2, 4]
+    assert len(r.recording) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (jaxcb.pure, {"partitioned": 5}, "partitioned must be True or names of parameters"),
+        (jaxcb.io, {"partitioned": True, "ordered": True}, "the devices call at the same time"),
+        (jaxcb.pure, {"partitioned": True, "vmap_method": "expand_dims"}, "a part of the batch"),
+    ],
+)
+def test_wrong_values_and_pairs_are_refused(make, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(lambda x: x, result="x", **options)
+
+
+def test_names_need_a_result():
+    log = jaxcb.io(lambda x: None, result=None, partitioned="x")
+    with pytest.raises(ValueError, match="needs a result"):
+        log(jnp.arange(3.0))
