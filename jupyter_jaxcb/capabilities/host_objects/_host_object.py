@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import time
 import uuid
@@ -57,6 +58,7 @@ class HostObject(Generic[_P, _T]):
         self._store = Store(name, limits, options["size"], options["close"])
         self.__qualname__: str = name
         functools.update_wrapper(self, function)
+        self._signature = _signature_of(function)
         weakref.finalize(self, self._store.clear)
         _known[self._token] = self
 
@@ -64,6 +66,7 @@ class HostObject(Generic[_P, _T]):
         """Return the kept object for arguments of this content, or compute it."""
         store = self._store
         began = time.perf_counter_ns()
+        args, kwargs = self._spelled_out(args, kwargs)
         key = key_of(store.name, args, kwargs, self._compare)
         hashed_ns = time.perf_counter_ns() - began
         value, happened = store.get(key, lambda: self._function(*args, **kwargs), hashed_ns)
@@ -71,6 +74,19 @@ class HostObject(Generic[_P, _T]):
         if recorder is not None:
             recorder.objects.add(self.__qualname__, happened, store.totals()[1])
         return value
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind a method; its instance is an argument like others."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def _spelled_out(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Return all arguments, by position where possible, however the call spells them."""
+        signature = self._signature
+        if signature is None or (not kwargs and len(args) == len(signature.parameters)):
+            return args, kwargs
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
 
     def info(self) -> HostObjectInfo:
         """Return how often objects were computed and found, and what is kept now."""
@@ -136,11 +152,12 @@ def host_object(
     """Keep what a function returns on the host: a factorization, an open file, a solver's context.
 
     Call the function inside host functions, with the arrays that its object depends on. Arguments
-    of equal content give the same object: in the forward and the backward pass, in each step of a
-    loop, for each batch element, in every thread. Two threads that need the same object compute it
-    once. Nothing of this is visible to JAX, so no transformation, exception or cache of compiled
-    programs can free or leak an object. It lives until a limit pushes out the object that was not
-    used for longest, until `HostObject.clear`, or until the cell that defines it runs again.
+    of equal content, by position or by name, give the same object: in the forward and the backward
+    pass, in each step of a loop, for each batch element, in every thread. Two threads that need the
+    same object compute it once. Nothing of this is visible to JAX, so no transformation, exception
+    or cache of compiled programs can free or leak an object. It lives until a limit pushes out the
+    object that was not used for longest, until `HostObject.clear`, or until the cell that defines
+    it runs again.
 
     Each worker of an executor in other processes has objects of its own.
 
@@ -164,7 +181,8 @@ def host_object(
         all objects.
 
     Raises:
-        ValueError: a limit is not above zero.
+        ValueError: a limit is not a number above zero, or `size` returned a negative number.
+        RuntimeError: when it is called: the function needs the object that it computes.
         TypeError: when it is called: an argument has no content to compare (pass the arrays that
             it is made of), is traced by JAX, or the object cannot be closed.
 
@@ -181,15 +199,26 @@ def host_object(
     >>> inverse.info().computed, inverse.info().found
     (1, 1)
     """
-    for name, limit in (("max_objects", max_objects), ("max_age", max_age)):
-        if limit is not None and not limit > 0:
-            raise ValueError(f"{name}={limit!r} is not above zero.")
+    _check_limits(max_objects, max_age)
+    for name, called in (("size", size), ("close", close)):
+        if called is not None and not callable(called):
+            raise TypeError(f"{name}={called!r} is not a function.")
     limit = default_limit() if max_bytes is None else parsed(max_bytes)
     options = {
         "max_bytes": limit, "max_objects": max_objects, "max_age": max_age, "size": size,
         "close": close, "compare": compare,
     }  # fmt: skip
     return _kept(options) if function is None else _kept(options)(function)
+
+
+def _check_limits(max_objects: Any, max_age: Any) -> None:
+    is_number = isinstance(max_objects, int) and not isinstance(max_objects, bool)
+    if not is_number or max_objects < 1:
+        raise ValueError(f"max_objects={max_objects!r} is not a number of objects above zero.")
+    if max_age is None:
+        return
+    if not isinstance(max_age, int | float) or not max_age > 0:
+        raise ValueError(f"max_age={max_age!r} is not a number of seconds above zero.")
 
 
 def _kept(options: dict[str, Any]) -> Callable[[Any], HostObject[..., Any]]:
@@ -202,6 +231,13 @@ def _kept(options: dict[str, Any]) -> Callable[[Any], HostObject[..., Any]]:
         return HostObject(function, options)
 
     return decorated
+
+
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # of some functions in C
+        return None
 
 
 def _clear_earlier(function: Callable[..., Any]) -> None:

@@ -9,10 +9,15 @@ from typing import Any
 
 import jax
 import jax.core
+import jax.numpy as jnp
 import numpy as np
 import xxhash
 
-_BY_IDENTITY = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, enum.Enum)
+# Of these, each value is one object.
+_BY_IDENTITY = (
+    types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.NoneType,
+    types.EllipsisType, type, enum.Enum,
+)  # fmt: skip
 
 
 class Whole:
@@ -35,8 +40,8 @@ def key_of(
 ) -> Hashable:
     """Return what is equal for arguments of equal content.
 
-    Arrays count with shape, dtype and bytes, so 0.0 and -0.0 differ, and NaN equals itself. Other
-    arguments must be hashable, and count with their type.
+    Numbers count with their type, and arrays with shape, dtype and bytes, so 0.0 and -0.0 differ,
+    and NaN equals itself. Other arguments must be hashable; they count with their type and `==`.
 
     Args:
         name: the function's name, for errors.
@@ -54,6 +59,8 @@ def key_of(
 
 
 def _content(value: Any, place: str, whole: bool) -> Hashable:
+    if np.ma.isMA(value):
+        raise TypeError(f"{place} is a masked array. Pass its parts: x.data and x.mask.")
     if isinstance(value, np.ndarray | np.generic):
         return _array(np.asarray(value), place, whole)
     if isinstance(value, jax.core.Tracer):
@@ -62,11 +69,21 @@ def _content(value: Any, place: str, whole: bool) -> Hashable:
             "yet. Call the function of a host object inside a host function."
         )
     if isinstance(value, jax.Array):
+        if jnp.issubdtype(value.dtype, jax.dtypes.extended):
+            raise TypeError(f"{place} is {value.dtype}. Pass numbers: jax.random.key_data(key).")
         return _array(np.asarray(value), place, whole)
     if isinstance(value, tuple | list):
         return type(value), tuple(_content(one, place, whole) for one in value)
     if isinstance(value, dict):
-        return dict, tuple((key, _content(one, place, whole)) for key, one in value.items())
+        return dict, tuple(
+            (_content(key, place, whole), _content(one, place, whole)) for key, one in value.items()
+        )
+    if isinstance(value, frozenset):
+        return frozenset, frozenset(_content(one, place, whole) for one in value)
+    if isinstance(value, float):
+        return type(value), value.hex()
+    if isinstance(value, complex):
+        return type(value), value.real.hex(), value.imag.hex()
     return type(value), _hashable(value, place)
 
 
@@ -78,7 +95,7 @@ def _array(array: np.ndarray, place: str, whole: bool) -> Hashable:
         )
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     content = Whole(flat.tobytes()) if whole else xxhash.xxh3_128_digest(flat.data)
-    return array.dtype.str, array.shape, content
+    return array.dtype, array.shape, content
 
 
 def _hashable(value: Any, place: str) -> Hashable:

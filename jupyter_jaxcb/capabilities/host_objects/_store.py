@@ -44,6 +44,29 @@ class _Making:
         self.thread = threading.get_ident()
         self.ended = threading.Event()
 
+    def wait(self, name: str) -> None:
+        """Wait for the end; raise if its thread waits for an object of this one."""
+        me = threading.get_ident()
+        try:
+            with _waiting_lock:
+                other: _Making | None = self
+                while other is not None and other.thread != me:
+                    other = _waiting.get(other.thread)
+                if other is not None:
+                    raise RuntimeError(
+                        f"{name} needs its own object: it calls itself with equal arguments, also "
+                        "through the functions of other host objects."
+                    )
+                _waiting[me] = self
+            while not self.ended.wait(_AGAIN_SECONDS):
+                pass
+        finally:
+            _waiting.pop(me, None)
+
+
+_waiting: dict[int, _Making] = {}  # what each thread waits for
+_waiting_lock = threading.Lock()
+
 
 class Store:
     """Objects by key; thread-safe, and no lock is held while user code runs.
@@ -96,15 +119,7 @@ class Store:
                         del self._making[key]
                 mine.ended.set()
             if making is not mine:
-                self._wait(making)
-
-    def _wait(self, making: _Making) -> None:
-        if making.thread == threading.get_ident():
-            raise RuntimeError(
-                f"{self.name} calls itself with equal arguments, so its object would need itself."
-            )
-        while not making.ended.wait(_AGAIN_SECONDS):
-            pass
+                making.wait(self.name)
 
     def totals(self) -> tuple[int, int, Counted]:
         """Return the number of objects kept, their bytes, and what happened so far."""
@@ -149,8 +164,13 @@ class Store:
                 "return an object of a class of its own, for instance one that holds the number of "
                 "the handle, so that its last use is known."
             )
-        nbytes = self._bytes_of(value, resident_bytes() - memory)
-        kept = Kept(value, nbytes, made_ns, time.monotonic())
+        kept = Kept(value, 0, made_ns, time.monotonic())
+        try:
+            kept.nbytes = self._bytes_of(value, resident_bytes() - memory)
+        except BaseException:
+            del value
+            self._close_later([kept])
+            raise
         del value
         with self._lock:
             gone = self._keep(key, kept) if generation == self._generation else [kept]
@@ -162,7 +182,10 @@ class Store:
 
     def _bytes_of(self, value: Any, growth: int) -> int:
         if self._size is not None:
-            return int(self._size(value))
+            nbytes = int(self._size(value))
+            if nbytes < 0:
+                raise ValueError(f"size= returned {nbytes} for an object of {self.name}.")
+            return nbytes
         known = visible_bytes(value)
         if known is not None:
             return known

@@ -65,6 +65,16 @@ def test_no_thread_gets_a_closed_object():
     assert wrong == []
 
 
+@pytest.mark.parametrize("size", [lambda handle: 1 / 0, lambda handle: -1])
+def test_object_whose_size_fails_is_closed(size):
+    closed = []
+    open_ = opener(closed, size=size)
+    with pytest.raises((ZeroDivisionError, ValueError)):
+        open_("a")
+    open_.clear()
+    assert closed == ["a"]
+
+
 @pytest.mark.parametrize("value", [7, None, "handle", (1, 2)])
 def test_object_whose_last_use_is_not_known_is_refused(value):
     number = jaxcb.host_object(close=print)(lambda: value)

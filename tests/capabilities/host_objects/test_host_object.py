@@ -131,7 +131,7 @@ def test_function_that_needs_its_own_object_is_refused():
     def factor(x):
         return factor(x)
 
-    with pytest.raises(RuntimeError, match="factor calls itself with equal arguments"):
+    with pytest.raises(RuntimeError, match="factor needs its own object"):
         factor(1)
 
 
@@ -152,12 +152,40 @@ def test_function_that_needs_its_own_object_is_refused():
         (1, True, False),
         ([np.ones(2)], (np.ones(2),), False),
         (np.ones(2, jnp.bfloat16), np.ones(2, np.float16), False),
+        (np.array([-1], jnp.int4), np.array([15], jnp.uint4), False),
+        (np.zeros(1, jnp.float8_e4m3fn), np.zeros(1, jnp.float8_e4m3b11fnuz), False),
+        (np.zeros(1, [("a", "i4")]), np.zeros(1, [("c", "i4")]), False),
+        (0.0, -0.0, False),
+        (0j, complex(-0.0, 0), False),
+        (float("nan"), float("nan"), True),
+        ({1: 0}, {True: 0}, False),
+        (frozenset([1]), frozenset([1.0]), False),
+        (frozenset([1, 2]), frozenset([2, 1]), True),
+        (None, None, True),
+        ((None, ...), (None, ...), True),
     ],
 )
 def test_arguments_are_equal_by_content(one, other, equal, compare):
     keep = jaxcb.host_object(compare=compare)(lambda x: object())
     assert (keep(one) is keep(other)) is equal
     assert (keep(x=one) is keep(x=other)) is equal
+
+
+def test_calls_that_spell_the_same_arguments_differently_are_equal():
+    keep = jaxcb.host_object(lambda a, b=2, *, c=3: [a])
+    one = keep(1)
+    others = keep(a=1), keep(1, 2), keep(1, b=2), keep(1, 2, c=3), keep(b=2, a=1)
+    assert all(other is one for other in others)
+    assert keep(1, 3) is not one
+
+
+def test_method_is_called_with_its_instance():
+    class Grid:
+        @jaxcb.host_object
+        def factor(self, x): ...
+
+    with pytest.raises(TypeError, match="argument 0 of factor is of type Grid, which has no"):
+        Grid().factor(1)
 
 
 def test_changed_array_is_another_argument():
@@ -177,6 +205,8 @@ class NoContent:
     [
         (NoContent(), "argument 0 of factor is of type NoContent, which has no content"),
         (np.array([NoContent()]), "argument 0 of factor is an array of Python objects"),
+        (np.ma.array([1.0]), "argument 0 of factor is a masked array. Pass its parts"),
+        (jax.random.key(0), "argument 0 of factor is key<fry>. Pass numbers"),
         ({1, 2}, "argument 0 of factor is of type set, which has no content"),
     ],
 )
@@ -196,6 +226,34 @@ def test_traced_argument_is_refused():
         TypeError, match=r"argument 0 of factor is traced by JAX \(float32\[2,2\]\)"
     ):
         jax.jit(factor)(A)
+
+
+def test_functions_of_two_threads_that_need_each_other_are_refused():
+    both, errors = threading.Barrier(2), []
+
+    @jaxcb.host_object
+    def one(x):
+        both.wait()
+        return other(x)
+
+    @jaxcb.host_object
+    def other(x):
+        both.wait()
+        return one(x)
+
+    def run(function):
+        try:
+            function(1)
+        except (RuntimeError, threading.BrokenBarrierError) as error:
+            both.abort()
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(f,)) for f in (one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any("needs its own object" in str(error) for error in errors)
 
 
 def test_object_used_least_recently_is_pushed_out():
@@ -243,8 +301,10 @@ def test_object_older_than_max_age_is_computed_again(monkeypatch):
         ({"max_bytes": "much"}, "max_bytes='much' is not a size"),
         ({"max_bytes": 0}, "max_bytes=0 is not a size"),
         ({"max_bytes": True}, "max_bytes=True is not a size"),
-        ({"max_objects": 0}, "max_objects=0 is not above zero"),
-        ({"max_age": -1.0}, "max_age=-1.0 is not above zero"),
+        ({"max_objects": 0}, "max_objects=0 is not a number of objects above zero"),
+        ({"max_objects": 1.5}, "max_objects=1.5 is not a number of objects"),
+        ({"max_objects": "3"}, "max_objects='3' is not a number of objects"),
+        ({"max_age": -1.0}, "max_age=-1.0 is not a number of seconds above zero"),
     ],
 )
 def test_limit_that_is_none_is_refused(options, words):
