@@ -2,7 +2,7 @@
 
 import { h } from '../dom/elements.js';
 import { AT_ONCE, pause } from '../data/pause.js';
-import { appendInSteps, type RawCalls } from '../data/raw.js';
+import { appendInSteps, callsOf, type RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { labelsOf } from '../data/labels.js';
 import { EVERYTHING, Store } from '../data/store.js';
@@ -11,7 +11,6 @@ import { type Figures, figuresOf } from './distribution/figures.js';
 import type { CallsLook } from '../remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
-import { unpack } from '../data/unpack.js';
 import { callWords, counted, failedWords } from '../data/words.js';
 
 export class CallsPanel {
@@ -69,8 +68,7 @@ export class CallsPanel {
     this.opened = true;
     this.node.replaceChildren(h('p', { class: 'jaxcb-muted', role: 'status' }, 'unpacking…'));
     try {
-      const raw = this.raw ?? (this.measured.calls && (await unpack(this.measured.calls)));
-      await this.fill(raw);
+      await this.fill(await callsOf(this.measured.calls, this.raw));
     } catch (error) {
       const why = error instanceof Error ? error.message : 'the data is malformed.';
       const words = failedWords(`cannot show the calls: ${why}`);

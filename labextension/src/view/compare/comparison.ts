@@ -1,6 +1,6 @@
 /** Pins a run and shows how the next runs of its cell differ. */
 
-import { h, type Child } from '../dom/elements.js';
+import { button, h, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
 import { counted, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
@@ -111,9 +111,7 @@ function isRun(own: Run | null, pinned: Run): boolean {
 }
 
 function link(text: string, act: () => unknown): HTMLElement {
-  const button = h('button', { class: 'jaxcb-link', type: 'button' }, text);
-  button.addEventListener('click', () => void act());
-  return button;
+  return button({ class: 'jaxcb-link' }, act, text);
 }
 
 function table(pairs: readonly Pair[]): HTMLElement {

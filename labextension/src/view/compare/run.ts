@@ -1,10 +1,9 @@
 /** What is kept of a pinned run: figures by site. */
 
-import { appendInSteps, type RawCalls } from '../data/raw.js';
+import { appendInSteps, callsOf, type RawCalls } from '../data/raw.js';
 import type { Consequence, Facts, Measured } from '../data/schema.js';
 import { labelsOf } from '../data/labels.js';
 import { Store } from '../data/store.js';
-import { unpack } from '../data/unpack.js';
 import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
 
 export interface Run {
@@ -31,16 +30,11 @@ export async function runOf(
   raw: RawCalls | null
 ): Promise<Run> {
   const p95 = await p95BySite(facts, measured, raw);
-  const sites = facts.sites.map((site, place) => ({
-    function: site.function,
-    flavor: site.flavor,
-    where: site.where,
-    source: site.source,
-    consequence: site.consequence,
-    calls: site.calls,
-    total: site.host_ns,
-    p95: p95.get(place) ?? null
-  }));
+  const sites = facts.sites.map((site, place) => {
+    const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
+    const known = { function: name, flavor, where, source, consequence, calls, total };
+    return { ...known, p95: p95.get(place) ?? null };
+  });
   return { id: measured.id, sites };
 }
 
@@ -53,7 +47,7 @@ async function p95BySite(
   const store = new Store(labelsOf(facts, measured));
   let sites: readonly SiteFigures[] = [];
   try {
-    const calls = raw ?? (measured.calls && (await unpack(measured.calls)));
+    const calls = await callsOf(measured.calls, raw);
     if (calls) {
       await appendInSteps(store, calls);
       sites = (await figuresOf(store)).sites;

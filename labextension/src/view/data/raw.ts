@@ -1,11 +1,20 @@
-/** Adds calls in the raw layout to a store. */
+/** The calls of a view in the raw layout, and how they get into a store. */
 
 import { BadRecording } from './parse/fields.js';
 import type { Store } from './store.js';
 import { AT_ONCE, pause } from './pause.js';
-import type { RawCalls } from './unpack.js';
+import type { SavedCalls } from './schema.js';
+import { unpack, type RawCalls } from './unpack.js';
 
 export type { RawCalls } from './unpack.js';
+
+/** The calls of a view: those that the kernel sent, or the saved ones; null: there are none. */
+export async function callsOf(
+  saved: SavedCalls | null,
+  sent: RawCalls | null
+): Promise<RawCalls | null> {
+  return sent ?? (saved && (await unpack(saved)));
+}
 
 /** Adds calls to a store. Throws `BadRecording` if they are malformed. */
 export function appendRaw(store: Store, raw: RawCalls, baseNs = 0): void {

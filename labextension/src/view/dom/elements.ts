@@ -15,6 +15,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Creates a button that acts on a click. */
+export function button(
+  attributes: Attributes,
+  act: () => unknown,
+  ...children: Child[]
+): HTMLButtonElement {
+  const node = h('button', { type: 'button', ...attributes }, ...children);
+  node.addEventListener('click', () => void act());
+  return node;
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** As `h`, for SVG. */

@@ -1,6 +1,6 @@
 /** The row of actions that take a recording elsewhere. They need no kernel. */
 
-import { h } from '../dom/elements.js';
+import { button, h } from '../dom/elements.js';
 import type { RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { callWords, failedWords, someOf } from '../data/words.js';
@@ -27,18 +27,15 @@ type Action = (own: Exported) => Promise<string>;
 /** `Copy as Markdown  Save as JSON  CSV, Parquet, Perfetto …`, and `more`. */
 export function exportActions(own: Exported, more: HTMLElement | null = null): HTMLElement {
   const said = h('span', { class: 'jaxcb-actions-said', role: 'status' });
-  const button = (text: string, name: string, action: Action): HTMLElement => {
-    const node = h('button', { class: 'jaxcb-link', type: 'button', 'aria-label': name }, text);
-    node.addEventListener('click', () => void perform(action, own, said));
-    return node;
-  };
+  const link = (text: string, name: string, action: Action): HTMLElement =>
+    button({ class: 'jaxcb-link', 'aria-label': name }, () => perform(action, own, said), text);
   const group = (label: string, name: string, action: Action): HTMLElement =>
     h(
       'span',
       { class: 'jaxcb-actions-group' },
       h('span', {}, label),
       ' ',
-      button(name, `${label} ${name}`, action)
+      link(name, `${label} ${name}`, action)
     );
   const hasCalls = Boolean((own.raw ?? own.measured.calls)?.rows);
   return h(
@@ -47,7 +44,7 @@ export function exportActions(own: Exported, more: HTMLElement | null = null): H
     group('Copy as', 'Markdown', copyMarkdown),
     hasCalls && group('Save as', 'JSON', saveJson),
     hasCalls &&
-      button('CSV, Parquet, Perfetto…', 'how to get CSV, Parquet, Perfetto', async () => OTHERS),
+      link('CSV, Parquet, Perfetto…', 'how to get CSV, Parquet, Perfetto', async () => OTHERS),
     more,
     said
   );

@@ -6,10 +6,9 @@
 
 import { elementOf, errorOf, threadName } from '../data/call.js';
 import { labelsOf } from '../data/labels.js';
-import { appendRaw, type RawCalls } from '../data/raw.js';
+import { appendRaw, callsOf, type RawCalls } from '../data/raw.js';
 import type { Aval, Facts, Measured } from '../data/schema.js';
 import { Store } from '../data/store.js';
-import { unpack } from '../data/unpack.js';
 
 const PIECE = 5_000; // calls formatted at a time: tens of milliseconds
 
@@ -27,7 +26,7 @@ export async function toJson(
   const { schema, sites } = facts;
   const { environment, compilations } = measured;
   const store = new Store(labelsOf(facts, measured));
-  const found = raw ?? (measured.calls && (await unpack(measured.calls)));
+  const found = await callsOf(measured.calls, raw);
   if (found) {
     appendRaw(store, found);
   }

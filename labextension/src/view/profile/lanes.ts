@@ -3,7 +3,7 @@
 import { sinceFirstCall } from '../data/call.js';
 import type { Profile } from '../data/schema.js';
 import { counted, timeWords } from '../data/words.js';
-import { h } from '../dom/elements.js';
+import { button, h } from '../dom/elements.js';
 import { AXIS, BAND, Geometry, type TimeRange } from '../calls/timeline/picture/geometry.js';
 import { watchLook } from '../calls/timeline/picture/look.js';
 import { penOf } from '../calls/timeline/picture/pen.js';
@@ -67,15 +67,14 @@ export class Lanes {
   private button(): HTMLElement {
     const count = (this.lanes.length - 1).toLocaleString('en-US');
     const words = `threads and devices (${count})`;
-    const attributes = { class: 'jaxcb-link', type: 'button', 'aria-expanded': 'false' };
-    const button = h('button', attributes, `Show ${words}`);
-    button.addEventListener('click', () => {
+    const act = (): void => {
       this.expanded = !this.expanded;
-      button.setAttribute('aria-expanded', String(this.expanded));
-      button.textContent = `${this.expanded ? 'Hide' : 'Show'} ${words}`;
+      node.setAttribute('aria-expanded', String(this.expanded));
+      node.textContent = `${this.expanded ? 'Hide' : 'Show'} ${words}`;
       this.fit();
-    });
-    return button;
+    };
+    const node = button({ class: 'jaxcb-link', 'aria-expanded': 'false' }, act, `Show ${words}`);
+    return node;
   }
 
   private fit(): void {

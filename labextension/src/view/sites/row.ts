@@ -1,6 +1,6 @@
 /** The row of one site: place, source line, status, calls and time. */
 
-import { h, type Child } from '../dom/elements.js';
+import { button, h, type Child } from '../dom/elements.js';
 import { siteColour } from '../colours.js';
 import { hostTime, siteCalls } from './words.js';
 import type { Facts, Site } from '../data/schema.js';
@@ -58,20 +58,14 @@ function whereOf(site: Site, reveal: SiteActions['reveal']): HTMLElement {
   if (!reveal || !site.cell) {
     return h('span', { class: 'jaxcb-site-where', title: site.where }, site.where);
   }
-  const button = h(
-    'button',
-    { class: 'jaxcb-site-where jaxcb-link', type: 'button', title: `go to ${site.where}` },
-    site.where
-  );
-  button.addEventListener('click', () =>
-    reveal({
-      cell: site.cell_id,
-      line: site.cell_line,
-      source: site.source,
-      elsewhere: inAnotherCell(site)
-    })
-  );
-  return button;
+  const place = {
+    cell: site.cell_id,
+    line: site.cell_line,
+    source: site.source,
+    elsewhere: inAnotherCell(site)
+  };
+  const attributes = { class: 'jaxcb-site-where jaxcb-link', title: `go to ${site.where}` };
+  return button(attributes, () => reveal(place), site.where);
 }
 
 /** Whether a site is in another cell than the one that was recorded. */

@@ -1,6 +1,6 @@
 /** The sites of a recording in program order, each with a row and details. */
 
-import { h, set } from '../dom/elements.js';
+import { button, h, set } from '../dom/elements.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
@@ -69,16 +69,8 @@ export class SiteList {
     if (!filter || !site.calls) {
       return null;
     }
-    const button = h(
-      'button',
-      {
-        class: 'jaxcb-link jaxcb-site-show',
-        type: 'button',
-        'aria-label': `show calls: ${site.function}, ${site.where}`
-      },
-      'show calls'
-    );
-    button.addEventListener('click', () => filter(place));
-    return button;
+    const label = `show calls: ${site.function}, ${site.where}`;
+    const attributes = { class: 'jaxcb-link jaxcb-site-show', 'aria-label': label };
+    return button(attributes, () => filter(place), 'show calls');
   }
 }

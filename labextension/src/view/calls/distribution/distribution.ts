@@ -1,6 +1,6 @@
 /** How long the calls of each site took: figures and a histogram, in one row by site. */
 
-import { h, type Child } from '../../dom/elements.js';
+import { button, h, type Child } from '../../dom/elements.js';
 import { siteColour } from '../../colours.js';
 import type { Change, Store } from '../../data/store.js';
 import { counted, failedWords, timeWords } from '../../data/words.js';
@@ -77,13 +77,13 @@ export class Distribution {
     }
     const rest = length - MOST_SITES;
     const words = `Show all ${counted(Math.min(length, MOST_SITES), 'site')}`;
-    const button = h('button', { type: 'button', class: 'jaxcb-distribution-more' }, words);
-    button.addEventListener('click', () => {
+    const act = (): void => {
       this.show(MOST_SITES);
       this.draw();
-      button.replaceWith(...(rest > 0 ? [h('p', {}, `and ${counted(rest, 'more site')}`)] : []));
-    });
-    this.grid.after(button);
+      more.replaceWith(...(rest > 0 ? [h('p', {}, `and ${counted(rest, 'more site')}`)] : []));
+    };
+    const more = button({ class: 'jaxcb-distribution-more' }, act, words);
+    this.grid.after(more);
   }
 
   private row(site: SiteFigures): HTMLElement {
@@ -113,23 +113,20 @@ export class Distribution {
     if (site === null || this.figures.sites.length === 1) {
       return h('span', { class: 'jaxcb-distribution-site' }, swatch, words);
     }
-    const attributes = { class: 'jaxcb-distribution-site', type: 'button' };
-    const button = h('button', { ...attributes, 'aria-label': `Only calls of ${name}` });
-    button.append(swatch, words);
-    button.addEventListener('click', () => {
+    const attributes = { class: 'jaxcb-distribution-site', 'aria-label': `Only calls of ${name}` };
+    const filterBy = (): void => {
       const { filter } = this.store;
       this.store.narrow({ ...filter, site: filter.site === site ? null : site });
-    });
-    this.buttons.set(site, button);
-    return button;
+    };
+    const only = button(attributes, filterBy, swatch, words);
+    this.buttons.set(site, only);
+    return only;
   }
 
   private slowest({ most, slowest }: SiteFigures): HTMLElement {
     const title = `Select call ${(slowest + 1).toLocaleString('en-US')}, the slowest`;
-    const attributes = { class: 'jaxcb-link', type: 'button', title };
-    const button = h('button', attributes, timeWords(most));
-    button.addEventListener('click', () => this.store.select(slowest));
-    return button;
+    const act = (): void => this.store.select(slowest);
+    return button({ class: 'jaxcb-link', title }, act, timeWords(most));
   }
 
   private histogram(site: SiteFigures, name: string): Histogram {

@@ -1,6 +1,6 @@
 /** The column titles of the table; each is a button that sorts by the column. */
 
-import { h } from '../../dom/elements.js';
+import { button, h } from '../../dom/elements.js';
 import type { Column } from './columns.js';
 
 const SIGNS = { ascending: '▲', descending: '▼', none: '' } as const;
@@ -33,14 +33,10 @@ export class Head {
   }
 
   private add(column: Column): void {
-    const button = h(
-      'button',
-      { type: 'button', title: `Sort by ${column.name}` },
-      column.title,
-      h('span', { class: 'jaxcb-table-sign', 'aria-hidden': 'true' })
-    );
-    button.addEventListener('click', () => this.sort(column));
+    const sign = h('span', { class: 'jaxcb-table-sign', 'aria-hidden': 'true' });
+    const attributes = { title: `Sort by ${column.name}` };
+    const sort = button(attributes, () => this.sort(column), column.title, sign);
     const title = { role: 'columnheader', class: `jaxcb-table-${column.name}` };
-    this.row.append(h('div', { ...title, 'aria-colindex': this.row.children.length + 1 }, button));
+    this.row.append(h('div', { ...title, 'aria-colindex': this.row.children.length + 1 }, sort));
   }
 }

@@ -1,6 +1,6 @@
 /** A table with a row for every host call, of which only the visible ones are in the document. */
 
-import { h } from '../../dom/elements.js';
+import { button, h } from '../../dom/elements.js';
 import { type Change, EVERYTHING, type Store } from '../../data/store.js';
 import type { Figures } from '../distribution/figures.js';
 import { type Column, columnsOf } from './columns.js';
@@ -66,8 +66,7 @@ export class CallTable {
   }
 
   private emptyNote(): HTMLElement {
-    const all = h('button', { type: 'button' }, 'Show all calls');
-    all.addEventListener('click', () => this.store.narrow(EVERYTHING));
+    const all = button({}, () => this.store.narrow(EVERYTHING), 'Show all calls');
     return h('p', { class: 'jaxcb-table-empty' }, 'No matching calls. ', all);
   }
 

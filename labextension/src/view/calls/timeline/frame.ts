@@ -3,7 +3,7 @@
 import { durationColour, RAMP } from '../../colours.js';
 import type { Layout } from '../../data/store.js';
 import { timeWords } from '../../data/words.js';
-import { h } from '../../dom/elements.js';
+import { button, h } from '../../dom/elements.js';
 import { tooltip } from '../../dom/tooltip.js';
 import { rampEdges } from './picture/colouring.js';
 import { AXIS, BAND, MOST_BANDS } from './picture/geometry.js';
@@ -44,11 +44,11 @@ export class Frame {
       'aria-roledescription': 'timeline'
     });
     this.scroller = h('div', { class: 'jaxcb-timeline-scroller' }, this.canvas, this.room);
-    this.question = button('?', 'Keys of the timeline', () => this.help());
+    this.question = titled('?', 'Keys of the timeline', () => this.help());
     this.question.setAttribute('aria-controls', id);
     this.colouring = {
-      site: button('site', 'Color by site', () => buttons.colour('site')),
-      duration: button('duration', 'Color by duration', () => buttons.colour('duration'))
+      site: titled('site', 'Color by site', () => buttons.colour('site')),
+      duration: titled('duration', 'Color by duration', () => buttons.colour('duration'))
     };
     const head = h('div', { class: 'jaxcb-timeline-head' }, this.switch(), this.zoom(buttons));
     const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.hint, this.selected);
@@ -112,18 +112,16 @@ export class Frame {
     return h(
       'div',
       { class: 'jaxcb-timeline-buttons' },
-      button('−', 'Zoom out', () => buttons.zoomOut()),
-      button('+', 'Zoom in', () => buttons.zoomIn()),
-      button('All', 'All: show the whole time range', () => buttons.all()),
+      titled('−', 'Zoom out', () => buttons.zoomOut()),
+      titled('+', 'Zoom in', () => buttons.zoomIn()),
+      titled('All', 'All: show the whole time range', () => buttons.all()),
       this.question
     );
   }
 }
 
-function button(sign: string, title: string, act: () => void): HTMLElement {
-  const node = h('button', { type: 'button', title, 'aria-label': title }, sign);
-  node.addEventListener('click', act);
-  return node;
+function titled(sign: string, title: string, act: () => void): HTMLElement {
+  return button({ title, 'aria-label': title }, act, sign);
 }
 
 function hintOf(id: string): HTMLElement {
