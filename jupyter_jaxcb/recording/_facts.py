@@ -307,6 +307,7 @@ class Reason(enum.StrEnum):
     SHAPE_ONLY = "shape_only"  # only the shape of its result is used: JAX removed it while tracing
     NOT_NEEDED = "not_needed"  # a derivative rule made it, and the derivative does not need it
     DEAD_CODE = "dead_code"  # the compiled program never reaches it
+    UNUSED_CHECKPOINT = "unused_checkpoint"  # JAX removed the jax.checkpoint that it is in
     DEAD_IN_TRACE = "dead_in_trace"  # JAX removed it as dead code while tracing
     IO_IN_DERIVATIVE = "io_in_derivative"  # JAX removed its io callback while tracing a derivative
     EMPTY_BATCH = "empty_batch"  # vmap maps it over an axis of size 0

@@ -74,6 +74,11 @@ REASONS: Mapping[Reason, Words] = {
     Reason.DEAD_CODE: Words(
         "the compiled program never reaches it (dead code)", "check the branch around this line"
     ),
+    Reason.UNUSED_CHECKPOINT: Words(
+        "nothing uses the results of its jax.checkpoint, and the call needs no array from outside, "
+        "so JAX removed both, in spite of the side effect",
+        "make the call outside of the checkpointed function, or use a result of that function",
+    ),
     Reason.DEAD_IN_TRACE: Words("JAX removed it as dead code while tracing", _USE_IT),
     Reason.IO_IN_DERIVATIVE: Words(
         "JAX removed it while tracing, as it does with io callbacks in derivatives",

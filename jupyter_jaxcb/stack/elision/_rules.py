@@ -133,6 +133,10 @@ def _any_step(test: Callable[[Any], bool]) -> Callable[[Seen], bool]:
     return lambda seen: any(test(step) for path in seen.evidence.traced for step in path.steps)
 
 
+def _is_checkpointed(seen: Seen) -> bool:
+    return all(any(s.kind == "remat" for s in path.steps) for path in seen.evidence.traced)
+
+
 def _is_inside(seen: Seen) -> bool:
     kinds = ("cond", "while", "scan")
     return any(step.kind in kinds for path in seen.evidence.kept for step in path.steps)
@@ -236,6 +240,13 @@ COMPILED: tuple[Rule[Seen], ...] = (
         "not lowered",
         lambda seen: seen.is_unlowered and not seen.evidence.reachable,
         Status.UNUSED,
+    ),
+    Rule(
+        "not lowered, with side effects, and in a checkpointed function on each path to it",
+        lambda seen: seen.is_unlowered and not seen.may_be_elided and _is_checkpointed(seen),
+        Status.UNUSED,
+        Reason.UNUSED_CHECKPOINT,
+        "JAX drops a checkpoint without used results and arguments, with its side effects",
     ),
     Rule(
         "not lowered, with side effects",

@@ -3,8 +3,11 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.report import summarize
 from tests.stack.elision._battery import check, each, table
 
 from ._elsewhere import ignored, twice
@@ -304,3 +307,28 @@ def _(h):
 @each(ROWS)
 def test_each_call_site_has_the_expected_status(row):
     check(row)
+
+
+@pytest.mark.parametrize("flavor", [jaxcb.io(result=None), jaxcb.debug()], ids=["io", "debug"])
+def test_call_of_a_constant_in_an_unused_checkpoint_is_made_as_in_jax_or_reported(flavor):
+    def program(call):
+        def checkpointed(x):
+            call(np.float32(1))
+            return jnp.sin(x)
+
+        return jax.jit(lambda x: (jax.checkpoint(checkpointed)(x), x * 2)[1])
+
+    def made(call):
+        seen.clear()
+        jax.block_until_ready(program(call)(X))
+        jax.effects_barrier()
+        return len(seen)
+
+    seen = []
+    theirs = made(lambda x: jax.debug.callback(seen.append, x))
+    with jaxcb.record() as r:
+        assert made(flavor(seen.append)) == theirs
+    (found,) = summarize(r.recording)
+    assert (found.calls, str(found.status)) == (theirs, "kept" if theirs else "unused")
+    assert ("jax.checkpoint" in found.reason) == (not theirs)
+    assert ("outside of the checkpointed function" in found.advice) == (not theirs)
