@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...stack.trace import without_collecting
 
-_BUSY = 0.1  # of one core, which others may use too
+_BUSY = 0.05  # of one core, which others may use too
 _SAMPLE_SECONDS = 0.2
 
 

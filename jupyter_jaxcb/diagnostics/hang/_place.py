@@ -55,10 +55,14 @@ def place_of(frame: FrameType | None) -> Place:
 
 
 def _used_by(tree: ast.expr, frame: FrameType) -> list[Any]:
-    """Return what a call needs: the object whose method it is, the function, the arguments."""
+    """Return what a call needs: the object whose method it is, the function, the arguments.
+
+    An argument that is itself the result of a call counts as the function that returned it.
+    """
     used = [tree]
     if isinstance(tree, ast.Call):
-        used = [tree.func, *tree.args]
+        returned = (node.func if isinstance(node, ast.Call) else node for node in tree.args)
+        used = [tree.func, *returned]
         if isinstance(tree.func, ast.Attribute):
             used.insert(0, tree.func.value)
     return [_value(node, frame) for node in used]

@@ -4,6 +4,7 @@ test_ctrl_c.py runs one, by name. The host function prints ``inside`` once the m
 """
 
 import ctypes
+import hashlib
 import os
 import sys
 import threading
@@ -20,6 +21,9 @@ BIG = jnp.ones((800, 800))
 SLOWLY = jax.jit(lambda x: (x @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG)[0, 0] * 0)
 LOCK = threading.Lock()
 RESULTS = []  # of the program that waits for the host call
+
+
+DOUBLED = jax.jit(lambda x: x * 2)
 
 
 def say_inside():
@@ -65,11 +69,45 @@ def ignores_exceptions(x):
             pass
 
 
+def computes_in_c(x):
+    say_inside()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+    return x
+
+
+def uses_jnp(x):
+    say_inside()
+    return np.asarray(jnp.sin(RESULTS[0]))
+
+
+def calls_a_jitted_global(x):
+    say_inside()
+    return np.asarray(DOUBLED(RESULTS[0]))
+
+
+def waits_for_another_callback(x):
+    say_inside()
+    return np.asarray(OTHER(x))
+
+
+def is_called_by_a_host_function(x):
+    with LOCK:
+        return x
+
+
+def waits_for_the_program_behind_its_queue(x):
+    say_inside()
+    RESULTS[0].block_until_ready()
+
+
 def loops(x):
     say_inside()
     turns = 0
     while True:
         turns += 1
+
+
+OTHER = jax.jit(lambda x: jax.pure_callback(is_called_by_a_host_function, S, x)).lower(S).compile()
 
 
 def main(cores, name, api, wait="in C++"):
