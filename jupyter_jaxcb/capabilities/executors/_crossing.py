@@ -30,7 +30,7 @@ from ...stack.dispatch import (
     takes_flat_operands,
     to_arguments,
 )
-from ...stack.errors import describe
+from ...stack.errors import EndedError, describe, is_a
 from ...stack.interrupt import refuse_call, report_failure
 from ...stack.options import Options
 from ...stack.results import ResultChecker, shown
@@ -153,6 +153,8 @@ class _Crossing:
             run = self._run(operands, recorder, guard, log, before)
             stacked = collected.stack(run.results())
         except BaseException as error:
+            if run is not None and is_a(error, KeyboardInterrupt, EndedError):
+                run.end_workers()
             failed = collected.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             element = int(self.order[failed]) if schedule and failed < self.order.size else None

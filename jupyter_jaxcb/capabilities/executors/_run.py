@@ -22,7 +22,7 @@ from ._board import ElementMark, board
 from ._chunks import ChunkQueue, ElementCost, OperandSlices
 from ._engine import Engine, ExecutorError
 from ._flight import SubmittedChunk, await_end, lost_error, lost_outcome
-from ._stuck import end_stuck_worker, is_deadlocked, runs_on_this_thread
+from ._stuck import end_stuck_worker, end_workers, is_deadlocked, runs_on_this_thread
 
 _POLL_SECONDS = 0.05
 _GONE_SECONDS = 3.0  # without a timeout, give up a lost connection after this
@@ -105,6 +105,10 @@ class SpreadRun:
                     self._wait()
         finally:
             self._end()
+
+    def end_workers(self) -> None:
+        """End the calls that workers still run, as far as their executor allows."""
+        end_workers(self.flights.values(), self._engine)
 
     def _interruption(self, call: int) -> EndedError:
         """Return the error of `call` after an interrupt: a worker may be running it."""

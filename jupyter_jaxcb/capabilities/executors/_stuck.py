@@ -7,11 +7,13 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterable
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from jupyter_jaxcb_worker import run_elements, running
 
+from ...stack.interrupt import end_call_in
 from ...stack.trace import JAX_FOLDER, WAITING, frames_of_threads
 from ._engine import Engine
 
@@ -55,9 +57,33 @@ def end_stuck_worker(flight: SubmittedChunk, timeout: float, engine: Engine) -> 
     if mark is None or engine.make is None or flight.killed or mark.pid == os.getpid():
         return
     if (time.perf_counter_ns() - mark.since_ns) / 1e9 > timeout + GRACE_SECONDS:
-        flight.killed = True
-        with contextlib.suppress(OSError):
-            os.kill(mark.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        _kill(flight, mark.pid)
+
+
+def end_workers(flights: Iterable[SubmittedChunk], engine: Engine) -> None:
+    """End the batch elements that workers still run, after an interrupt.
+
+    Threads of this process get an EndedError in their host function, and worker processes of our
+    own pool are killed. Other executors offer no way to end what runs.
+    """
+    left = [f for f in flights if f.future is not None and not f.future.done()]
+    for flight in left:
+        mark = flight.mark
+        if mark is not None and engine.make is not None and mark.pid != os.getpid():
+            _kill(flight, mark.pid)
+    numbers = {flight.chunk.number for flight in left}
+    for thread, innermost in frames_of_threads().items():
+        frame: FrameType | None = innermost
+        while frame is not None and frame.f_code is not run_elements.__code__:
+            frame = frame.f_back
+        if frame is not None and frame.f_locals["chunk"].number in numbers:
+            end_call_in(thread, {run_elements.__code__})
+
+
+def _kill(flight: SubmittedChunk, pid: int) -> None:
+    flight.killed = True
+    with contextlib.suppress(OSError):
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def runs_on_this_thread(engine: Engine) -> bool:

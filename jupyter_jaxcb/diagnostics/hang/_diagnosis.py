@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 import enum
 import threading
 import time
@@ -14,10 +15,13 @@ import jax
 
 from ...capabilities.lint import advice_for_jax_inside
 from ...stack.interrupt import is_call_of_jax
-from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads
+from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads, is_user_code
 from ..record import RunningCall, all_running_calls, calls_on_stack
 from ._cpu import CpuTimes, CpuUse, cpu_use
 from ._place import Place, place_of
+
+_ENDING_SECONDS = 0.5  # in which interrupted threads end
+_POLL_SECONDS = 0.01
 
 
 class HangKind(enum.Enum):
@@ -94,9 +98,38 @@ def diagnosis(now_ns: int) -> str:
 
 
 def calls_left() -> str:
-    """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none."""
-    said = diagnosis(time.perf_counter_ns()) if all_running_calls() else ""
-    return said if all_running_calls() else ""
+    """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none.
+
+    Without any, name the other threads in the user's code for which Python waits at its end, such
+    as workers of an executor.
+    """
+    if all_running_calls():
+        said = diagnosis(time.perf_counter_ns())
+        return said if all_running_calls() else ""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while (said := _threads_left()) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return said
+
+
+def _threads_left() -> str:
+    frames = frames_of_threads()
+    return "\n".join(
+        f"{thread.name} is still at {place_of(frames.get(thread.ident or 0)).line}."
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread()
+        if _is_waited_for(thread, frames.get(thread.ident or 0))
+    )
+
+
+def _is_waited_for(thread: threading.Thread, frame: FrameType | None) -> bool:
+    """Return whether a thread runs code of the user, and Python waits for it at its end."""
+    files = set()
+    while frame is not None:
+        files.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    waits = not thread.daemon or concurrent.futures.thread.__file__ in files
+    return waits and any(map(is_user_code, files))
 
 
 def makes_host_calls() -> bool:

@@ -13,7 +13,8 @@ import functools
 import itertools
 import operator
 import sys
-from types import FrameType
+from collections.abc import Collection
+from types import CodeType, FrameType
 from typing import Any
 
 from ..errors import EndedError
@@ -48,11 +49,16 @@ def end_running() -> None:
                 frame = frames_of_threads().get(thread)
 
 
-def end_call_in(thread: int) -> None:
-    """As `end_running`, for the host call that `thread` is in, if any."""
+def end_call_in(thread: int, callers: Collection[CodeType] = CROSSINGS) -> None:
+    """As `end_running`, for the host call that `thread` is in, if any.
+
+    Args:
+        thread: ident of the thread.
+        callers: the functions that call host functions on it.
+    """
     frame = frames_of_threads().get(thread)
     _end_elements(frame)
-    while _is_in_crossing(frame) and _is_in_host_function(frame):
+    while _is_below(callers, frame) and _is_in_host_function(frame):
         if _raise_at(thread, frame):
             break
         frame = frames_of_threads().get(thread)
@@ -115,8 +121,8 @@ def _keeps_account(frame: FrameType) -> bool:
     return is_recording(frame) or "error" in frame.f_locals
 
 
-def _is_in_crossing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code not in CROSSINGS:
+def _is_below(callers: Collection[CodeType], frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code not in callers:
         frame = frame.f_back
     return frame is not None
 

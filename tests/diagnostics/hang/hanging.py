@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -115,8 +116,12 @@ def main(cores, name, api, wait="in C++"):
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), allowed)
     host = globals()[name]
-    call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
-    program = jax.jit(lambda x: call(host, S, x)).lower(S).compile()
+    if api in ("threads", "processes"):
+        called = jaxcb.pure(host, result=S, executor=api)
+    else:
+        call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
+        called = partial(call, host, S)
+    program = jax.jit(lambda x: called(x)).lower(S).compile()
     SLOWLY(BIG).block_until_ready()
     with LOCK:
         RESULTS.append(program(SLOWLY(BIG)))

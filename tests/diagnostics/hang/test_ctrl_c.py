@@ -122,6 +122,34 @@ def test_first_ctrl_c_ends_a_host_function_in_python_on_a_thread_of_xla(start, a
     assert "KeyboardInterrupt" in script.text
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "executor", "said"),
+    [
+        ("loops", "threads", r"it computes at hanging\.py:\d+, "),
+        ("loops", "processes", r"its worker process \(pid \d+\) is still in it\."),
+        ("is_in_c", "processes", r"its worker process \(pid \d+\) is still in it\."),
+    ],
+)
+def test_first_ctrl_c_ends_the_workers_of_an_executor(start, name, executor, said, cores):
+    script = start(name, executor, cores=cores)
+    script.interrupt()
+    assert script.end() == -signal.SIGINT
+    assert re.search(
+        rf"{name} \(pure, hanging\.py:\d+\) has not returned for .*: {said}", script.text
+    )
+
+
+def test_worker_thread_in_c_is_named_and_second_ctrl_c_leaves(start):
+    script = start("is_in_c", "threads")
+    script.interrupt()
+    script.read_until("Python waits for it before it ends. Press Ctrl-C again to leave.")
+    assert re.search(rf"is_in_c .*: {STUCK['is_in_c']}", script.text), script.text
+    assert re.search(r"jaxcb-threads_\d+ is still at hanging\.py:\d+, 'ctypes", script.text)
+    script.interrupt()
+    assert script.end() == -signal.SIGINT
+
+
 def test_script_that_ctrl_c_ends_says_which_call_python_still_waits_for(start):
     script = start("is_in_c", "jupyter_jaxcb", "for signals too")
     script.interrupt()
