@@ -76,7 +76,7 @@ class Callback:
         self.settings = options.settings()
         self.options = options.words()
         self.declared = declared
-        self.rule: str | None = None  # "jvp", "vjp" or "finite"
+        self.rule: str | None = None  # "jvp", "vjp", "residual" or "finite"
         self.not_differentiated: Sequence[int] = ()  # nondiff_argnums of its rule
         self._bind = bind
         self._call = self._plain  # these two are replaced by a derivative rule
@@ -261,6 +261,7 @@ class RuledCallback(LinearRules, Callback):
         self._call = with_jvp(self._primal(), *given)
         self._call_where = with_jvp(self._primal_where(), *given, gate=MASK)
         self._has_rule("jvp", nondiff_argnums)
+        self._rule_where_jax_drops_it(*given)
         return rule
 
     def defvjp(
@@ -305,7 +306,7 @@ class RuledCallback(LinearRules, Callback):
     def _check_no_other_rule(self, kind: str) -> None:
         """Raise TypeError if a rule of the other kind would be lost; JAX allows only one."""
         __tracebackhide__ = True
-        if self.rule in {"jvp", "vjp"} - {kind}:
+        if self.rule in {"jvp", "vjp", "residual"} - {kind}:
             name, old = self.host.name, self.rule
             raise TypeError(
                 f"cannot give {name} a rule by def{kind}: it has one by def{old}, and JAX uses one "

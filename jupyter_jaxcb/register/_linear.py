@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capabilities.compiled import register_compiled
-from ..capabilities.linear import Linear, transposed_by
+from ..capabilities.derivatives import Rule, checked_jvp
+from ..capabilities.linear import Linear, OwnRule, Residual, transposed_by
 from ..stack.call import HostFunction, register
 
 
@@ -14,6 +15,8 @@ class LinearRules:
     """Defines the transpose of a linear callback."""
 
     host: HostFunction
+    _check_no_other_rule: Callable[[str], None]
+    _has_rule: Callable[[str], None]
 
     def deftranspose(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Define the transpose of a callback that is registered with ``linear=``; a decorator.
@@ -64,6 +67,58 @@ class LinearRules:
         if linear.options.compile:
             register_compiled(host)
         return function
+
+    def defresidual(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Define the derivative of a linear solver by its other arguments; works as a decorator.
+
+        The result x of a solver has a residual, ``A(a) @ x - b``, that is zero. So JAX
+        differentiates the solver by `a`, too: a tangent takes one more call of it, and a cotangent
+        one call of its transpose, in all (the implicit function theorem, as in
+        `jax.lax.custom_root`).
+
+        Args:
+            function: the residual, written in JAX. It gets the arguments of the callback, with its
+                result before the first linear argument: ``residual(a, x, b)``. It returns
+                ``A(a) @ x - b``, a pytree like `b`; for several linear arguments, a tuple. With
+                the other sign, ``b - A(a) @ x``, derivatives by `a` are wrong; `check` notices it.
+
+        Returns:
+            `function`.
+
+        Raises:
+            TypeError: if the callback is not registered with ``linear=``, or has another rule.
+
+        >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
+        >>> @jaxcb.pure(result="b", linear="b")
+        ... def solve(a, b):
+        ...     return np.linalg.solve(a, b)
+        >>> _ = solve.deftranspose(lambda a, ct: np.linalg.solve(a.T, ct))
+        >>> _ = solve.defresidual(lambda a, x, b: a @ x - b)
+        >>> a, b = np.float32([[2, 0], [0, 4]]), np.float32([1, 2])
+        >>> jax.grad(lambda a: solve(a, b).sum())(a)
+        Array([[-0.25 , -0.25 ],
+               [-0.125, -0.125]], dtype=float32)
+        """
+        __tracebackhide__ = True
+        linear = self._linear("defresidual")
+        if not callable(function):
+            raise TypeError(
+                f"cannot use {function!r} as the residual of {self.host.name}: it is not a "
+                "function. Write it in JAX, as lambda a, x, b: A(a) @ x - b."
+            )
+        self._check_no_other_rule("residual")
+        linear.by_others = Residual(linear, function)
+        self._has_rule("residual")
+        return function
+
+    def _rule_where_jax_drops_it(
+        self, rule: Rule, nondiff_argnums: Sequence[int], symbolic_zeros: bool
+    ) -> None:
+        """Use a forward-mode rule where JAX does not: in the derivatives of its derivatives."""
+        if self.host.derivative is not None:
+            linear = self.host.derivative
+            checked = checked_jvp(rule, nondiff_argnums)
+            linear.by_others = OwnRule(linear, checked, nondiff_argnums, symbolic_zeros)
 
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True

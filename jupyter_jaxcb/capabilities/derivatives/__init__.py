@@ -6,4 +6,4 @@
 
 from ._custom_rules import Gate, with_jvp, with_vjp
 from ._finite_differences import BindCall, step_sizes, with_differences
-from ._rule_checks import Rule, plain
+from ._rule_checks import Rule, checked_jvp, plain

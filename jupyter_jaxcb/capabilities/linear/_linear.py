@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jax.tree_util import tree_leaves, tree_unflatten
 
 from ...stack import options
 from ...stack.call import HostCallback, HostFunction, did_you_mean, signature_of
+
+if TYPE_CHECKING:
+    from ._others import ByOthers
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -63,7 +66,8 @@ class Linear:
         transposed: its transpose; None: there is none.
         original: the function of which it is the transpose. A transpose takes the cotangent in the
             place of the first linear parameter, and not the other ones.
-        residual: see `_residual`; None if it has none. That of a transpose is its original's.
+        by_others: its derivative by all arguments, see `_others`; None: there is none. That of a
+            transpose is its original's.
     """
 
     host: HostFunction
@@ -72,7 +76,7 @@ class Linear:
     leading: int = 0
     transposed: Linear | None = None
     original: Linear | None = None
-    residual: Callable[..., Any] | None = None
+    by_others: ByOthers | None = None
 
     @property
     def is_self_adjoint(self) -> bool:

@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 
 from ... import jax_compat
-from ...recording import AxisKind, VmapLevel
-from ...stack.call import HostCallback, to_aval
-from ...stack.flavors import Differentiation, anew, bind_again, differentiates
+from ...recording import AxisKind
+from ...stack.call import to_aval
+from ...stack.flavors import Differentiation, differentiates
+from ._bound import FLOAT0, Bound, Zero, bound_of, tangent_of
 from ._levels import below_vmaps, element_shape
-from ._linear import Arguments, Linear
-
-Zero = jax_compat.ad.Zero
-FLOAT0 = jax.dtypes.float0
-
-
-class Bound(NamedTuple):
-    """One bind of a linear callback, as the rules of JAX get it.
-
-    Attributes:
-        primitive: the primitive of its flavor.
-        callback: its static parameter.
-        result_avals: its results, below the vmaps.
-        levels: the vmaps around it.
-        params: further static parameters of the primitive.
-    """
-
-    primitive: jax_compat.Primitive
-    callback: HostCallback
-    result_avals: Sequence[Any]
-    levels: Sequence[VmapLevel]
-    params: dict[str, Any]
-
-    @property
-    def linear(self) -> Linear:
-        """What is known of its host function."""
-        return self.callback.host.derivative
-
-    def again(self, operands: Sequence[Any]) -> list[Any]:
-        """Bind it with other operands."""
-        callback = dataclasses.replace(self.callback, bind=anew(self.callback))
-        return self.primitive.bind(
-            *jax_compat.vary_together(list(operands)),
-            callback=callback,
-            result_avals=self.result_avals,
-            levels=self.levels,
-            **self.params,
-        )
+from ._linear import Arguments
+from ._others import jvp_by_all
 
 
 def jvp(
@@ -60,41 +24,21 @@ def jvp(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return results and tangents: the tangents of linear arguments take their places."""
     __tracebackhide__ = True
-    bound = _bound(primitive, **params)
+    bound = bound_of(primitive, **params)
     places = bound.linear.places(bound.callback)
-    moved = [n for n, t in enumerate(tangents) if type(t) is not Zero and n not in places]
-    if moved:
-        _refuse_other(bound, moved)
     results = primitive.bind(*primals, **params)
+    if any(type(t) is not Zero and n not in places for n, t in enumerate(tangents)):
+        return results, jvp_by_all(bound, results, primals, tangents)
     operands = [
         _instantiated(t, x) if n in places else x
         for n, (x, t) in enumerate(zip(primals, tangents, strict=True))
     ]
-    return results, [
-        _tangent(y, dot) for y, dot in zip(results, bound.again(operands), strict=True)
-    ]
-
-
-def _bound(
-    primitive: jax_compat.Primitive,
-    *,
-    callback: HostCallback,
-    result_avals: Sequence[Any],
-    levels: Sequence[VmapLevel],
-    **params: Any,
-) -> Bound:
-    return Bound(primitive, callback, result_avals, levels, params)
+    moved = bound.again(operands)
+    return results, [tangent_of(y, dot) for y, dot in zip(results, moved, strict=True)]
 
 
 def _instantiated(tangent: Any, primal: Any) -> Any:
     return jnp.zeros_like(primal) if type(tangent) is Zero else tangent
-
-
-def _tangent(result: Any, tangent: Any) -> Any:
-    """Return the tangent of a result; that of an integer is not in JAX's hands."""
-    if jnp.issubdtype(result.dtype, jnp.inexact):
-        return tangent
-    return Zero(jax.typeof(result).to_tangent_aval())
 
 
 def transpose(
@@ -102,11 +46,14 @@ def transpose(
 ) -> list[Any]:
     """Return the cotangents of the linear arguments that are unknown, by the transpose."""
     __tracebackhide__ = True
-    bound = _bound(primitive, **params)
+    bound = bound_of(primitive, **params)
     places = bound.linear.places(bound.callback)
     unknown = [n for n, x in enumerate(operands) if jax_compat.ad.is_undefined_primal(x)]
     if not {*unknown} <= {*places}:
-        _refuse_other(bound, [n for n in unknown if n not in places])
+        raise ValueError(
+            f"cannot transpose {bound.callback} by other arguments than those in which it is "
+            f"linear: {', '.join(bound.linear.names)}."
+        )
     found: list[Any] = [None] * len(operands)
     if all(type(ct) is Zero for ct in cotangents):
         for n in unknown:
@@ -181,31 +128,7 @@ def _call_transpose(bound: Bound, values: Sequence[Any], cotangents: Sequence[An
             f"transpose. Define it, as @{linear.host.name}.deftranspose, or register it with "
             "linear_self_adjoint=True if it is its own adjoint."
         )
-    return tree_flatten(_call(bound, linear.transposed, arguments, ct, out))[0]
-
-
-def _call(
-    bound: Bound,
-    linear: Linear,
-    arguments: Arguments,
-    vectors: Any,
-    out: tuple[Sequence[Any], PyTreeDef],
-) -> Any:
-    """Bind a call of `linear` for one batch element of `bound`.
-
-    Args:
-        bound: the bind that is differentiated.
-        linear: its function, or the transpose of that.
-        arguments: its arguments, of which the linear ones are replaced.
-        vectors: what replaces them, as in `Arguments`.
-        out: flat avals and structure of the result.
-    """
-    __tracebackhide__ = True
-    args, kwargs = linear.call(arguments.others, vectors)
-    return bind_again(
-        bound.primitive, bound.callback, linear.host, out, args, kwargs, linear.options,
-        behind=arguments.behind, **bound.params,
-    )  # fmt: skip
+    return tree_flatten(bound.call(linear.transposed, arguments, ct, out))[0]
 
 
 def _call_adjoint(
@@ -225,18 +148,8 @@ def _call_adjoint(
             f"{bound.linear.names[0]}, but {result} is not {argument}. Drop "
             "linear_self_adjoint=True, and define its transpose."
         )
-    found = _call(bound, bound.linear, arguments, tree_map(jnp.conj, ct), out)
+    found = bound.call(bound.linear, arguments, tree_map(jnp.conj, ct), out)
     return [jnp.conj(x) for x in tree_flatten(found)[0]]
-
-
-def _refuse_other(bound: Bound, places: Sequence[int]) -> None:
-    __tracebackhide__ = True
-    linear = bound.linear
-    name = linear.host.name
-    raise ValueError(
-        f"cannot differentiate {bound.callback} by other arguments than those in which it is "
-        f"linear: {', '.join(linear.names)}. Give it a rule: @{name}.defjvp."
-    )
 
 
 differentiates(

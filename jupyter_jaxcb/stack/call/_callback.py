@@ -34,7 +34,7 @@ class HostFunction:
         self.late_bound = late_bound
         self.name = name_of(function)
         self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
-        self.rule: str | None = None  # "jvp", "vjp" or "finite", for advice
+        self.rule: str | None = None  # "jvp", "vjp", "residual" or "finite", for advice
         self.derivative: Any = None  # what a capability knows to differentiate its calls
         self.version = 1  # version of the body
         self.calls = 0  # host calls started; approximate if several threads call at once

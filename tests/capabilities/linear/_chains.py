@@ -6,6 +6,7 @@ differentiated in reverse mode afterwards.
 
 import jax
 import jax.numpy as jnp
+from hypothesis import strategies as st
 
 
 def _of(transform):
@@ -66,3 +67,14 @@ def chained(f, names):
     for name in names:
         f = {**CHAINED, **FORWARD}[name](f)
     return f
+
+
+def chains(most):
+    """Draw a chain; what cannot be differentiated in reverse mode comes after what does so."""
+    names = st.lists(st.sampled_from([*CHAINED, *FORWARD]), min_size=1, max_size=most)
+
+    def is_possible(names):
+        loops = [n for n, name in enumerate(names) if name in FORWARD]
+        return not loops or not any(name in REVERSE for name in names[loops[0] :])
+
+    return names.filter(is_possible)

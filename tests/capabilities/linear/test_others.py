@@ -1,0 +1,194 @@
+"""Derivatives of linear callbacks by their other arguments: by a residual, or by a rule."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_jaxcb as jaxcb
+from tests.capabilities.linear._chains import CHAINED, FORWARD, chained, chains
+from tests.capabilities.linear.test_rules import METHODS, close, counted
+
+RNG = np.random.default_rng(1)
+A, B = np.eye(3) + RNG.normal(size=(3, 3)) / 5, RNG.normal(size=3)
+
+
+@pytest.fixture(autouse=True)
+def x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def solved(xp, a, b):
+    return xp.linalg.solve(a, b[..., None])[..., 0]
+
+
+def host_solve(a, b):
+    return solved(np, a, b)
+
+
+def host_transposed(a, ct):
+    return solved(np, np.swapaxes(a, -1, -2), ct)
+
+
+def write_solve(out, a, b):
+    out[...] = host_solve(a, b)
+
+
+def write_transposed(out, a, ct):
+    out[...] = host_transposed(a, ct)
+
+
+@functools.cache
+def solver(by, method="sequential", flavor="pure"):
+    """A callback that solves a system, with its derivative by the matrix."""
+    functions = (host_solve, host_transposed)
+    if flavor == "buffer":
+        functions = (write_solve, write_transposed)
+    solve = getattr(jaxcb, flavor)(functions[0], result="b", linear="b", vmap_method=method)
+    solve.deftranspose(functions[1])
+    if by == "residual":
+        solve.defresidual(lambda a, x, b: a @ x - b)
+    else:
+
+        @solve.defjvp
+        def solve_jvp(primals, tangents):
+            (a, b), (da, db) = primals, tangents
+            x = solve(a, b)
+            return x, solve(a, db - da @ x)
+
+    return solve
+
+
+def moving(f):
+    """Return `f` with a matrix that depends on both arguments."""
+    return lambda a, b: f(a + jnp.outer(jnp.sin(b), b) / 9, b)
+
+
+REFERENCE = moving(functools.partial(solved, jnp))
+
+
+@pytest.mark.parametrize("by", ["residual", "rule"])
+@pytest.mark.parametrize("name", [*CHAINED, *FORWARD])
+def test_each_transformation_gives_what_jax_computes_by_all_arguments(by, name):
+    expected = chained(REFERENCE, [name])(jnp.array(A), jnp.array(B))
+    close(chained(moving(solver(by)), [name])(jnp.array(A), jnp.array(B)), expected)
+
+
+@settings(max_examples=40)
+@given(
+    chains(3),
+    st.sampled_from(METHODS),
+    st.sampled_from(["pure", "buffer"]),
+    st.sampled_from(["residual", "rule"]),
+)
+def test_chains_of_transformations_give_what_jax_computes_by_all_arguments(
+    names, method, flavor, by
+):
+    expected = chained(REFERENCE, names)(jnp.array(A), jnp.array(B))
+    found = chained(moving(solver(by, method, flavor)), names)(jnp.array(A), jnp.array(B))
+    close(found, expected)
+
+
+@pytest.mark.parametrize("by", ["residual", "rule"])
+@pytest.mark.parametrize("order", [[jax.jacrev] * 3, [jax.jacfwd, jax.jacrev, jax.jacrev]], ids=len)
+def test_third_derivatives_in_reverse_mode_are_those_of_jax(by, order):
+    def derivative(f):
+        whole = lambda b: f(jnp.array(A), b).sum()  # noqa: E731
+        for one in order:
+            whole = one(whole)
+        return whole(jnp.array(B))
+
+    close(derivative(moving(solver(by))), derivative(REFERENCE))
+
+
+def test_gradient_by_all_arguments_takes_one_call_of_the_transpose():
+    solve, calls = counted()
+    solve.defresidual(lambda a, x, b: a @ x - b)
+    jax.jit(jax.grad(lambda a, b: (solve(a, b) ** 2).sum(), (0, 1)))(A, B)
+    assert calls == ["solve", "transposed"]
+    calls.clear()
+    jax.jit(lambda a, b: jax.jvp(solve, (a, b), (a, b)))(A, B)
+    assert calls == ["solve", "solve"]
+
+
+def test_solver_with_pytrees_integers_and_keywords_is_differentiated_by_its_residual():
+    def solve(values, b, steps=7):
+        return {"x": b["p"] / values[0] / values[1]}, np.int64(steps)
+
+    def residual(values, result, b, steps=7):
+        return {"p": values[0] * values[1] * result[0]["x"] - b["p"]}
+
+    g = jaxcb.pure(solve, result="({'x': b['p']}, int)", linear="b")
+    g.deftranspose(lambda values, ct, steps=7: {"p": ct[0]["x"] / values[0] / values[1]})
+    g.defresidual(residual)
+    values = (B + 3, jnp.cos(B) + 2)
+
+    def total(f, values, p):
+        return jnp.sin(f(values, {"p": p}, steps=3)[0]["x"]).sum()
+
+    def expected(values, b, steps):
+        return {"x": b["p"] / values[0] / values[1]}, steps
+
+    for derivative in (jax.grad, jax.hessian):
+        found = derivative(functools.partial(total, g), (0, 1))(values, B)
+        close(found, derivative(functools.partial(total, expected), (0, 1))(values, B))
+
+
+def test_complex_solver_is_differentiated_by_its_residual():
+    solve = solver("residual")
+    a, b = A + 0.3j * A.T, B * (1 + 2j)
+
+    def total(f):
+        return lambda a, b: (jnp.abs(f(a, b)) ** 2).sum()
+
+    reference = functools.partial(solved, jnp)
+    close(jax.grad(total(solve), (0, 1))(a, b), jax.grad(total(reference), (0, 1))(a, b))
+
+
+def test_masked_calls_have_no_derivative_elsewhere_even_of_matrices_without_an_inverse():
+    solve = solver("residual")
+    many, mask = np.stack([A, 0 * A, A.T]), jnp.array([True, False, True])
+
+    def total(many, f):
+        return (f(many) ** 2).sum()
+
+    def masked(many):
+        return jax.vmap(lambda m, a: solve.where(m, a, B, otherwise=0.0))(mask, many)
+
+    def expected(many):
+        return jnp.stack([solved(jnp, many[0], B), 0 * B, solved(jnp, many[2], B)])
+
+    for derivative in (jax.grad, lambda f: jax.grad(lambda a: jax.grad(f)(a).sum())):
+        found = jax.jit(derivative(functools.partial(total, f=masked)))(many)
+        close(found, derivative(functools.partial(total, f=expected))(many))
+
+
+def test_residual_unlike_the_linear_argument_is_refused_with_both():
+    solve = jaxcb.pure(host_solve, result="b", linear="b")
+    solve.defresidual(lambda a, x, b: (a @ x - b)[:2])
+    with pytest.raises(
+        TypeError, match=r"its residual is float64\[2\], expected float64\[3\] like"
+    ):
+        jax.jvp(lambda a: solve(a, B), (A,), (A,))
+
+
+def test_second_rule_beside_a_residual_is_refused():
+    solve = jaxcb.pure(host_solve, result="b", linear="b")
+    solve.defresidual(lambda a, x, b: a @ x - b)
+    with pytest.raises(TypeError, match="a rule by defjvp: it has one by defresidual"):
+        solve.defjvp(lambda p, t: (solve(*p), solve(*t)))
+
+
+def test_derivative_without_a_rule_names_both_ways_with_the_arguments_of_the_function():
+    solve = jaxcb.pure(host_solve, result="b", linear="b")
+    solve.deftranspose(host_transposed)
+    words = r"by a: it is linear in b alone.*@host_solve\.defjvp.*defresidual\(lambda a, x, b: A"
+    with pytest.raises(ValueError, match=words):
+        jax.grad(lambda a: solve(a, B).sum())(A)
+    with pytest.raises(ValueError, match=words):  # by the matrix of the transpose
+        jax.grad(lambda a: jax.grad(lambda b: solve(a, b).sum())(B).sum())(A)
