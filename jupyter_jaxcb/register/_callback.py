@@ -14,7 +14,14 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..capabilities.derivatives import BindCall, Rule, with_differences, with_jvp, with_vjp
+from ..capabilities.derivatives import (
+    BindCall,
+    ReturnedGradient,
+    Rule,
+    with_differences,
+    with_jvp,
+    with_vjp,
+)
 from ..capabilities.lint import JaxInHostFunctionWarning, loads, look_at_new_body
 from ..capabilities.masked import (
     MASK,
@@ -43,6 +50,7 @@ class Callback:
         options: the options that are not the default, as text: ``"vmap_method=expand_dims"``.
         settings: the same options as values.
         declared: its declared result.
+        returned: what the host function returns, if that is more: the gradient beside its value.
 
     Args:
         function: the host function.
@@ -75,7 +83,7 @@ class Callback:
         host.made_by, host.rule = "decorator", None
         self.settings = options.settings()
         self.options = options.words()
-        self.declared = declared
+        self.declared = self.returned = declared
         self.rule: str | None = None  # "jvp", "vjp", "residual" or "finite"
         self.not_differentiated: Sequence[int] = ()  # nondiff_argnums of its rule
         self._bind = bind
@@ -355,6 +363,13 @@ class RuledCallback(LinearRules, Callback):
 
 class PureCallback(RuledCallback):
     """A registered pure host function."""
+
+    def differ_as_returned(self, returned: ReturnedGradient, bind: Callable[..., Any]) -> None:
+        """Differentiate by the gradient that it returns, see ``pure(gradient="theta")``."""
+        self.returned = returned.declared
+        self._has_rule("gradient")
+        self._call = returned.differentiable(self._primal(), bind)
+        self._call_where = returned.differentiable(self._primal_where(), bind, gate=MASK)
 
     def differ(self, bind: BindCall) -> None:
         """Differentiate by central differences, see ``pure(derivative="finite")``."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capabilities.compiled import c_function, register_compiled
+from ..capabilities.derivatives import ReturnedGradient
 from ..capabilities.linear import linear_in
 from ..capabilities.lint import warn_of_impurity
 from ..stack.call import HostFunction, name_of, register
@@ -24,11 +25,11 @@ def pure(
     *,
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
-    partitioned: bool | str | Sequence[str] = False,
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
     derivative: str | None = None,
+    gradient: str | Sequence[str] | None = None,
     linear: str | Sequence[str] | None = None,
     linear_self_adjoint: bool = False,
     executor: Any = None,
@@ -71,11 +72,6 @@ def pure(
             of NumPy and SciPy need no declaration.
         vmap_method: how vmap calls it, see the table. The default is correct for every function;
             ``"expand_dims"`` and ``"broadcast_all"`` are for functions that broadcast like NumPy's.
-        partitioned: under jit over several devices, call once on each device with its rows: True
-            for those of all array arguments, or the names of the parameters that are divided, if
-            the others are passed whole. Rows are along the first axis. Each result has the rows of
-            the arguments, and is spread over the devices as they are. The function must
-            treat each row alone.
         sharding: a SingleDeviceSharding with the device to call from.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: allow conversions of the result that lose information within its kind: integers wrap
@@ -87,6 +83,12 @@ def pure(
             section 5.7). So for a function that is smooth on the scale of its arguments, the
             relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
             derivatives need a rule.
+        gradient: the parameters by which it returns its gradient, beside its value:
+            ``value, gradient = function(...)``, where `result` declares the value alone. For
+            ``"theta"`` the gradient is a pytree like `theta`; of several results, a pytree of these
+            with arrays of the shape ``result.shape + theta.shape``, as from `jax.jacobian`; for
+            ``("theta", "phi")`` a tuple of both. A derivative takes one host call, as the value
+            alone, which drops the gradient. Second derivatives need a rule.
         linear: the parameters in which it is linear, jointly: ``"b"``, or ``("b", "c")``. JAX then
             differentiates by these, and transposes, with the function itself and its transpose:
             see `PureCallback.deftranspose`, and `PureCallback.defresidual` for the others.
@@ -126,10 +128,10 @@ def pure(
     """
     __tracebackhide__ = True
     options = checked(
-        "pure", vmap_method=vmap_method, partitioned=partitioned, sharding=sharding,
-        arrays=arrays, cast=cast,
-        derivative=derivative, linear=linear, linear_self_adjoint=linear_self_adjoint,
-        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
+        "pure", vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
+        derivative=derivative, gradient=gradient, linear=linear,
+        linear_self_adjoint=linear_self_adjoint, executor=executor, chunksize=chunksize,
+        timeout=timeout, retries=retries, compile=compile,
     )  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
@@ -148,6 +150,8 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     bind = functools.partial(bind_pure, host, declared, options=options)
     if options.compile:
         register_compiled(host)
+    if options.gradient:
+        return _with_gradient(function, host, declared, options)
     if options.linear:
         linear_in(host, options)
     callback = PureCallback(function, host, bind, options, declared=declared)
@@ -157,14 +161,41 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     return callback
 
 
+def _with_gradient(
+    function: Any, host: HostFunction, declared: Any, options: Options
+) -> PureCallback:
+    """Register a function that returns its value and its gradient."""
+    __tracebackhide__ = True
+    if isinstance(declared, Inferred):
+        raise ValueError(
+            f'result="infer" of {host.name} cannot be combined with gradient={options.gradient!r}: '
+            "it would infer both. Declare the shape and dtype of the value."
+        )
+    returned = ReturnedGradient(host, declared, options.gradient or "")
+    both = functools.partial(bind_pure, host, returned.declared, options=options)
+
+    def value(args: Any, kwargs: Any, **mask: Any) -> Any:
+        __tracebackhide__ = True
+        return both(args, kwargs, **mask)[0]
+
+    callback = PureCallback(function, host, value, options, declared=declared)
+    callback.differ_as_returned(returned, both)
+    return callback
+
+
 def _register_c_function(function: Any, result: Any, options: Options) -> PureCallback:
     """Register a function of single numbers, to be called for each element of arrays."""
     __tracebackhide__ = True
-    if result is not MISSING or options.vmap_method != "sequential" or options.linear:
+    if (
+        result is not MISSING
+        or options.vmap_method != "sequential"
+        or options.linear
+        or options.gradient
+    ):
         raise ValueError(
-            f"cannot declare a result, a vmap method or linear parameters of {function.__name__}: "
-            "it is called for each element of its arguments, as a ufunc. Drop result=, "
-            "vmap_method= and linear=."
+            f"cannot declare a result, a vmap method, linear parameters or a gradient of "
+            f"{function.__name__}: it is called for each element of its arguments, as a ufunc. "
+            "Drop result=, vmap_method=, linear= and gradient=."
         )
     declared = declared_by(function)
     host = HostFunction(function)
@@ -182,7 +213,6 @@ def io(
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
     ordered: bool = False,
-    partitioned: bool | str | Sequence[str] = False,
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
@@ -217,11 +247,6 @@ def io(
             call; with ``"expand_dims"`` and ``"broadcast_all"`` one call gets the whole batch.
         ordered: keep program order among all ordered io callbacks. An ordered callback has no
             batching rule, so it goes with the default `vmap_method` only.
-        partitioned: under jit over several devices, call once on each device with its rows: True
-            for those of all array arguments, or the names of the parameters that are divided, if
-            the others are passed whole. Rows are along the first axis. Each result has the rows of
-            the arguments, and is spread over the devices as they are. Without results, each device
-            calls with its part of each argument, whatever the axis, as for `debug`.
         sharding: a SingleDeviceSharding with the device to call from.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
@@ -250,8 +275,7 @@ def io(
     """
     __tracebackhide__ = True
     options = checked(
-        "io", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, sharding=sharding,
-        arrays=arrays, cast=cast,
+        "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
         executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
         queued=queued, on_full=on_full,
     )  # fmt: skip

@@ -103,9 +103,9 @@ def _rule(
     """Compute the jvp of the function with differences, for flat arrays."""
     out = differentiable(*primals)
     results, out_tree = tree_flatten(out)
-    moving = [n for n, t in enumerate(tangents) if _is_tangent(t)]
+    moving = [n for n, t in enumerate(tangents) if is_tangent(t)]
     floating = tuple(n for n, y in enumerate(results) if jnp.issubdtype(y.dtype, jnp.inexact))
-    _check_real(host, [primals[n] for n in moving], results)
+    check_real(host, [primals[n] for n in moving], results)
     avals = tuple((y.shape, y.dtype) for y in results)
     differences = _Differences(
         host, in_tree, tuple(places[n] for n in moving), out_tree, avals, floating
@@ -119,7 +119,7 @@ def _rule(
         blocks = jacobian(differences, blocks, primals)
     rows = dict(zip(floating, blocks, strict=True))
     moved = [
-        _product(rows[n], [tangents[k] for k in moving], y)
+        product(rows[n], [tangents[k] for k in moving], y)
         if n in rows
         else np.zeros(y.shape, jax.dtypes.float0)
         for n, y in enumerate(results)
@@ -251,7 +251,7 @@ def _relative_step(dtype: Any) -> float:
     return float(jnp.finfo(dtype).eps) ** (1 / 3)
 
 
-def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
+def product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
     """Return the sum of Jacobian blocks times tangents."""
     parts = [
         jnp.tensordot(block, t.astype(block.dtype), axes=t.ndim)
@@ -260,17 +260,24 @@ def _product(row: Sequence[Any], directions: Sequence[Any], like: Any) -> Any:
     return sum(parts, jnp.zeros(like.shape, like.dtype))
 
 
-def _is_tangent(leaf: Any) -> bool:
+def is_tangent(leaf: Any) -> bool:
+    """Return whether a tangent is not zero by its type."""
     is_zero = isinstance(leaf, jax.custom_derivatives.SymbolicZero)
     return not is_zero and getattr(leaf, "dtype", None) != jax.dtypes.float0
 
 
-def _check_real(host: HostFunction, arguments: Sequence[Any], results: Sequence[Any]) -> None:
+def check_real(
+    host: HostFunction,
+    arguments: Sequence[Any],
+    results: Sequence[Any],
+    verb: str = "take finite differences of",
+) -> None:
+    """Raise TypeError if an argument or a result is complex."""
     __tracebackhide__ = True
     for leaf in (*arguments, *results):
         dtype = jnp.result_type(leaf)
         if jnp.issubdtype(dtype, jnp.complexfloating):
             raise TypeError(
-                f"cannot take finite differences of {host.name}: {dtype.name} is complex. "
+                f"cannot {verb} {host.name}: {dtype.name} is complex. "
                 f"Define a rule: @{host.name}.defjvp or {host.name}.defvjp."
             )

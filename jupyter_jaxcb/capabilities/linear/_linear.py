@@ -6,15 +6,12 @@ import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from jax.tree_util import tree_leaves, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
 
 from ...stack import options
-from ...stack.call import HostCallback, HostFunction, did_you_mean, signature_of
-
-if TYPE_CHECKING:
-    from ._others import ByOthers
+from ...stack.call import HostFunction, Static, did_you_mean, signature_of
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -47,11 +44,29 @@ options.refuse(
     "defresidual.",
 )
 options.refuse(
+    "gradient",
+    "linear",
+    "the derivative of a linear function is the function itself",
+    "Drop gradient=.",
+)
+options.refuse(
     "has_side_effect",
     "linear",
     "a derivative calls it, or its transpose, as often as JAX needs them",
     "Drop has_side_effect=True.",
 )
+
+
+class ByOthers(Protocol):
+    """The derivative by all arguments, for one batch element of a call: an `Element`."""
+
+    def of_function(self, element: Any) -> Any:
+        """Return the tangent of the result."""
+        ...
+
+    def of_transpose(self, element: Any) -> Any:
+        """Return the tangent of the result of the transpose, of which `element` is a call."""
+        ...
 
 
 @dataclasses.dataclass(eq=False)
@@ -91,7 +106,7 @@ class Linear:
         others = [one for one in self.original.names if one not in self.names]
         return [one for one in self.original.parameters() if one.name not in others]
 
-    def arguments(self, callback: HostCallback, operands: Sequence[Any]) -> Arguments:
+    def arguments(self, callback: Any, operands: Sequence[Any]) -> Arguments:
         """Return the arguments of a call.
 
         Args:
@@ -106,7 +121,7 @@ class Linear:
         vectors: Any = tuple(values.pop(name) for name in self.names)
         return Arguments(values, vectors if len(vectors) > 1 else vectors[0], list(rest))
 
-    def places(self, callback: HostCallback) -> list[int]:
+    def places(self, callback: Any) -> list[int]:
         """Return which operands of a call it is linear in, by the order of `names`."""
         count = callback.in_tree.num_leaves - len(callback.static.values)
         arguments = self.arguments(callback, [_Place(n) for n in range(count)])
@@ -123,6 +138,13 @@ class Linear:
         given = (vectors,) if len(self.names) == 1 else vectors
         values = {**others, **dict(zip(self.names, given, strict=True))}
         return arranged(self.parameters(), values)
+
+
+class CallTree(NamedTuple):
+    """Where the operands of a call are in its arguments, as in a `HostCallback`."""
+
+    in_tree: PyTreeDef  # of (args, kwargs)
+    static: Static
 
 
 class Arguments(NamedTuple):

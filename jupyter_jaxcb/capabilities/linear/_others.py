@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,10 @@ from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
 
 from ... import jax_compat
 from ...recording import AxisKind
-from ..masked import with_stand_ins
 from ._bound import Bound, Zero, tangent_of
 from ._levels import below_vmaps
 from ._linear import Arguments, Linear
+from ._masks import stood_in
 
 
 class Element(NamedTuple):
@@ -86,18 +86,6 @@ class Element(NamedTuple):
         return self.bound.call(self.linear, self.arguments, vectors, out)
 
 
-class ByOthers(Protocol):
-    """The derivative by all arguments."""
-
-    def of_function(self, element: Element) -> Any:
-        """Return the tangent of the result."""
-        ...
-
-    def of_transpose(self, element: Element) -> Any:
-        """Return the tangent of the result of the transpose, of which `element` is a call."""
-        ...
-
-
 def jvp_by_all(
     bound: Bound, results: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
@@ -132,9 +120,7 @@ def _of_element(
         arrays[count : count + len(moved)],
         arrays[count + len(moved) :],
     )
-    if bound.callback.masked:
-        *given, mask = operands
-        operands = [*with_stand_ins(mask, given), mask]
+    operands = stood_in(operands, bound.linear.arguments(bound.callback, operands).behind)
     element = Element(bound, operands, dict(zip(moved, dots, strict=True)), results)
     found = tree_leaves(rule(element))
     return [

@@ -17,9 +17,9 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from ..masked import MASK
 from ._bound import FLOAT0
 from ._linear import Linear
+from ._masks import applied
 from ._others import Element, inexact, is_inexact
 
 
@@ -83,10 +83,7 @@ class OwnRule:
         moving = [n for n in range(len(primals)) if n not in self._fixed]
         fixed = [primals[n] for n in self._fixed]
         given = tuple(primals[n] for n in moving), tuple(dots[n] for n in moving)
-        if not arguments.behind:
-            return self._rule(*fixed, *given)[1]
-        (mask,) = arguments.behind
-        return MASK.jvp(self._rule)(*fixed, (mask, *given[0]), (None, *given[1]))[1]
+        return applied(self._rule, arguments.behind, fixed, *given)[1]
 
     def _complete(self, others: dict[str, Any], default: Callable[[Any], Any]) -> dict[str, Any]:
         """Return arguments with those that were not passed, from their defaults, as JAX does."""

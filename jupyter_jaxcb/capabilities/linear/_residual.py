@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 from ...stack.call import to_aval
-from ._linear import Linear, first_of
+from ._linear import CallTree, Linear, first_of
 from ._others import Element, inexact, is_inexact
 
 
@@ -56,6 +56,14 @@ class Residual:
         given = iter(back)
         change = [next(given) if is_inexact(leaf) else leaf for leaf in leaves]
         return element.call(_less(element.vector_dots(), tree_unflatten(tree, change)))
+
+    def at(self, call: CallTree, operands: list[Any], x: Any) -> tuple[list[Any], ...]:
+        """Return the residual at `x` and at zero, and the linear arguments, each flat."""
+        __tracebackhide__ = True
+        arguments = self._original.arguments(call, operands)
+        zeros = tree_map(jnp.zeros_like, x)
+        found = [self._residual(arguments.others, one, arguments.vectors) for one in (x, zeros)]
+        return tuple(inexact(one) for one in (*found, arguments.vectors))
 
     def _changed(
         self,

@@ -18,7 +18,7 @@ from ...stack.errors import message_of
 from ...stack.results import ResultError
 from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
-from . import _derivative, _vmap
+from . import _derivative, _linear, _vmap
 from ._compare import difference
 from ._subject import OutOfTime, Subject, one_line
 from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
@@ -26,6 +26,13 @@ from ._wrapped import CallsOf
 
 _TWICE = "same inputs twice"
 _REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
+
+
+_NOT_COMPARED = {  # derivatives by kind of rule
+    "finite": "the rule is finite differences",
+    "gradient": "it returns its gradient itself",
+    "residual": "it follows from the residual",
+}
 
 
 class Skipped(NamedTuple):
@@ -51,6 +58,11 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
     If it has a derivative rule, the rule is compared with finite differences, which take nine runs
     for each argument, or 25 if the function is not smooth. The first four arguments are checked one
     by one, the others together.
+
+    If it is registered with ``linear=``, random combinations of vectors at three scales test
+    whether it is linear, and ``sum(f(b) * ct) == sum(b * transposed(ct))`` whether its transpose is
+    right: a wrong sign, a conjugate too many or too few, and the function itself are named as
+    such. A residual must be zero at the function's result, and ``-b`` at zero.
 
     After ten seconds no further run begins, and the remaining checks are skipped. Nothing in this
     process is recorded during the check.
@@ -131,6 +143,7 @@ class _Checking:
     def check(self) -> Check:
         subject = self._subject
         repeatable = subject.callback.flavor in ("pure", "buffer")
+        linear = () if subject.callback.host.derivative is None else (_linear.KIND,)
         if repeatable := repeatable and not subject.settings.get("has_side_effect"):
             self._run("source", self._source)
         if self._run("declared result", self._declared) and repeatable:
@@ -141,9 +154,11 @@ class _Checking:
             if repeats:
                 self._run(_vmap.KIND, self._vmap)
                 self._run(_derivative.KIND, self._derivative)
+                if linear:
+                    self._run(_linear.KIND, self._linear)
                 repeats = self._repeats_at_the_end()
             if not repeats:
-                self._discard(_vmap.KIND, _derivative.KIND)
+                self._discard(_vmap.KIND, _derivative.KIND, *linear)
             if not any(one.what.startswith("it prints") for one in self._findings):
                 self._run("no printing", self._printed)
         return Check(
@@ -310,9 +325,13 @@ class _Checking:
     def _derivative(self) -> Iterator[Finding | Skipped]:
         if self._subject.callback.rule not in ("jvp", "vjp"):
             rule = self._subject.callback.rule
-            yield Skipped("the rule is finite differences" if rule else "it has no rule")
+            yield Skipped(_NOT_COMPARED.get(rule or "", "it has no rule"))
             return
         for one in _derivative.derivative_findings(self._subject, self._result):
+            yield Skipped(one) if isinstance(one, str) else one
+
+    def _linear(self) -> Iterator[Finding | Skipped]:
+        for one in _linear.linear_findings(self._subject):
             yield Skipped(one) if isinstance(one, str) else one
 
 

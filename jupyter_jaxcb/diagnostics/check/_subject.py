@@ -11,8 +11,9 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
+from ...capabilities.linear import CallTree
 from ...register import Callback
-from ...stack.call import is_array, without_leading
+from ...stack.call import Static, is_array, without_leading
 from ...stack.errors import describe
 from ...stack.flavors.buffer import run_checked
 from ...stack.results import leaf_paths, result_avals, result_checker
@@ -56,9 +57,9 @@ class Subject:
         self.names = [_words(keystr(paths[n][0])) for n in self.places]
         self.leading = 1 if callback.flavor == "buffer" else 0
         self.avals, self._out_tree = (), None
-        if callback.declared is not None:
+        if callback.returned is not None:
             function = without_leading(callback.host.current, self.leading)
-            self.avals, self._out_tree = result_avals(callback.declared, function, args, kwargs)
+            self.avals, self._out_tree = result_avals(callback.returned, function, args, kwargs)
             self.paths = leaf_paths(tree_unflatten(self._out_tree, self.avals))
         self.printed = ""
 
@@ -157,6 +158,16 @@ class Subject:
             return [y for y in results if jax.numpy.issubdtype(y.dtype, np.inexact)]
 
         return call
+
+    @property
+    def arguments_of_call(self) -> CallTree:
+        """Where its operands are in the arguments of the call."""
+        return CallTree(self._in_tree, Static(self._static))
+
+    def callback_result(self) -> Any:
+        """Call the callback on its arguments, and return what it returns, in its structure."""
+        args, kwargs = self._arguments([*map(jax.numpy.asarray, self.operands)])
+        return self.callback(*args, **kwargs)
 
     def argument_of(self, place: int) -> int | None:
         """Return the positional argument that an operand belongs to; None: a keyword argument."""

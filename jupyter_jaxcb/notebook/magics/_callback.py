@@ -31,16 +31,16 @@ from ._cell import decorate
 from ._options import (
     check_declared,
     check_result,
-    check_rule,
+    check_rules,
     chosen_functions,
     decorator_of,
     option_arguments,
-    rule_of,
+    rules_of,
     seconds_of,
     stacks_after,
     unquoted,
 )
-from ._registering import RuleOfTheCell
+from ._registering import RulesOfTheCell
 from ._table import CallbackTable
 
 _DECORATOR = "_jaxcb_register"  # the decorator's name in the user's namespace, while a cell runs
@@ -71,6 +71,16 @@ class JaxMagics(SessionMagics):
         metavar=("FORWARD", "BACKWARD"),
         help="pure, buffer: two functions of the cell, its reverse rule as for defvjp",
     )
+    @argument(
+        "--transpose",
+        help="pure, buffer: a function of the cell, the transpose of a function with --linear, as "
+        "for deftranspose",
+    )
+    @argument(
+        "--residual",
+        help="pure, buffer: a function of the cell, the residual of a solver with --linear, as for "
+        "defresidual",
+    )
     @option_arguments
     @output_can_be_silenced
     @no_var_expand
@@ -87,9 +97,8 @@ class JaxMagics(SessionMagics):
         register, result = decorator_of(options, self._namespace)
         parsed = self._body(f"%%jax_callback {line}", cell)
         functions = chosen_functions(options.names, parsed.functions())
-        rule = rule_of(options)
-        if rule:
-            functions = check_rule(*rule, options.flavor, functions, parsed.functions())
+        rules = rules_of(options)
+        functions = check_rules(rules, options.flavor, functions, parsed.functions())
         for function in functions:
             if result is not None:
                 check_result(
@@ -103,13 +112,14 @@ class JaxMagics(SessionMagics):
                 check_declared(options.flavor, function)
             decorate(function, _DECORATOR)
         decorators: dict[str, Any] = {_DECORATOR: register}
-        if rule:
-            method, names = rule
-            joined = RuleOfTheCell(register, method, len(names))
+        if rules:
+            joined = RulesOfTheCell(register, [(method, len(names)) for method, names in rules])
             decorators = {_DECORATOR: joined.function}
-            for place, name in enumerate(names):
-                decorators[f"{_RULE}_{place}"] = functools.partial(joined.rule, place)
-                decorate(parsed.functions()[name], f"{_RULE}_{place}")
+            for method, names in rules:
+                for place, name in enumerate(names):
+                    decorator = f"{_RULE}_{method}_{place}"
+                    decorators[decorator] = functools.partial(joined.rule, method, place)
+                    decorate(parsed.functions()[name], decorator)
         self._namespace.update(decorators)
         try:
             with cell_known_as(("%%jax_callback", line, cell)):

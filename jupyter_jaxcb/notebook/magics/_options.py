@@ -7,7 +7,7 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -64,21 +64,33 @@ def option_hint(line: str, known: Collection[str]) -> str:
     return "."
 
 
-def rule_of(options: argparse.Namespace) -> tuple[str, list[str]] | None:
-    """Return the callback's method for the derivative rule in the line, and the rule's functions.
+def rules_of(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """Return the callback's methods for the rules in the line, each with the rule's functions.
 
     Raises:
-        UsageError: the line has more than one of ``--jvp``, ``--vjp`` and ``--derivative``.
+        UsageError: the line has more than one derivative, or the rule of a linear function without
+            ``--linear``.
     """
-    given = [f"--{name}" for name in ("jvp", "vjp", "derivative") if getattr(options, name)]
+    given = [
+        f"--{name}" for name in ("jvp", "vjp", "residual", "derivative") if getattr(options, name)
+    ]
     if len(given) > 1:
         raise UsageError(
             f"{given[0]} does not go with {given[1]}: a function has only one derivative. Remove "
             "one of them."
         )
-    if options.jvp:
-        return "defjvp", [options.jvp]
-    return ("defvjp", options.vjp) if options.vjp else None
+    for name in ("transpose", "residual"):
+        if getattr(options, name) and not options.linear:
+            raise UsageError(
+                f"--{name} needs --linear: it is for functions that are linear in an argument. Add "
+                "--linear with the name of that parameter, as in --linear b."
+            )
+    rules = [
+        (f"def{name}", [getattr(options, name)])
+        for name in ("jvp", "transpose", "residual")
+        if getattr(options, name)
+    ]
+    return [*rules, ("defvjp", options.vjp)] if options.vjp else rules
 
 
 def unquoted(word: str) -> str:
@@ -163,37 +175,46 @@ def chosen_functions(
     return [functions[name] for name in names] if names else list(functions.values())
 
 
-def check_rule(
-    method: str,
-    rule: list[str],
+def check_rules(
+    rules: Sequence[tuple[str, list[str]]],
     flavor: str,
     chosen: list[ast.FunctionDef],
     functions: Mapping[str, ast.FunctionDef],
 ) -> list[ast.FunctionDef]:
-    """Return the single function to register, whose derivative rule `rule` names.
+    """Return the single function to register, whose rules `rules` name; all without rules.
 
     Raises:
-        UsageError: a function of the rule is missing, or it is unclear whose rule it is.
+        UsageError: a function of a rule is missing, or it is unclear whose rule it is.
     """
-    option = f"--{method.removeprefix('def')}"
-    if flavor not in _RULED:
-        raise UsageError(f"{option} does not go with {flavor}: it is for {' and '.join(_RULED)}.")
-    for name in rule:
-        if name not in functions:
-            raise UsageError(f"no function {name!r} in this cell{did_you_mean(name, functions)}")
-    if len(set(rule)) < len(rule):
-        raise UsageError(
-            f"{option} takes two different functions, not {rule[0]} twice. Write {option} FORWARD "
-            "BACKWARD: forward(*args) -> (out, residuals), backward(residuals, cotangent) -> "
-            "cotangents."
-        )
-    others = [function for function in chosen if function.name not in rule]
+    if not rules:
+        return chosen
+    for method, rule in rules:
+        option = f"--{method.removeprefix('def')}"
+        if flavor not in _RULED:
+            raise UsageError(
+                f"{option} does not go with {flavor}: it is for {' and '.join(_RULED)}."
+            )
+        for name in rule:
+            if name not in functions:
+                raise UsageError(
+                    f"no function {name!r} in this cell{did_you_mean(name, functions)}"
+                )
+        if len(set(rule)) < len(rule):
+            raise UsageError(
+                f"{option} takes two different functions, not {rule[0]} twice. Write {option} "
+                "FORWARD BACKWARD: forward(*args) -> (out, residuals), backward(residuals, "
+                "cotangent) -> cotangents."
+            )
+    named = {name for _, rule in rules for name in rule}
+    others = [function for function in chosen if function.name not in named]
     if len(others) != 1:
         names = ", ".join(function.name for function in others) or "none"
-        given = " ".join([option, *rule])
+        given = " ".join(
+            word for method, rule in rules for word in (f"--{method.removeprefix('def')}", *rule)
+        )
         raise UsageError(
-            f"{given} is the derivative of one function, but the cell registers {names}. Name "
-            f"the function: %%jax_callback {flavor} NAME {given} ..."
+            f"{given} is for one function, but the cell registers {names}. Name the function: "
+            f"%%jax_callback {flavor} NAME {given} ..."
         )
     return others
 

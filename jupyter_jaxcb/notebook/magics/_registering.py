@@ -1,8 +1,8 @@
-"""Turn the functions of a cell into callbacks, and with ``--jvp``, ``--vjp`` into their rules."""
+"""Turn the functions of a cell into callbacks, and with ``--jvp`` and the like into their rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -18,21 +18,20 @@ def by_magic(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return registering
 
 
-class RuleOfTheCell:
-    """Passes a rule to its callback as soon as the cell has defined all functions, in any order.
+class RulesOfTheCell:
+    """Passes rules to their callback as soon as the cell has defined their functions, in any order.
 
     Args:
         register: the decorator of the host function.
-        method: the method that takes the rule, ``"defjvp"`` or ``"defvjp"``.
-        count: number of functions of the rule.
+        rules: for each rule the method that takes it (``"defjvp"``), and the number of its
+            functions.
     """
 
-    def __init__(self, register: Callable[[Any], Any], method: str, count: int) -> None:
+    def __init__(self, register: Callable[[Any], Any], rules: Sequence[tuple[str, int]]) -> None:
         self._register = register
-        self._method = method
-        self._count = count
         self._callback: Any = None
-        self._rule: dict[int, Any] = {}
+        self._waiting: dict[str, int] = dict(rules)
+        self._functions: dict[str, dict[int, Any]] = {method: {} for method, _ in rules}
 
     def function(self, function: Any) -> Any:
         """Decorate the host function."""
@@ -40,12 +39,17 @@ class RuleOfTheCell:
         self._join()
         return self._callback
 
-    def rule(self, place: int, rule: Any) -> Any:
-        """Decorate the first (0) or second (1) function of the rule."""
-        self._rule[place] = rule
+    def rule(self, method: str, place: int, function: Any) -> Any:
+        """Decorate the first (0) or second (1) function of a rule."""
+        self._functions[method][place] = function
         self._join()
-        return rule
+        return function
 
     def _join(self) -> None:
-        if self._callback is not None and len(self._rule) == self._count:
-            getattr(self._callback, self._method)(*(self._rule[n] for n in range(self._count)))
+        if self._callback is None:
+            return
+        for method, count in [*self._waiting.items()]:
+            functions = self._functions[method]
+            if len(functions) == count:
+                del self._waiting[method]
+                getattr(self._callback, method)(*(functions[n] for n in range(count)))

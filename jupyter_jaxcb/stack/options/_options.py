@@ -57,13 +57,16 @@ class Options:
         f"{', '.join(_OTHERS[:-1])} or {_OTHERS[-1]}",
     )  # fmt: skip
     ordered: bool = _row(False, "io debug", "keep program order", "flag")
-    partitioned: bool | tuple[str, ...] = _row(False, "pure io debug")
+    partitioned: bool = _row(False, "debug")
     sharding: Any = _row(None, "pure io")  # noqa: RUF009
     arrays: str = _row(
         "numpy", "pure io debug", "arrays passed to the functions: numpy (the default) or jax"
     )
     derivative: str | None = _row(  # compiled programs do not depend on it
         None, "pure", "finite, to differentiate by central differences", compare=False
+    )
+    gradient: str | None = _row(
+        None, "pure", "the parameters by which it returns its gradient, beside its value: theta"
     )
     linear: str | None = _row(
         None, "pure buffer", "the parameters in which it is linear, jointly: b, or b,c"

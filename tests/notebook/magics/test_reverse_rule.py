@@ -74,7 +74,7 @@ USAGE = [
     ("debug --vjp fwd bwd", "--vjp does not go with debug: it is for pure"),
     ("pure --result x --vpj fwd bwd", "did you mean '--vjp'?"),
     ("pure fwd --result x --vjp fwd bwd",
-     "--vjp fwd bwd is the derivative of one function, but the cell registers none"),
+     "--vjp fwd bwd is for one function, but the cell registers none"),
     ("pure sin other --result x --vjp fwd bwd",
      "the cell registers sin, other. Name the function: %%jax_callback pure NAME --vjp fwd bwd"),
     ("pure --result x --vjp fwd bwd", "the cell registers sin, other"),

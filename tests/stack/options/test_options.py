@@ -16,9 +16,9 @@ NOT_IN_ROWS = {"function", "result"}
 VALUES = {
     "vmap_method": "expand_dims", "ordered": True, "partitioned": True,
     "sharding": jax.sharding.SingleDeviceSharding(jax.devices()[0]), "arrays": "jax",
-    "derivative": "finite", "linear": "x", "linear_self_adjoint": True, "has_side_effect": True,
-    "queued": True, "on_full": "drop", "check": True, "cast": True, "executor": "threads:2",
-    "chunksize": 2, "timeout": 60.0, "retries": 1, "compile": "numba",
+    "derivative": "finite", "gradient": "x", "linear": "x", "linear_self_adjoint": True,
+    "has_side_effect": True, "queued": True, "on_full": "drop", "check": True, "cast": True,
+    "executor": "threads:2", "chunksize": 2, "timeout": 60.0, "retries": 1, "compile": "numba",
 }  # fmt: skip
 PAIRS = [
     (flavor, *pair)
@@ -48,7 +48,7 @@ def test_values_of_all_options_are_tried():
     assert {name for name, row in rows() if row.flavors} - {"transforms"} == {*VALUES}
 
 
-def host_of(flavor, returns, seen):
+def host_of(flavor, returns, seen, options=()):
     """A function that doubles or returns nothing; it notes size and kind of what it gets."""
     if flavor == "buffer":
 
@@ -60,6 +60,8 @@ def host_of(flavor, returns, seen):
 
     def host(x):
         seen.append((np.size(x), isinstance(x, jax.Array)))
+        if "gradient" in options:
+            return 2 * x, 0 * x + 2
         return 2 * x if returns else None
 
     return host
@@ -75,10 +77,10 @@ def test_each_pair_of_options_computes_what_a_loop_does_or_is_refused_by_the_tab
     options |= {name: VALUES[name] for name in needs}
     seen = []
     returns = flavor in ("pure", "buffer") or (flavor == "io" and not options.get("queued"))
-    host = host_of(flavor, returns, seen)
+    host = host_of(flavor, returns, seen, options)
     result = {"result": "x" if returns else None} if flavor != "debug" else {}
     if options.get("compile"):
-        host = compilable_of(flavor, returns)
+        host = compilable_of(flavor, returns, options)
     try:
         callback = DECORATORS[flavor](host, **result, **options)
     except ValueError as error:
@@ -114,7 +116,8 @@ def test_each_option_goes_with_a_mask(flavor, option):
     options = {name: VALUES[name] for name in (option, *needs)}
     seen = []
     returns = flavor in ("pure", "buffer") or (flavor == "io" and not options.get("queued"))
-    host = compilable_of(flavor, returns) if option == "compile" else host_of(flavor, returns, seen)
+    host = compilable_of(flavor, returns) if option == "compile" else None
+    host = host or host_of(flavor, returns, seen, options)
     result = {"result": "x" if returns else None} if flavor != "debug" else {}
     callback = DECORATORS[flavor](host, **result, **options)
     otherwise = {"otherwise": -1} if returns else {}
@@ -134,7 +137,9 @@ def test_each_option_goes_with_a_mask(flavor, option):
     assert seen == {"vmap_method": [(3, False)], "compile": []}.get(option, [(1, kind)] * 3)
 
 
-def compilable_of(flavor, returns):
+def compilable_of(flavor, returns, options=()):
+    if "gradient" in options:
+        return lambda x: (2 * x, 0 * x + 2)
     if flavor == "buffer":
 
         def write(out, x):
