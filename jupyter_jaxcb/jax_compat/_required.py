@@ -51,7 +51,8 @@ try:
     ).split():
         operator.attrgetter(_needed)(jax._src)  # type: ignore
     for _needed in (  # the rest of this package uses these
-        "ad.instantiate_zeros ad.is_undefined_primal ad.primitive_jvps ad.primitive_transposes "
+        "ad.Zero ad.instantiate_zeros ad.is_undefined_primal ad.primitive_jvps "
+        "ad.primitive_transposes "
         "batching.primitive_batchers mlir.emit_python_callback mlir.ir_constant mlir.lower_fun "
         "mlir.register_lowering"
     ).split():

@@ -89,7 +89,7 @@ def test_interrupt_between_two_crossings_is_a_keyboard_interrupt(in_cell):
         return x
 
     program = jax.jit(lambda x: second(first(x)))
-    stop = Stop((lambda: None).__code__)
+    stop = Stop((lambda: None).__code__, lambda hang: None)
     if in_cell:
         stop.begin()
     try:
