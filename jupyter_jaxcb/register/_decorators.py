@@ -25,6 +25,7 @@ def pure(
     *,
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
+    partitioned: bool | str | Sequence[str] = False,
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
@@ -72,6 +73,11 @@ def pure(
             of NumPy and SciPy need no declaration.
         vmap_method: how vmap calls it, see the table. The default is correct for every function;
             ``"expand_dims"`` and ``"broadcast_all"`` are for functions that broadcast like NumPy's.
+        partitioned: under jit over several devices, call once on each device with its rows: True
+            for those of all array arguments, or the names of the parameters that are divided, if
+            the others are passed whole. Rows are along the first axis. Each result has the rows of
+            the arguments, and is spread over the devices as they are. The function must
+            treat each row alone.
         sharding: a SingleDeviceSharding with the device to call from.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: allow conversions of the result that lose information within its kind: integers wrap
@@ -128,8 +134,8 @@ def pure(
     """
     __tracebackhide__ = True
     options = checked(
-        "pure", vmap_method=vmap_method, sharding=sharding, arrays=arrays, cast=cast,
-        derivative=derivative, gradient=gradient, linear=linear,
+        "pure", vmap_method=vmap_method, partitioned=partitioned, sharding=sharding,
+        arrays=arrays, cast=cast, derivative=derivative, gradient=gradient, linear=linear,
         linear_self_adjoint=linear_self_adjoint, executor=executor, chunksize=chunksize,
         timeout=timeout, retries=retries, compile=compile,
     )  # fmt: skip
@@ -213,6 +219,7 @@ def io(
     result: Any = MISSING,
     vmap_method: str | None = "sequential",
     ordered: bool = False,
+    partitioned: bool | str | Sequence[str] = False,
     sharding: Any = None,
     arrays: str = "numpy",
     cast: bool = False,
@@ -247,6 +254,11 @@ def io(
             call; with ``"expand_dims"`` and ``"broadcast_all"`` one call gets the whole batch.
         ordered: keep program order among all ordered io callbacks. An ordered callback has no
             batching rule, so it goes with the default `vmap_method` only.
+        partitioned: under jit over several devices, call once on each device with its rows: True
+            for those of all array arguments, or the names of the parameters that are divided, if
+            the others are passed whole. Rows are along the first axis. Each result has the rows of
+            the arguments, and is spread over the devices as they are. Without results, each device
+            calls with its part of each argument, whatever the axis, as for `debug`.
         sharding: a SingleDeviceSharding with the device to call from.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         cast: as for `pure`.
@@ -275,7 +287,8 @@ def io(
     """
     __tracebackhide__ = True
     options = checked(
-        "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays, cast=cast,
+        "io", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, sharding=sharding,
+        arrays=arrays, cast=cast,
         executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
         queued=queued, on_full=on_full,
     )  # fmt: skip

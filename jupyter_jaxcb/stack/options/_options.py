@@ -57,7 +57,7 @@ class Options:
         f"{', '.join(_OTHERS[:-1])} or {_OTHERS[-1]}",
     )  # fmt: skip
     ordered: bool = _row(False, "io debug", "keep program order", "flag")
-    partitioned: bool = _row(False, "debug")
+    partitioned: bool | tuple[str, ...] = _row(False, "pure io debug")
     sharding: Any = _row(None, "pure io")  # noqa: RUF009
     arrays: str = _row(
         "numpy", "pure io debug", "arrays passed to the functions: numpy (the default) or jax"
