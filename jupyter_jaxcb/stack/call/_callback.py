@@ -123,7 +123,8 @@ class Bind:
     Attributes:
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
             innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
-        in_rule: whether a derivative rule made it, which may return values nobody needs.
+        in_rule: whether a derivative rule made it, or its value beside a derivative, which nobody
+            may need.
     """
 
     __slots__ = ("__weakref__", "_site", "around", "in_rule")

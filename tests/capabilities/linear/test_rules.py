@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Reason
 from tests.capabilities.linear._chains import CHAINED, FORWARD, chained, chains
 
 RNG = np.random.default_rng(0)
@@ -248,3 +249,12 @@ def test_self_adjoint_function_whose_result_is_unlike_its_argument_is_refused_in
     g = jaxcb.pure(lambda b: b[:2], result="b[:2]", linear="b", linear_self_adjoint=True)
     with pytest.raises(ValueError, match=r"but float64\[2\] is not float64\[3\]"):
         jax.grad(lambda b: g(b).sum())(B)
+
+
+def test_value_that_a_gradient_does_not_need_is_no_problem():
+    """JAX drops it, as it does those of other derivative rules."""
+    double = jaxcb.pure(lambda b: 2 * b, result="b", linear="b", linear_self_adjoint=True)
+    with jaxcb.record() as r:
+        jax.jit(jax.grad(lambda b: double(b).sum()))(jnp.ones(3)).block_until_ready()
+    assert {one.reason for one in r.recording.outcomes if one.reason} == {Reason.NOT_NEEDED}
+    assert "elided" not in str(r.recording)
