@@ -25,6 +25,12 @@ options.refuse(
     "the function returns its derivative itself",
     "Drop derivative='finite'.",
 )
+options.refuse(
+    "gradient",
+    "partitioned",
+    "the gradient of a device's rows is not a part of the gradient of all rows",
+    "Drop partitioned= for one call, or call it in jax.shard_map.",
+)
 
 
 @options.check("gradient")
