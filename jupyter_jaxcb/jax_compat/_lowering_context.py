@@ -9,9 +9,8 @@ from typing import Any
 import jax
 
 from ._private import optional_module
-from ._required import LoweringContext
+from ._required import LoweringContext, mlir
 
-_ir: Any = getattr(optional_module("jax._src.lib.mlir"), "ir", None)
 _hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 
 
@@ -126,7 +125,7 @@ def program_devices(ctx: LoweringContext) -> tuple[str, ...]:
 
 def keep_operation(value: Any) -> None:
     """Let XLA keep the operation of an IR value even if its results are not used."""
-    value.owner.attributes["has_side_effect"] = _ir.BoolAttr.get(True)
+    value.owner.attributes["has_side_effect"] = mlir.ir_attribute(True)
 
 
 def shard_number(ctx: LoweringContext) -> Any:

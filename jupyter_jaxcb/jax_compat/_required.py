@@ -53,8 +53,8 @@ try:
     for _needed in (  # the rest of this package uses these
         "ad.Zero ad.instantiate_zeros ad.is_undefined_primal ad.primitive_jvps "
         "ad.primitive_transposes "
-        "batching.primitive_batchers mlir.emit_python_callback mlir.ir_constant mlir.lower_fun "
-        "mlir.register_lowering"
+        "batching.primitive_batchers mlir.emit_python_callback mlir.ir_attribute mlir.ir_constant "
+        "mlir.lower_fun mlir.register_lowering"
     ).split():
         operator.attrgetter(_needed)(jax.interpreters)  # type: ignore
     for _class, _field in (

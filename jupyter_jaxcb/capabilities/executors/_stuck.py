@@ -64,12 +64,14 @@ def end_workers(flights: Iterable[SubmittedChunk], engine: Engine) -> None:
     """End the batch elements that workers still run, after an interrupt.
 
     Threads of this process get an EndedError in their host function, and worker processes of our
-    own pool are killed. Other executors offer no way to end what runs.
+    own pool are killed. Other executors offer no way to end what runs; one of MPI would end with
+    its first worker.
     """
     left = [f for f in flights if f.future is not None and not f.future.done()]
     for flight in left:
         mark = flight.mark
-        if mark is not None and engine.make is not None and mark.pid != os.getpid():
+        is_ours = engine.make is not None and engine.near
+        if mark is not None and is_ours and mark.pid != os.getpid():
             _kill(flight, mark.pid)
     numbers = {flight.chunk.number for flight in left}
     for thread, innermost in frames_of_threads().items():

@@ -72,7 +72,7 @@ class Watchdog:
         measured = cpu_times()
         while True:
             self._looks()
-            if stopped.wait(self.seconds / 2):
+            if stopped.wait(min(self.seconds / 2, threading.TIMEOUT_MAX)):
                 return
             now_ns = time.perf_counter_ns()
             late = time.monotonic() - measured.at - self.seconds / 2

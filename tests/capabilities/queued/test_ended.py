@@ -12,6 +12,7 @@ from jupyter_jaxcb.capabilities import queue
 from jupyter_jaxcb.capabilities.queued._queue import Source
 from jupyter_jaxcb.stack.errors import EndedError
 from jupyter_jaxcb.stack.interrupt import _ending
+from jupyter_jaxcb.stack.trace import CROSSINGS
 
 
 class Drop:
@@ -33,7 +34,7 @@ class Drop:
         sys.settrace(None)
 
     def trace(self, frame, event, argument):
-        if event in ("call", "line") and _ending._is_in_crossing(frame):
+        if event in ("call", "line") and _ending._is_below(CROSSINGS, frame):
             self.left -= 1
             if self.left == 0:
                 self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
