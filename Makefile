@@ -6,6 +6,8 @@
 # make test-floor   the tests of the stack with the oldest supported JAX
 # make test-latest  every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
 #                   those of the stack also with JAX's flags for what it will change
+# make test-gpu     the tests of the stack, and figures, on the accelerator that JAX finds, in five minutes; installs
+#                   nothing: PYTHON needs JAX, NumPy, SciPy, numba, pytest and hypothesis
 # make frontend     build the TypeScript front end
 # make notebooks    run the notebooks and save their outputs
 # make docs         build the documentation: docs/_build/html/index.html
@@ -66,7 +68,7 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest test-upgraded \
+.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest test-upgraded test-gpu \
 	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 help:
@@ -123,6 +125,10 @@ test-upgraded: $(VENV)/.test
 	JAX_REMAT3=1 JAX_CUSTOM_VJP3=1 JAX_CUSTOM_JVP3=1 $(BIN)/python -m pytest $(PARALLEL) \
 		-m "$(TESTS)" tests/stack tests/conformance tests/host_callback \
 		tests/diagnostics tests/programs
+
+# The user's choice of a platform counts, but not the CPU that the other tests run on.
+test-gpu:
+	$(if $(filter file,$(origin JAX_PLATFORMS)),env -u JAX_PLATFORMS) $(PYTHON) -m tests.accelerator
 
 check: $(VENV)/.dev $(MODULES)
 	$(BIN)/ruff check .

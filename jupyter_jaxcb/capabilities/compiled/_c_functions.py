@@ -204,7 +204,8 @@ def _of_pointer(function: Any) -> Iterator[Form]:
     """Yield the signature of a function pointer of ctypes or cffi."""
     for utilities, known in (
         (ctypes_utils, ctypes_utils.is_ctypes_funcptr),
-        (cffi_utils, cffi_utils.is_cffi_func),
+        # Where cffi is not installed, nothing is a function of it, and numba cannot be asked.
+        (cffi_utils, cffi_utils.is_cffi_func if cffi_utils.SUPPORTED else lambda _: False),
     ):
         if known(function):
             if getattr(function, "_flags_", 0) & _NEEDS_GIL:

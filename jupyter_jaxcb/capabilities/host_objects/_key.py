@@ -11,7 +11,6 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
-import xxhash
 
 # Of these, each value is one object.
 _BY_IDENTITY = (
@@ -26,6 +25,8 @@ class Whole:
     __slots__ = ("_data", "_hash")
 
     def __init__(self, data: bytes) -> None:
+        import xxhash
+
         self._data, self._hash = data, xxhash.xxh3_64_intdigest(data)
 
     def __hash__(self) -> int:
@@ -88,6 +89,8 @@ def _content(value: Any, place: str, whole: bool) -> Hashable:
 
 
 def _array(array: np.ndarray, place: str, whole: bool) -> Hashable:
+    import xxhash  # here, so that the package can be imported where only JAX is installed
+
     if array.dtype.hasobject:
         raise TypeError(
             f"{place} is an array of Python objects, which have no content to "
