@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -17,12 +18,14 @@ class Kept:
         nbytes: its memory.
         made_ns: the time that it took to make it.
         since: `time.monotonic` when it was made.
+        process: the process that made it; a forked child does not close it.
     """
 
-    __slots__ = ("made_ns", "nbytes", "since", "value")
+    __slots__ = ("made_ns", "nbytes", "process", "since", "value")
 
     def __init__(self, value: Any, nbytes: int, made_ns: int, since: float) -> None:
         self.value, self.nbytes, self.made_ns, self.since = value, nbytes, made_ns, since
+        self.process = os.getpid()
 
     def references(self) -> int:
         """Return the number of references to the object."""
@@ -33,6 +36,16 @@ _ALONE = Kept(object(), 0, 0, 0.0).references()  # with no reference but that of
 _Close = Callable[[Any], object]
 _removed: list[tuple[Kept, _Close, str]] = []  # not closed yet; of the host object named so
 _lock = threading.RLock()
+
+
+def _in_forked_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread may have held it
+    _removed.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
 
 
 def is_counted(value: Any) -> bool:
@@ -46,8 +59,9 @@ def close_later(kept: list[Kept], close: _Close, name: str) -> list[Exception]:
     Returns:
         The errors of `close`.
     """
+    me = os.getpid()
     with _lock:
-        _removed.extend((one, close, name) for one in kept)
+        _removed.extend((one, close, name) for one in kept if one.process == me)
     return close_unused()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
@@ -66,6 +68,20 @@ class _Making:
 
 _waiting: dict[int, _Making] = {}  # what each thread waits for
 _waiting_lock = threading.Lock()
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def _in_forked_child() -> None:
+    """Go on with the one thread that the child has; others may have held locks, or be missed."""
+    global _waiting_lock
+    _waiting_lock = threading.Lock()
+    _waiting.clear()
+    for store in list(_stores):
+        store.forget_other_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
 
 
 class Store:
@@ -94,6 +110,7 @@ class Store:
         self._largest_growth = 0  # of the process's memory, by making one object
         self._generation = 0  # number of times that all objects were removed
         self.counted = Counted()
+        _stores.add(self)
 
     def get(self, key: Hashable, make: Callable[[], Any], hashed_ns: int) -> tuple[Any, Counted]:
         """Return the object for `key`, and what happened; `make` it if it is not kept."""
@@ -134,6 +151,13 @@ class Store:
             self._bytes = 0
             self._generation += 1
         return close_later(gone, self._close, self.name) if self._close else []
+
+    def forget_other_threads(self) -> None:
+        """After a fork: what other threads were making, the child makes itself."""
+        self._lock = threading.RLock()
+        me = threading.get_ident()
+        self._making = {key: one for key, one in self._making.items() if one.thread == me}
+        self._bytes = sum(one.nbytes for one in self._kept.values())
 
     def _found(self, key: Hashable, gone: list[Kept]) -> Kept | None:
         known = self._kept.get(key)
