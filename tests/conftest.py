@@ -69,13 +69,16 @@ class SharedContext(threading.local):
     """Makes many lowerings of a thread use one MLIR context.
 
     JAX makes a context for each lowering, which takes a fifth of the time of these tests. A context
-    keeps every constant that was in it, so a new one is made now and then.
+    keeps every constant that was in it, so a new one is made now and then. A program that is
+    lowered while another one is (a constant that a rule computes) needs its own.
     """
 
     def __init__(self, make):
         self.make, self.uses = make, 0
 
     def __call__(self):
+        if mlir.ir.Context.current is not None:
+            return self.make()
         if self.uses % 200 == 0:
             self.context = self.make()
         self.uses += 1
