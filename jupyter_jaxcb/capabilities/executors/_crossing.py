@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,10 @@ class _Crossing:
         except BaseException as error:
             if run is not None and is_a(error, KeyboardInterrupt, EndedError):
                 run.end_workers()
+                _note_left(
+                    {"self": self, "recorder": recorder, "lowered": lowered, "host": host,
+                     "before": before, "run": run}
+                )  # fmt: skip
             failed = collected.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             element = int(self.order[failed]) if schedule and failed < self.order.size else None
@@ -203,6 +207,12 @@ class _Crossing:
         )
 
 
+def _note_left(names: Mapping[str, Any]) -> None:
+    """Note a crossing that an interrupt ended, by its local variables, while workers are in it."""
+    LEFT[:] = [left for left in (*LEFT, names) if left["run"].is_running()]
+
+
+LEFT: list[Mapping[str, Any]] = []
 CROSS = _Crossing.cross.__code__
 CROSSINGS.add(CROSS)
 WAITING.add(CROSS)

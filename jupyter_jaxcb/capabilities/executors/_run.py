@@ -106,6 +106,11 @@ class SpreadRun:
         finally:
             self._end()
 
+    def is_running(self) -> bool:
+        """Return whether workers still run calls."""
+        futures = [flight.future for flight in self.flights.values()]
+        return any(future is not None and not future.done() for future in futures)
+
     def end_workers(self) -> None:
         """End the calls that workers still run, as far as their executor allows."""
         end_workers(self.flights.values(), self._engine)

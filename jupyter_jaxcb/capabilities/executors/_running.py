@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jupyter_jaxcb_worker import ChunkOutcome, run_elements
 
 from ...stack.dispatch import CallElsewhere, finds_calls
-from ._crossing import CROSS
+from ._crossing import CROSS, LEFT
 from ._flight import SubmittedChunk
 
 
@@ -32,7 +32,7 @@ def calls_of_workers(
     A call of another process counts until its result is received.
     """
     begun: dict[int, _Begun] = {}  # by number of the chunk
-    crossings: list[Mapping[str, Any]] = []
+    crossings = [names for names in LEFT if names["run"].is_running()]
     for ident, innermost in frames.items():
         frame, inside = innermost, []
         while frame is not None:

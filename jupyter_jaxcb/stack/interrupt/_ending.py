@@ -7,6 +7,7 @@ raised before the crossing ends, because the crossing runs bytecode after the ho
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import ctypes
 import functools
@@ -47,6 +48,7 @@ def end_running() -> None:
                 if _raise_at(thread, frame):
                     break
                 frame = frames_of_threads().get(thread)
+    _let_traced_code_go_on()
 
 
 def end_call_in(thread: int, callers: Collection[CodeType] = CROSSINGS) -> None:
@@ -62,6 +64,25 @@ def end_call_in(thread: int, callers: Collection[CodeType] = CROSSINGS) -> None:
         if _raise_at(thread, frame):
             break
         frame = frames_of_threads().get(thread)
+    _let_traced_code_go_on()
+
+
+def _let_traced_code_go_on() -> None:
+    """Keep CPython 3.11 from looping forever where a traced function begins.
+
+    It does that while a flag says that a thread has an exception to raise, and a thread that is in
+    C raises it late. Any thread that raises such an exception clears the flag; the other thread
+    sets it again when it is back in Python.
+    """
+    if sys.version_info < (3, 12):
+        _thread.start_new_thread(_raise_here, ())
+
+
+def _raise_here() -> None:
+    with contextlib.suppress(EndedError):
+        raise_in_thread(_thread.get_ident(), EndedError, None)
+        while True:
+            pass
 
 
 def outermost(frame: FrameType | None) -> FrameType | None:

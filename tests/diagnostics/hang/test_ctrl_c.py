@@ -1,10 +1,12 @@
 """Ctrl-C in a script whose main thread is stuck: what hangs is named, and one can leave."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -46,8 +48,17 @@ class Script:
             [*command, str(cores), *arguments],
             env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path},
             cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True,
         )  # fmt: skip
         self.text = ""
+        self._deadline = threading.Timer(120, self.kill)
+        self._deadline.start()
+
+    def kill(self):
+        """Kill it and its workers, if there are any left."""
+        self._deadline.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def read_until(self, words):
         while words not in self.text:
@@ -76,7 +87,7 @@ def start(tmp_path):
 
     yield begin
     for script in started:
-        script.process.kill()
+        script.kill()
         script.process.communicate()
 
 
@@ -144,8 +155,22 @@ def test_worker_thread_in_c_is_named_and_second_ctrl_c_leaves(start):
     script = start("is_in_c", "threads")
     script.interrupt()
     script.read_until("Python waits for it before it ends. Press Ctrl-C again to leave.")
+    assert len(re.findall(rf"is_in_c .*: {STUCK['is_in_c']}", script.text)) == 2, script.text
+    script.interrupt()
+    assert script.end() == -signal.SIGINT
+
+
+def test_call_that_a_worker_is_in_after_ctrl_c_is_reported_as_running(start, tmp_path):
+    """Python 3.11 looped forever here, where the interrupted main thread called a function."""
+    script = start("is_in_c", "threads", "in Python")
+    script.interrupt()
+    script.read_until("Python waits for it before it ends. Press Ctrl-C again to leave.")
+    assert "This cannot be ended" not in script.text
+    assert re.search(r"call 1 was still running when .*, in is_in_c, line \d+", script.text)
+    assert not re.search(r"called\(x\).*not run", script.text)
     assert re.search(rf"is_in_c .*: {STUCK['is_in_c']}", script.text), script.text
-    assert re.search(r"jaxcb-threads_\d+ is still at hanging\.py:\d+, 'ctypes", script.text)
+    (running,) = jaxcb.load(tmp_path / "run.jaxcb").running
+    assert (running.number, running.stack[0].function) == (1, "is_in_c")
     script.interrupt()
     assert script.end() == -signal.SIGINT
 
