@@ -65,6 +65,10 @@ class ReturnedGradient:
     def __init__(self, host: HostFunction, declared: Any, names: str) -> None:
         __tracebackhide__ = True
         self._host, self._declared, self._names = host, declared, names.split(", ")
+        host.because = (
+            f"With gradient={names!r} it returns a tuple (value, gradient), where the gradient has "
+            f"the axes of the value and then those of {names}."
+        )
         known = signature_of(host.current).parameters
         for name in self._names:
             if name not in known:

@@ -242,6 +242,12 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
     made.original = made.transposed = original
     _check_parameters(made)
     original.transposed = host.derivative = made
+    names = original.names
+    what = f"that of {names[0]}" if len(names) == 1 else f"a tuple of those of {', '.join(names)}"
+    host.because = (
+        f"It is the transpose of {original.host.name}: it takes the cotangent of the result and "
+        f"returns {what}, with the same shapes and dtypes."
+    )
     return made
 
 

@@ -8,6 +8,7 @@ transpose of the residual's derivative.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
-from ...stack.call import to_aval
+from ...stack.call import name_of, to_aval
 from ._linear import CallTree, Linear, first_of
 from ._others import Element, inexact, is_inexact
 
@@ -29,7 +30,30 @@ class Residual:
     """
 
     def __init__(self, original: Linear, function: Callable[..., Any]) -> None:
+        __tracebackhide__ = True
         self._original, self._function = original, function
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Raise TypeError if the residual does not take the arguments that it gets."""
+        __tracebackhide__ = True
+        parameters, host = self._original.parameters(), self._original.host
+        names = [one.name for one in parameters if one.default is one.empty]
+        names.insert(first_of(parameters, self._original.names), "x")
+        try:
+            signature = inspect.signature(self._function)
+        except (TypeError, ValueError):  # unknown
+            return
+        if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in parameters):
+            return
+        try:
+            signature.bind(*names)
+        except TypeError as error:
+            raise TypeError(
+                f"cannot use {name_of(self._function)}{signature} as the residual of {host.name}: "
+                f"{error}. It gets the arguments of {host.name}, and its result x before "
+                f"{self._original.names[0]}: ({', '.join(names)})."
+            ) from None
 
     def of_function(self, element: Element) -> Any:
         """Return the tangent of the result of a call."""
@@ -86,7 +110,14 @@ class Residual:
         parameters = self._original.parameters()
         args, kwargs = self._original.call(others, vectors)
         first = first_of(parameters, self._original.names)
-        found = self._function(*args[:first], x, *args[first:], **kwargs)
+        try:
+            found = self._function(*args[:first], x, *args[first:], **kwargs)
+        except jax.errors.TracerArrayConversionError as error:
+            error.add_note(
+                f"raised in the residual of {self._original.host.name}, which JAX differentiates: "
+                "write it with jax.numpy"
+            )
+            raise
         if _shapes(found) != _shapes(vectors):
             name, names = self._original.host.name, ", ".join(self._original.names)
             raise TypeError(

@@ -25,8 +25,8 @@ class HostFunction:
     """
 
     __slots__ = (
-        "__weakref__", "calls", "current", "definition", "derivative", "followers", "late_bound",
-        "made_by", "name", "replaced", "rule", "version",
+        "__weakref__", "because", "calls", "current", "definition", "derivative", "followers",
+        "late_bound", "made_by", "name", "replaced", "rule", "version",
     )  # fmt: skip
 
     def __init__(self, function: Callable[..., Any], *, late_bound: bool = False) -> None:
@@ -36,6 +36,7 @@ class HostFunction:
         self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
         self.rule: str | None = None  # "jvp", "vjp", "residual" or "finite", for advice
         self.derivative: Any = None  # what a capability knows to differentiate its calls
+        self.because = ""  # what it returns and why, if its user does not declare that
         self.version = 1  # version of the body
         self.calls = 0  # host calls started; approximate if several threads call at once
         self.replaced = False  # another function took its name, and this one calls the old body

@@ -22,7 +22,13 @@ from ...recording import NOT_PLAIN, LoweredSite, Recorder, active, record_call, 
 from ..call import HostCallback, HostFunction, aligning, is_big, taking_jax_arrays
 from ..errors import HostCallError, NotCalledError, describe, is_a
 from ..interrupt import NOT_CALLED, elements_left, refusal, refuse_call, report_failure
-from ..results import ResultChecker, any_structure_checker, exact_checker, result_checker
+from ..results import (
+    ResultChecker,
+    any_structure_checker,
+    exact_checker,
+    result_checker,
+    undeclared,
+)
 from ._arguments import Adapt, adapting
 from ._elements import CollectedResults, Elements, ElementSchedule
 from ._entry import starts_unchecked
@@ -102,7 +108,9 @@ def checker_of(
     options: dict[str, Any] = {"cast": callback.options.cast, "batch": batch}
     if callback.any_structure:
         return any_structure_checker(*declared, site=lowered.site, **options)
-    return result_checker(*declared, **options)
+    check = result_checker(*declared, **options)
+    because = callback.host.because
+    return undeclared(check, because) if because else check
 
 
 def build_crossing(

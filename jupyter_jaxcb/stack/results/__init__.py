@@ -6,7 +6,13 @@
 
 from ._array import ResultError, shown
 from ._casting import CONVERTS, MEANING, kind_of
-from ._checker import ResultChecker, ResultStructureWarning, any_structure_checker, result_checker
+from ._checker import (
+    ResultChecker,
+    ResultStructureWarning,
+    any_structure_checker,
+    result_checker,
+    undeclared,
+)
 from ._declared import MISSING, declared_result, is_infer, nothing_in, scalar_of
 from ._exact import exact_avals, exact_checker
 from ._expressions import result_avals, result_interface

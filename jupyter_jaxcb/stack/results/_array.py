@@ -25,7 +25,20 @@ _INSTEAD = {  # (returned, declared): what to write if the loss is intended
 
 
 class ResultError(ValueError):
-    """The result of a host function does not match its declaration."""
+    """The result of a host function does not match its declaration.
+
+    Args:
+        text: what was returned, what was expected, and what to return instead.
+        declare: what could be declared instead; empty: nothing.
+    """
+
+    def __init__(self, text: str, declare: str = "") -> None:
+        super().__init__(f"{text}, or declare {declare}." if declare else text)
+        self._text, self._declare = text, declare
+
+    def undeclared(self, because: str) -> ResultError:
+        """Return the error for a result that its user did not declare; `because`: who did."""
+        return ResultError(f"{self._text}{'.' if self._declare else ''} {because}")
 
 
 def convert_leaf(
@@ -70,25 +83,23 @@ def convert_leaf(
             f"{array_words(shape, dtype)}. Return np.asarray(..., {dtype.name!r})."
         )
     if array.shape != shape:
-        raise ResultError(_other_shape(which, array.shape, shape, batch))
+        raise ResultError(*_other_shape(which, array.shape, shape, batch))
     if f"{kind_of(array.dtype)}{kind_of(dtype)}" not in CONVERTS:
-        raise ResultError(_other_kind(which, array, shape[len(batch) :], dtype))
+        raise ResultError(*_other_kind(which, array, shape[len(batch) :], dtype))
     return _convert(which, array, dtype, may_lose)
 
 
 def _other_shape(
     which: str, found: tuple[int, ...], shape: tuple[int, ...], batch: tuple[int, ...]
-) -> str:
+) -> tuple[str, str]:
+    """Return the arguments of `ResultError`."""
     returned = f"{which} returned shape {found}, expected {shape}"
     if not batch:
-        return (
-            f"{returned}. Return an array of shape {shape}, or declare {found} as the result's "
-            "shape."
-        )
+        return f"{returned}. Return an array of shape {shape}", f"{found} as the result's shape"
     return (
         f"{returned}: batch {batch} + declared {shape[len(batch) :]}. Return one array for the "
         "whole batch, or use the vmap method 'sequential'."
-    )
+    ), ""
 
 
 def array_words(shape: tuple[int, ...], dtype: np.dtype) -> str:
@@ -128,11 +139,13 @@ def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -
     Raises:
         ResultError: if it is None, a container or a masked array, or NumPy cannot convert it.
     """
-    why, cause = "", None
+    why, declare, cause = "", "", None
     if value is None:
-        instead = "Return the array (is a return statement missing?), or declare result=None."
+        instead = "Return the array (is a return statement missing?)"
+        declare = "result=None"
     elif isinstance(value, (list, tuple, dict)):
         instead = _instead_of_container(value)
+        declare = "this structure as the result"
     elif isinstance(value, MaskedArray):
         why = ", and JAX has no masked arrays"
         instead = "Return .filled(...), or .data and .mask as two results."
@@ -144,7 +157,8 @@ def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -
             why, cause = f", and NumPy cannot convert it ({text})", error
             instead = "Return an array of numbers."
     raise ResultError(
-        f"{which} returned {shown(value)}, expected {array_words(shape, dtype)}{why}. {instead}"
+        f"{which} returned {shown(value)}, expected {array_words(shape, dtype)}{why}. {instead}",
+        declare,
     ) from cause
 
 
@@ -153,21 +167,20 @@ def _instead_of_container(value: Any) -> str:
         try:
             np.asarray(value)
         except ValueError:
-            return (
-                "Its rows differ in length: pad them and return one array, or declare this "
-                "structure as the result."
-            )
-    return "Return one array (np.asarray(...)), or declare this structure as the result."
+            return "Its rows differ in length: pad them and return one array"
+    return "Return one array (np.asarray(...))"
 
 
-def _other_kind(which: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> str:
+def _other_kind(
+    which: str, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype
+) -> tuple[str, str]:
+    """Return the arguments of `ResultError`."""
     got, wanted = kind_of(array.dtype), kind_of(dtype)
     instead = _INSTEAD.get(f"{got}{wanted}", ".astype({dtype!r})").format(dtype=dtype.name)
     return (
         f"{which} returned {MEANING[got or 'f']} numbers ({array.dtype.name}, {_first(array)}), "
-        f"expected {dtype.name}. Return {instead} if the loss is intended, or declare "
-        f"{declaration(array.dtype, shape)}."
-    )
+        f"expected {dtype.name}. Return {instead} if the loss is intended"
+    ), declaration(array.dtype, shape)
 
 
 def declaration(dtype: np.dtype, shape: tuple[int, ...] = ()) -> str:

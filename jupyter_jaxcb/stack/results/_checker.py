@@ -94,6 +94,18 @@ def _tree_checker(
     return check
 
 
+def undeclared(check: ResultChecker, because: str) -> ResultChecker:
+    """Return a checker whose errors say why the result was not declared by its user."""
+
+    def check_undeclared(result: Any) -> tuple[np.ndarray, ...]:
+        try:
+            return check(result)
+        except ResultError as error:
+            raise error.undeclared(because) from error.__cause__
+
+    return check_undeclared
+
+
 class _Flattening:
     """Flattens results whose structure is not the declared one, but equivalent to it.
 

@@ -55,8 +55,8 @@ def structure_error(name: str, declared: Any, result: Any, *, exact: bool = Fals
         exact: whether a list counts as different from a tuple.
     """
     return ResultError(
-        f"{difference(name, declared, result, exact=exact)}. Return the declared structure, or "
-        "declare this one as the result."
+        f"{difference(name, declared, result, exact=exact)}. Return the declared structure",
+        "this one as the result",
     )
 
 

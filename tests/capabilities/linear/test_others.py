@@ -177,6 +177,21 @@ def test_residual_unlike_the_linear_argument_is_refused_with_both():
         jax.jvp(lambda a: solve(a, B), (A,), (A,))
 
 
+def test_residual_that_takes_other_arguments_is_refused_with_those_it_gets():
+    solve = jaxcb.pure(lambda a, b, c: b, result="b", linear="b")
+    with pytest.raises(TypeError, match=r"its result x before b: \(a, x, b, c\)"):
+        solve.defresidual(lambda a, x: x)
+
+
+def test_residual_written_in_numpy_is_an_error_that_says_so():
+    solve = jaxcb.pure(lambda a, b: np.linalg.solve(a, b), result="b", linear="b")
+    solve.deftranspose(lambda a, ct: np.linalg.solve(a.T, ct))
+    solve.defresidual(lambda a, x, b: np.asarray(a) @ x - b)
+    with pytest.raises(jax.errors.TracerArrayConversionError) as caught:
+        jax.grad(lambda a: solve(a, np.ones(2, np.float32)).sum())(np.eye(2, dtype=np.float32))
+    assert any("write it with jax.numpy" in note for note in caught.value.__notes__)
+
+
 def test_second_rule_beside_a_residual_is_refused():
     solve = jaxcb.pure(host_solve, result="b", linear="b")
     solve.defresidual(lambda a, x, b: a @ x - b)

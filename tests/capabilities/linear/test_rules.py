@@ -238,6 +238,18 @@ def test_operands_without_a_derivative_keep_theirs():
     assert calls == ["solve"]
 
 
+@pytest.mark.parametrize("returned", [None, np.zeros(3, np.float32), (1, 2), 1j * np.ones(2)])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_wrong_result_of_a_transpose_is_an_error_that_says_what_to_return(returned, wrap):
+    double = jaxcb.pure(lambda b: 2 * b, result="b", linear="b")
+    double.deftranspose(lambda ct: returned)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="the cotangent of the result") as caught:
+        jax.block_until_ready(wrap(jax.grad(lambda b: double(b).sum()))(np.ones(2, np.float32)))
+    words = str(jaxcb.host_error(caught.value))
+    assert "It is the transpose of" in words and "returns that of b" in words
+    assert "declare" not in words
+
+
 def test_transpose_that_is_missing_is_asked_for_when_it_is_needed():
     g = jaxcb.pure(product, result="b", linear="b")
     close(jax.jacfwd(lambda b: g(A, b))(B), A @ A)
