@@ -98,7 +98,13 @@ from ._tracing import (
     tracing,
 )
 from ._varying import lost_axes as lost_axes
-from ._varying import rows_like, sharded_as, vary_together, varying_like
+from ._varying import (
+    rows_like,
+    sharded_as,
+    vary_together,
+    varying_like,
+    whole_along_first,
+)
 from ._vmap import register_batching
 from ._while_loops import (
     hold_finished_elements,

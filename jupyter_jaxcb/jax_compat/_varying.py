@@ -85,6 +85,14 @@ def rows_like(results: Sequence[Any], operand: Any) -> tuple[Any, ...]:
     )
 
 
+def whole_along_first(x: Any) -> Any:
+    """Return the array `x` with its first axis on no axis of an explicit mesh."""
+    spec = getattr(getattr(jax.typeof(x), "sharding", None), "spec", None)
+    if not spec or spec[0] is None:
+        return x
+    return jax.sharding.reshard(x, PartitionSpec(None, *spec[1:]))
+
+
 def sharded_as(x: Any, like: Any) -> Any:
     """Return the array `x` on the axes of an explicit mesh on which `like` is."""
     wanted = getattr(jax.typeof(like), "sharding", None)

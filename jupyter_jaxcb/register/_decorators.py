@@ -10,7 +10,7 @@ from ..capabilities.compiled import c_function, register_compiled
 from ..capabilities.derivatives import ReturnedGradient
 from ..capabilities.linear import linear_in
 from ..capabilities.lint import warn_of_impurity
-from ..stack.call import HostFunction, name_of, register
+from ..stack.call import HostFunction, check_named, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
 from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
@@ -151,6 +151,7 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     declared = declared_result(function, "pure", result)
     warn_of_impurity(function, name_of(function))
     host = register(function, (result_interface(declared), options))
+    _check_divided(host, options)
     if is_infer(declared):
         declared = Inferred(lambda: host.current)
     bind = functools.partial(bind_pure, host, declared, options=options)
@@ -165,6 +166,13 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         of_elements = Options(flavor="pure", sharding=options.sharding, arrays=options.arrays)
         callback.differ(functools.partial(bind_pure, kwargs={}, options=of_elements))
     return callback
+
+
+def _check_divided(host: HostFunction, options: Options) -> None:
+    """Raise ValueError if a host function lacks the arguments that are to be divided."""
+    __tracebackhide__ = True
+    if isinstance(options.partitioned, tuple):
+        check_named(host, options.spelled("partitioned"), options.partitioned)
 
 
 def _with_gradient(
@@ -302,6 +310,7 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     if declared is not None:
         check_result(name_of(function), options)
     host = register(function, (result_interface(declared), options))
+    _check_divided(host, options)
     if options.compile:
         register_compiled(host, exported=False)
     bind = functools.partial(bind_io, host, declared, options=options)

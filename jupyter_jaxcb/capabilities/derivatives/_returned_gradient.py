@@ -14,7 +14,7 @@ from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
 from ...stack import options
-from ...stack.call import HostFunction, did_you_mean, is_array, signature_of
+from ...stack.call import HostFunction, check_named, is_array, signature_of
 from ...stack.results import result_avals
 from ._custom_rules import Gate
 from ._finite_differences import check_real, is_tangent, product
@@ -39,10 +39,11 @@ def _check_gradient(gradient: Any) -> str:
     __tracebackhide__ = True
     given = gradient.split(",") if isinstance(gradient, str) else gradient
     names = [str(name).strip() for name in given] if isinstance(given, Sequence) else []
-    if not names or not all(name.isidentifier() for name in names):
+    wrong = not all(name.isidentifier() for name in names)
+    if wrong or not names or len({*names}) < len(names):
         raise ValueError(
             f"cannot use gradient={gradient!r}: name the parameters by which the function returns "
-            "its gradient, as in gradient='theta' or gradient=('theta', 'phi')."
+            "its gradient, each once, as in gradient='theta' or gradient='theta,phi'."
         )
     return ", ".join(names)
 
@@ -69,13 +70,7 @@ class ReturnedGradient:
             f"With gradient={names!r} it returns a tuple (value, gradient), where the gradient has "
             f"the axes of the value and then those of {names}."
         )
-        known = signature_of(host.current).parameters
-        for name in self._names:
-            if name not in known:
-                raise ValueError(
-                    f"gradient={names!r} of {host.name}: it has no parameter {name!r}"
-                    f"{did_you_mean(name, known)} Its parameters are {', '.join(known)}."
-                )
+        check_named(host, f"gradient={names!r}", self._names)
 
     def declared(self, *args: Any, **kwargs: Any) -> Any:
         """Return shapes and dtypes of value and gradient, for the arguments of a call."""

@@ -238,7 +238,7 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
         )
     parameters = original.parameters()
     first = parameters[first_of(parameters, original.names)].name
-    made = Linear(host, original.options, (first,), original.leading)
+    made = Linear(host, _divided_as(original, host), (first,), original.leading)
     made.original = made.transposed = original
     _check_parameters(made)
     original.transposed = host.derivative = made
@@ -249,6 +249,26 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
         f"returns {what}, with the same shapes and dtypes."
     )
     return made
+
+
+def _divided_as(original: Linear, host: HostFunction) -> options.Options:
+    """Return the options of a transpose, where ``partitioned=`` has the names of its parameters.
+
+    Its results are the linear arguments. If one of them has no rows, nothing is divided.
+    """
+    given = original.options
+    if not isinstance(given.partitioned, tuple):
+        return given
+    if not {*original.names} <= {*given.partitioned}:
+        return dataclasses.replace(given, partitioned=False)
+    others = original.names[1:]
+    replaced = [one.name for one in original.parameters() if one.name not in others]
+    try:
+        own = [*signature_of(host.current, original.leading).parameters]
+    except (TypeError, ValueError):  # unknown
+        return dataclasses.replace(given, partitioned=False)
+    names = [new for old, new in zip(replaced, own, strict=False) if old in given.partitioned]
+    return dataclasses.replace(given, partitioned=tuple(names))
 
 
 def _check_parameters(transposed: Linear) -> None:

@@ -10,13 +10,14 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-from ._callback import HostCallback
+from ._advice import did_you_mean
+from ._callback import HostCallback, HostFunction
 
 
 def without_leading(function: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -142,6 +143,24 @@ def signature_of(function: Any, leading: int = 0) -> inspect.Signature:
             [inspect.Parameter(name, positional) for name in _documented(function)]
         )
     return inspect.signature(without_leading(_plain(function), leading), follow_wrapped=False)
+
+
+def check_named(host: HostFunction, option: str, names: Iterable[str]) -> None:
+    """Raise ValueError if a host function lacks a parameter that an option names.
+
+    Args:
+        host: the host function.
+        option: the option as the user typed it.
+        names: the names in it.
+    """
+    __tracebackhide__ = True
+    known = signature_of(host.current).parameters
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{option} of {host.name}: it has no parameter {name!r}"
+                f"{did_you_mean(name, known)} Its parameters are {', '.join(known) or 'none'}."
+            )
 
 
 def _plain(function: Any) -> Any:

@@ -54,7 +54,7 @@ options.refuse(
     "vmap_method",
     "partitioned",
     "the shard of a device may be a part of the batch",
-    "Drop partitioned=True for one call for the batch, or vmap_method= for one call for each batch "
+    "Drop partitioned= for one call for the batch, or vmap_method= for one call for each batch "
     "element on each device.",
     applies=_gets_whole_batches,
 )
@@ -126,7 +126,10 @@ def batch_in_program(
     primitive: jax_compat.Primitive, args: Sequence[Any], dims: Sequence[int | None], **params: Any
 ) -> tuple[Any, Sequence[int]]:
     """Apply the batching rule of partitioned callbacks: a loop of the program over the elements."""
-    args = with_axes_in_front(args, dims)
+    args = [
+        x if dim is None else jax_compat.whole_along_first(x)  # as a loop needs it
+        for x, dim in zip(with_axes_in_front(args, dims), dims, strict=True)
+    ]
 
     def one(rows: Sequence[Any]) -> Any:
         left = iter(rows)

@@ -33,9 +33,9 @@ shard_call_p.multiple_results = True
 @check("partitioned")
 def _check_partitioned(partitioned: Any) -> Any:
     __tracebackhide__ = True
-    names = (partitioned,) if isinstance(partitioned, str) else partitioned
+    names = partitioned.split(",") if isinstance(partitioned, str) else partitioned
     if isinstance(names, tuple | list) and all(isinstance(name, str) for name in names):
-        return tuple(names)
+        return tuple(name.strip() for name in names)
     if partitioned is not True:
         raise TypeError(
             f"partitioned must be True or names of parameters, but got {partitioned!r}. Pass True "
@@ -74,10 +74,22 @@ def divided(callback: HostCallback, operands: Sequence[Any], results: Sequence[A
         )
         raise ValueError(
             f"{callback} is partitioned, so the arguments in parts ({shapes or 'none'}) and all "
-            f"results ({', '.join(str(a.shape) for a in results)}) need one first axis. Name the "
-            "arguments with this axis, partitioned=('x',), or call it in jax.shard_map."
+            f"results ({', '.join(str(a.shape) for a in results)}) need one first axis. "
+            f"{_with_rows_of(results, operands, names)}, or call it in jax.shard_map."
         )
     return given
+
+
+def _with_rows_of(results: Sequence[Any], operands: Sequence[Any], names: Sequence[str]) -> str:
+    """Return what to type instead: the names of the arguments that have the rows of the results."""
+    rows = {aval.shape[:1] for aval in results}
+    named = [
+        name.partition("[")[0]
+        for name, aval in zip(names, operands, strict=False)
+        if rows == {aval.shape[:1]} != {()}
+    ]
+    found = ", ".join(dict.fromkeys(named))
+    return f"Pass partitioned={found!r}" if found else "Drop partitioned="
 
 
 def emit_for_each(

@@ -115,6 +115,7 @@ def test_derivative_by_another_parameter_is_refused_with_the_parameters_it_has()
     ("options", "words"),
     [
         ({"gradient": "b"}, "it has no parameter 'b'"),
+        ({"gradient": ("a", "a")}, "each once, as in gradient='theta' or"),
         ({"gradient": "a b"}, "name the parameters by which the function returns its gradient"),
         ({"gradient": "a", "derivative": "finite"}, "the function returns its derivative itself"),
         ({"gradient": "a", "result": "infer"}, "it would infer both"),

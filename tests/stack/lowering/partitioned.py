@@ -93,6 +93,23 @@ def others():
     sine.defjvp(lambda primals, tangents: (sine(*primals), jnp.cos(primals[0]) * tangents[0]))
     yield "grad", (jax.jit(jax.grad(lambda x: sine(x).sum())), spread(jnp.arange(8.0)))
 
+    def product_of_rows(w, b):
+        note(w, b)
+        return w * b
+
+    def backward(linear, w, b):
+        return jax.jit(lambda ct: jax.vjp(lambda b: linear(w, b), b)[1](ct)[0])
+
+    numbers = spread(jnp.arange(8.0))
+    for given in ("b", "w, b"):
+        linear = jaxcb.pure(product_of_rows, result="b", linear="b", partitioned=given)
+        linear.deftranspose(lambda w, ct: product_of_rows(w, ct))
+        w = 3.0 if given == "b" else spread(jnp.full(8, 3.0))
+        yield f"transpose, {given}", (backward(linear, w, numbers), numbers)
+    whole = jaxcb.pure(lambda w, b: w * b.sum(), result="w", linear="b", partitioned="w")
+    whole.deftranspose(lambda w, ct: (note(w, ct), np.broadcast_to((w * ct).sum(), 3))[1])
+    yield "transpose, w", (backward(whole, jnp.ones(8), jnp.ones(3)), numbers)
+
     @jaxcb.pure(result="x", partitioned=True)
     def failing(x):
         if jaxcb.call_info().shard == 2:
@@ -108,6 +125,7 @@ def explicit():
     yield "explicit", (jax.jit(lambda x: double(x) + x), numbers)
     masked = jax.jit(lambda x: double.where(True, x, otherwise=-1.0))
     yield "explicit, mask", (masked, numbers)
+    yield "explicit, vmap", (jax.jit(jax.vmap(double)), numbers)
     masked = jax.jit(lambda x: whole.where(True, x, otherwise=x))
     yield "explicit, mask, gathered", (masked, numbers)
 

@@ -76,10 +76,10 @@ def test_arguments_that_are_not_named_are_passed_whole(found, given):
 def test_arguments_or_results_with_other_rows_are_refused(found):
     assert re.search(
         r"^ValueError: product@.* is partitioned, .* \(x \(8, 3\), w \(3, 4\)\) .* need one first "
-        r"axis\. Name the arguments",
+        r"axis\. Pass partitioned='x', or",
         found["named True"]["error"],
     )
-    assert "need one first axis" in found["no rows"]["error"]
+    assert "need one first axis. Drop partitioned=" in found["no rows"]["error"]
 
 
 def test_number_is_passed_to_a_call_on_each_device(found):
@@ -91,6 +91,20 @@ def test_derivative_rule_calls_on_each_device(found):
     assert "'d'" in found["grad"]["spec"]
 
 
+@pytest.mark.parametrize(("given", "shapes"), [("b", ([], [2])), ("w, b", ([2], [2]))])
+def test_transpose_gets_the_rows_under_the_names_of_its_own_parameters(found, given, shapes):
+    """It names the cotangent ct, which stands for b."""
+    row = found[f"transpose, {given}"]
+    assert row["result"] == [3 * x for x in NUMBERS]
+    assert row["calls"] == [[n, f"cpu:{n}", *map(list, shapes)] for n in range(4)]
+
+
+def test_transpose_to_an_argument_without_rows_is_one_call(found):
+    row = found["transpose, w"]
+    assert row["result"] == [28.0] * 3
+    assert [call[2:] for call in row["calls"]] == [[[8], [8]]]
+
+
 def test_error_of_a_shard_reaches_the_user(found):
     assert found["failing"]["error"] == "ValueError: no luck"
 
@@ -99,6 +113,11 @@ def test_type_of_the_result_is_spread_over_an_explicit_mesh(found):
     row = found["explicit"]
     assert (row["result"], row["calls"]) == ([3 * x for x in NUMBERS], calls_of([2]))
     assert "'d'" in row["spec"]
+
+
+def test_vmap_over_the_spread_axis_of_an_explicit_mesh_is_a_loop(found):
+    row = found["explicit, vmap"]
+    assert (row["result"], row["calls"]) == ([2 * x for x in NUMBERS], calls_of([], 8))
 
 
 @pytest.mark.parametrize("program", ["explicit, mask", "explicit, mask, gathered"])
@@ -123,6 +142,8 @@ def test_on_one_device_there_is_one_call():
     ("make", "options", "message"),
     [
         (jaxcb.pure, {"partitioned": 5}, "partitioned must be True or names of parameters"),
+        (jaxcb.pure, {"partitioned": "y"}, "it has no parameter 'y'. Its parameters are x"),
+        (jaxcb.io, {"partitioned": ("x", "xs")}, "it has no parameter 'xs'; did you mean 'x'"),
         (jaxcb.io, {"partitioned": True, "ordered": True}, "the devices call at the same time"),
         (jaxcb.pure, {"partitioned": True, "vmap_method": "expand_dims"}, "a part of the batch"),
     ],
