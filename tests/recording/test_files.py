@@ -224,6 +224,13 @@ def test_older_schema_is_not_reported_as_damage(suffix, tmp_path):
         reading(content, tmp_path)
 
 
+@pytest.mark.parametrize("content", [b"{}", b'{"schema": "8"}', b'{"traceEvents": []}'])
+def test_json_without_the_number_of_a_schema_is_said_to_be_no_recording(content, tmp_path):
+    """There is no version to install that wrote it."""
+    with pytest.raises(RecordingFileError, match=r"not a recording\. Pass .*; timelines .* cannot"):
+        reading(content, tmp_path)
+
+
 @pytest.mark.parametrize(("facts", "rows"), [(10, 10**9), (2**63, 0), (0, 2**64 - 1)])
 def test_no_memory_is_allocated_for_a_billion_rows_in_a_header(facts, rows, tmp_path):
     with pytest.raises(RecordingFileError, match=r"more than the limit.*limit_bytes=\d+"):

@@ -24,14 +24,14 @@ def _check_linear(linear: Any) -> str:
     if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
         raise TypeError(
             f"cannot use linear={linear!r}: name the parameters in which the function is linear, "
-            "as in linear='b' or linear=('b', 'c')."
+            "as in linear='b' or linear='b,c'."
         )
     names = [name.strip() for name in given]
     wrong = [name for name in names if not name.isidentifier()]
     if wrong or not names or len({*names}) < len(names):
         raise ValueError(
             f"cannot use linear={linear!r}: it is no list of different parameters. Name each once, "
-            "as in linear='b' or linear=('b', 'c')."
+            "as in linear='b' or linear='b,c'."
         )
     return ", ".join(names)
 

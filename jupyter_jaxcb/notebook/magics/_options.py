@@ -28,6 +28,7 @@ _TAKES = {
 }
 _RULED = ("pure", "buffer")  # flavors that take a derivative rule
 _LEAST_SECONDS = 1  # between two looks at what runs
+_OF_PARAMETERS = {"--gradient", "--linear"}
 _RESULT_SCOPE = {"jax", "jnp", "np"}  # names that every result expression may use
 
 
@@ -59,6 +60,10 @@ def option_hint(line: str, known: Collection[str]) -> str:
         return did_you_mean(wrong[0], known)
     if "--vjp" in given:
         return ". Name both functions of the rule: --vjp FORWARD BACKWARD."
+    words = line.split()
+    for option in _OF_PARAMETERS & {*words}:
+        if not any(word.startswith("--") for word in words[words.index(option) + 1 :][:2]):
+            return f". Write several parameters without spaces, as in {option} a,b."
     if "--result" in given:
         return '. Put an expression with spaces into quotes, as in --result "(x, x)".'
     return "."
@@ -139,18 +144,20 @@ def decorator_of(
     return by_magic(decorator), given.get("result")
 
 
-def _value(name: str, text: Any, namespace: Mapping[str, Any]) -> Any:
-    """Convert the `text` of an option: to a number, a variable of the user, or unchanged."""
+def _value(name: str, given: Any, namespace: Mapping[str, Any]) -> Any:
+    """Convert the value of an option: to a number, a variable of the user, or unquoted text."""
     kind = _ROWS[name].kind if name in _ROWS else "text"
+    if kind == "flag":
+        return given
+    text = unquoted(given)
     try:
         if kind in ("integer", "number"):
             return int(text) if kind == "integer" else float(text)
     except ValueError:
         return text  # the decorator refuses it
     if kind == "variable":
-        text = unquoted(text)
         return namespace.get(text, text) if text.isidentifier() else text
-    return unquoted(text) if name == "result" else text
+    return text
 
 
 def chosen_functions(

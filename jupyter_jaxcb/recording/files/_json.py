@@ -153,12 +153,16 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
 
 def check_schema(schema: Any) -> None:
     """Raise `RecordingFileError` if this version cannot read `schema`."""
-    if type(schema) is not int or not _OLDEST <= schema <= SCHEMA:
-        newer = type(schema) is int and schema > SCHEMA
+    if type(schema) is not int:
+        raise RecordingFileError(
+            "cannot read this file: it is not a recording. Pass a .jaxcb or .json file that "
+            "recording.save wrote; timelines (.perfetto.json, .trace.json) cannot be read."
+        )
+    if not _OLDEST <= schema <= SCHEMA:
         raise RecordingFileError(
             f"cannot read a recording of schema {schema!r}: this version of "
             f"jupyter_jaxcb reads schema {_OLDEST} to {SCHEMA}. "
-            + ("Update jupyter_jaxcb." if newer else "Install the version that wrote it.")
+            + ("Update jupyter_jaxcb." if schema > SCHEMA else "Install the version that wrote it.")
         )
 
 

@@ -41,7 +41,8 @@ def as_magic_options(text: str, names: Iterable[str]) -> str:
         value = "" if value == "True" else value.strip("'")
         return " ".join(filter(None, [f"--{name.replace('_', '-')}", value]))
 
-    text = re.sub(rf"(?<![\w(])({'|'.join(names)})=('[^']*'|<[^>]*>|[-\w]+(?:\.\w+)*)?", flag, text)
+    value = r"""'[^']*'|"[^"]*"|<[^>]*>|[-\w]+(?:\.\w+)*"""
+    text = re.sub(rf"(?<![\w(])({'|'.join(names)})=({value})?", flag, text)
     for method, option_of_it in _RULES.items():
         text = re.sub(rf"(?<![.@])\b{method}\b", option_of_it, text)
     return text

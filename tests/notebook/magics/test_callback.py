@@ -65,6 +65,19 @@ def test_compiled_programs_call_the_new_body(kernel, flavor):
     assert kernel.run("float(f(1.0)), len(traces)").value == "(11.0, 1)"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '--vmap-method "expand_dims"',
+        "--linear 'y, z' --cast",
+        '--executor "threads:2" --timeout "3"',
+    ],
+)
+def test_value_of_any_option_may_stand_in_quotes(kernel, line):
+    kernel.run(f"%%jax_callback pure --result z {line}\ndef host(y, z): return y + z")
+    assert kernel.run("jax.vmap(host)(jnp.arange(2.0), jnp.ones(2)).tolist()").value == "[1.0, 2.0]"
+
+
 @pytest.mark.parametrize(("arrays", "kind"), [("numpy", "ndarray"), ("jax", "ArrayImpl")])
 def test_option_arrays_decides_the_type_of_the_arguments(kernel, arrays, kind):
     kernel.run(
@@ -116,6 +129,11 @@ USAGE = [
       "Drop --ordered for one call for the batch, or --vmap-method to keep the order."]),
     ("pure --result z --arrays jaxx", "def f(z): return z",
      ["unknown arrays 'jaxx'", "did you mean 'jax'"]),
+    ("pure --result z --linear z w", "def f(z, w): return z",
+     ["arguments: w. Write several parameters without spaces, as in --linear a,b."]),
+    ("pure --result z --gradient \"('z', 'w')\"", "def f(z, w): return z, (w, z)",
+     ["cannot use --gradient \"('z', 'w')\": name", "--gradient theta or --gradient theta,phi."]),
+    ("pure --result z --linear 1", "def f(z): return z", ["as in --linear b or --linear b,c."]),
     ("pure --ordered --result z", "def f(z): return z", ["--ordered does not go with pure"]),
 ]  # fmt: skip
 
