@@ -6,15 +6,16 @@ import ctypes
 import functools
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 from jax.tree_util import tree_unflatten
 
-from ...recording import LoweredSite
+from ...recording import COMPILED_THREAD, LoweredSite, active
 from ...stack.call import HostCallback, HostFunction
-from ...stack.dispatch import parts_of_crossing, to_arguments
+from ...stack.dispatch import CallElsewhere, finds_calls, parts_of_crossing, to_arguments
 from ...stack.errors import add_note, describe
 from ...stack.interrupt import report_failure
 from ...stack.results import ResultError
@@ -122,9 +123,26 @@ class Block:
             error = cause(self.host.name, frame, operands, status, self._again)
         _log.failed(self, operands, needed, at, start, describe(error))
         element = None if lowered.elements is None else at
-        made = self.host.calls + sum(block.calls() for block in list(self.host.followers))
-        number = made if lowered.masked else max(made - len(needed), 0) + at + 1
+        number = self._made() if lowered.masked else self._first_number(len(needed)) + at
         return report_failure(error, lowered, number, element)
+
+    def running(self) -> CallElsewhere | None:
+        """Return the first call of a recorded crossing that machine code is in now, if any."""
+        recorder, since = active(), int(self.words[_handler.SINCE])
+        if recorder is None or not since:
+            return None
+        start = min(_log.times_of(since, recorder), recorder.clock())
+        names = {"lowered": self.lowered, "host": self.host, "recorder": recorder}
+        number = self._first_number(int(self.words[_handler.ADDED]))
+        return CallElsewhere(names, -1, number, COMPILED_THREAD, start, [], 0, 0)
+
+    def _made(self) -> int:
+        """Return how many calls of the host function have been started."""
+        return self.host.calls + sum(block.calls() for block in list(self.host.followers))
+
+    def _first_number(self, calls: int) -> int:
+        """Return the number of the first of the last `calls` calls."""
+        return max(self._made() - calls, 0) + 1
 
     def note(self, frame: int, version: int, start: int, end: int) -> None:
         """Record a crossing with a mask, by the cycle counter before and after its calls."""
@@ -182,6 +200,15 @@ def _gone(host: weakref.ref[HostFunction], words: np.ndarray, number: int) -> No
     if called is not None:
         called.calls += int(words[_handler.MADE])
     _log.gone(number)
+
+
+@finds_calls
+def calls_of_machine_code(
+    frames: Mapping[int, FrameType], names: Mapping[int | None, str]
+) -> Iterator[CallElsewhere]:
+    """Yield the recorded calls that machine code is in; it has no Python frames."""
+    found = (block.running() for block in list(_failure.sites.values()))
+    yield from (call for call in found if call is not None)
 
 
 def block_of(

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...stack.dispatch import starts_unchecked
+from ...stack.dispatch import CallElsewhere, starts_unchecked
 from ...stack.errors import describe
 from ._native import forever
 
@@ -25,6 +25,7 @@ class Site(Protocol):
     def failed(self, frame: int, status: int, start: int) -> BaseException: ...
     def note(self, frame: int, version: int, start: int, end: int) -> None: ...
     def reported(self, error: BaseException) -> BaseException: ...
+    def running(self) -> CallElsewhere | None: ...
 
 
 # The exceptions of compiled functions, by the address of the call frame. Machine code adds them.

@@ -44,9 +44,10 @@ _METADATA = 1  # type of the extension that asks for the version of the API
 _API_VERSION = 1 << 32  # major 0, minor 1: the oldest that every supported jaxlib accepts
 # Words of a block; those of the loops follow, see `_block`.
 # `MADE` counts host calls: a crossing adds `ADDED` before them, but with a mask, the kernel counts.
-# `NOTE` is 0, or the address of what records a crossing with a mask.
+# `NOTE` is 0, or the address of what records a crossing with a mask. `SINCE` is the cycle counter
+# when the recorded crossing began that is running; of several threads, the one that began last.
 KERNEL, VERSION, NUMBER, MADE, ADDED, LOST, LOST_CYCLES, CALLS, INNER, OUTER_LEVELS = range(10)
-NOTE, LOG, RESOLVE, FAIL, FALLBACK, LEVELS = range(10, 16)
+NOTE, SINCE, LOG, RESOLVE, FAIL, FALLBACK, LEVELS = range(10, 17)
 # Words of the head of the log, and of each of its rows.
 ON, CLAIMED, COLLECTED, ROWS = range(4)
 BLOCK, RAN, START, END = range(4)  # block number, version, cycles; END is 0 until it is complete
@@ -118,9 +119,10 @@ def _run(frame: Any, block: Any) -> Any:
         status = call_2(kernel, frame, block)
         return 0 if status == 0 else _failed(frame, block, status, 0)
     version = site[VERSION]
-    start = cycles()
+    start = site[SINCE] = cycles()
     status = call_2(kernel, frame, block)
     end = cycles()
+    site[SINCE] = 0
     if status != 0:
         return _failed(frame, block, status, start)
     if site[NOTE] != 0:

@@ -220,6 +220,11 @@ def gone(number: int) -> None:
     _log.gone(number)
 
 
+def times_of(cycles: int, recorder: Recorder) -> int:
+    """Return the time of the recorder's clock at which the counter had this value."""
+    return int(_log.times(np.array([cycles]), recorder)[0])
+
+
 def made(block: Site, needed: np.ndarray, version: int, start: int, end: int) -> None:
     """Record a crossing with a mask that made calls for the batch elements `needed`."""
     recorder, lowered = active(), block.lowered
@@ -247,7 +252,7 @@ def failed(
     if recorder is None or not start:
         return
     now = recorder.clock()
-    began = min(int(_log.times(np.array([start]), recorder)[0]), now)
+    began = min(times_of(start, recorder), now)
     version = int(block.words[VERSION])
     _count(recorder, lowered, needed)
     if lowered.elements is None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import jax
 
 from ...capabilities.lint import advice_for_jax_inside
+from ...recording import COMPILED_THREAD
 from ...stack.interrupt import is_call_of_jax
 from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads, is_user_code
 from ..record import RunningCall, all_running_calls, calls_on_stack
@@ -162,6 +163,11 @@ def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
     ident, inner = now.inside.get(_key(call), (now.names.get(call.thread), call))
     if call.thread.startswith("pid "):
         return HangKind.UNKNOWN, f"{head}its worker process ({call.thread}) is still in it."
+    if call.thread == COMPILED_THREAD:
+        computes = now.cpu.process
+        words = "it computes" if computes else "it waits"
+        kind = HangKind.SLOW if computes else HangKind.UNKNOWN
+        return kind, f"{head}{words} in machine code, which nothing can interrupt."
     place = place_of(now.frames.get(ident or 0))
     if _key(inner) != _key(call):
         return HangKind.UNKNOWN, f"{head}it waits for {inner.lowered.site.function}."

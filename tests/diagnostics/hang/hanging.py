@@ -108,6 +108,12 @@ def loops(x):
         turns += 1
 
 
+def loops_in_machine_code(x):
+    while x < 1:
+        x = x * np.float32(2)
+    return x
+
+
 OTHER = jax.jit(lambda x: jax.pure_callback(is_called_by_a_host_function, S, x)).lower(S).compile()
 
 
@@ -116,13 +122,17 @@ def main(cores, name, api, wait="in C++"):
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), allowed)
     host = globals()[name]
-    if api in ("threads", "processes"):
+    if api == "numba":
+        called = jaxcb.pure(host, result=S, compile=api)
+    elif api in ("threads", "processes"):
         called = jaxcb.pure(host, result=S, executor=api)
     else:
         call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
         called = partial(call, host, S)
     program = jax.jit(lambda x: called(x)).lower(S).compile()
     SLOWLY(BIG).block_until_ready()
+    if api == "numba":
+        threading.Thread(target=say_inside, daemon=True).start()
     with LOCK:
         RESULTS.append(program(np.float32(0) if wait == "in Python" else SLOWLY(BIG)))
         if wait == "for signals too":

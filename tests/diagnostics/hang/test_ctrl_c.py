@@ -175,6 +175,21 @@ def test_call_that_a_worker_is_in_after_ctrl_c_is_reported_as_running(start, tmp
     assert script.end() == -signal.SIGINT
 
 
+def test_call_of_machine_code_that_does_not_return_is_named_and_reported_as_running(
+    start, tmp_path
+):
+    script = start("loops_in_machine_code", "numba", "in Python")
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    said = r"loops_in_machine_code \(pure, hanging\.py:\d+\) has not returned for [\d.]+ s: "
+    assert re.search(said + "it computes in machine code, which nothing can", script.text)
+    script.interrupt()
+    assert script.end() == 130
+    assert "call 1 was still running when the recording ended" in script.text
+    (running,) = jaxcb.load(tmp_path / "run.jaxcb").running
+    assert (running.number, running.thread) == (1, "compiled code")
+
+
 def test_script_that_ctrl_c_ends_says_which_call_python_still_waits_for(start):
     script = start("is_in_c", "jupyter_jaxcb", "for signals too")
     script.interrupt()
