@@ -14,6 +14,7 @@ from functools import partial
 from typing import NoReturn
 
 from ..diagnostics import (
+    INTERRUPTED,
     CtrlC,
     Record,
     calls_left,
@@ -29,7 +30,6 @@ from ..report import NOTHING, to_text
 from ._export import add_export
 from ._script import run_module, run_script, without_our_frames
 
-_INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _DESCRIPTION = """\
 Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
 to stderr and write an interactive page, which opens in any browser without a network. Both are also
@@ -175,7 +175,7 @@ def _leave(recorded: Record, path: str, name: str) -> NoReturn:
         _report(recording_so_far(recorded), path, name, ())
         sys.stdout.flush()
     finally:
-        os._exit(_INTERRUPTED)
+        os._exit(INTERRUPTED)
 
 
 def _leave_at_next_interrupt() -> None:

@@ -7,6 +7,7 @@ from .check import check
 from .explain import explain, explain_matrix
 from .gather import gather
 from .hang import (
+    INTERRUPTED,
     CtrlC,
     Hang,
     HangKind,

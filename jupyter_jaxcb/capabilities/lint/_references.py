@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 MAX_FUNCTIONS = 60  # read at most for one host function, nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
 MAX_ENTRIES = 100  # read of one dict, list or tuple
+_GIVES_ENTRIES = ("get", "values", "items")  # methods of a dict
 UNKNOWN: Any = object()
 
 
@@ -158,6 +159,8 @@ class _Reader:
                 before = [None, chain]
                 continue
             goes_on = name in ("LOAD_ATTR", "LOAD_METHOD")
+            if name == "GET_ITER" or (goes_on and argument in _GIVES_ENTRIES):
+                yield from _entries(chain, UNKNOWN)
             if chain is not None and chain.value is not UNKNOWN:
                 yield chain._replace(whole=not goes_on)
             if goes_on and chain is not None:
@@ -230,6 +233,14 @@ def _entries(container: Load | None, key: Any) -> list[Load]:
     ]
 
 
+def _has_itself(value: Any, name: str, found: Any) -> bool:
+    """Return whether an attribute is one of the object and not of its class, as a field is."""
+    names = inspect.getattr_static(value, "__dict__", None)
+    if isinstance(value, type) or not isinstance(names, types.GetSetDescriptorType):
+        return False
+    return names.__get__(value).get(name, UNKNOWN) is found is not UNKNOWN
+
+
 def _attribute(value: Any, name: str) -> Any:
     """Return an attribute if that needs no running of code, else UNKNOWN."""
     if isinstance(value, types.ModuleType):
@@ -237,6 +248,8 @@ def _attribute(value: Any, name: str) -> Any:
     if value is UNKNOWN:
         return UNKNOWN
     found = inspect.getattr_static(value, name, UNKNOWN)
+    if _has_itself(value, name, found):
+        return found
     if isinstance(found, types.ClassMethodDescriptorType) and isinstance(value, type):
         return found.__get__(None, value)  # datetime.now, in C
     of_class = inspect.getattr_static(type(value), name, None) is found

@@ -11,6 +11,7 @@ from ...stack.interrupt import Stuck, interrupt_main
 from ._diagnosis import Hang, examine
 from ._signals import SignalThread
 
+INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
 _ENDING_SECONDS = 0.5  # in which interrupted host calls end
 
@@ -22,11 +23,14 @@ class CtrlC:
     C++, the first Ctrl-C explains what it waits for, and ends what can be ended: host functions in
     Python get an exception, and other calls are refused. If that does not release the main thread
     either, a second Ctrl-C leaves. A program with its own handler of the signal is left alone.
+    Inside another one it has no effect.
 
     Args:
         say: called with each text.
         leave: called at the second Ctrl-C, on another thread; it should end the process.
     """
+
+    _listening: CtrlC | None = None
 
     def __init__(self, say: Callable[[str], None], leave: Callable[[], None]) -> None:
         self._say, self._leave = say, leave
@@ -34,12 +38,16 @@ class CtrlC:
         self._signals = SignalThread(self._heard)
 
     def __enter__(self) -> CtrlC:
-        if threading.current_thread() is threading.main_thread():
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and CtrlC._listening is None:
+            CtrlC._listening = self
             self._signals.listen()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and CtrlC._listening is self:
+            CtrlC._listening = None
             self._signals.rest()
             self._signals.close()
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 
+from ... import jax_compat
 from ...capabilities.lint import advice_for_jax_inside
 from ...recording import COMPILED_THREAD
 from ...stack.interrupt import is_call_of_jax
@@ -23,6 +24,9 @@ from ._place import Place, place_of
 
 _ENDING_SECONDS = 0.5  # in which interrupted threads end
 _POLL_SECONDS = 0.01
+_COLLECTIVE = (
+    "A device that has failed, or has not begun, lets the others wait in a collective operation."
+)
 
 
 class HangKind(enum.Enum):
@@ -102,13 +106,13 @@ def calls_left() -> str:
     """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none.
 
     Without any, name the other threads in the user's code for which Python waits at its end, such
-    as workers of an executor.
+    as workers of an executor, or say that a device waits for others.
     """
     if all_running_calls():
         said = diagnosis(time.perf_counter_ns())
         return said if all_running_calls() else ""
     deadline = time.monotonic() + _ENDING_SECONDS
-    while (said := _threads_left()) and time.monotonic() < deadline:
+    while (said := _threads_left() or _devices_left()) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     return said
 
@@ -121,6 +125,11 @@ def _threads_left() -> str:
         if thread is not threading.main_thread()
         if _is_waited_for(thread, frames.get(thread.ident or 0))
     )
+
+
+def _devices_left() -> str:
+    left = any_lowered() and jax.local_device_count() > 1 and jax_compat.unfinished_runs()
+    return f"A program over several devices has not ended. {_COLLECTIVE}" if left else ""
 
 
 def _is_waited_for(thread: threading.Thread, frame: FrameType | None) -> bool:
@@ -192,7 +201,8 @@ def _of_place(
 ) -> tuple[HangKind, str]:
     line = place.line
     computes = now.cpu.threads.get(ident or 0, now.cpu.process)
-    if place.in_jax or (call is not None and call.in_jax):
+    # A lock may be in a function that JAX calls, such as the host function of another callback.
+    if place.in_jax or (call is not None and call.in_jax and not place.at_lock):
         return _in_jax(call, line, computes, now)
     if computes:
         return HangKind.SLOW, f"it computes at {line}."
@@ -257,8 +267,7 @@ def _of_main(now: _Now) -> tuple[HangKind, str]:
         return HangKind.UNKNOWN, f"{head} waits at {line}."
     several = any_lowered() and jax.local_device_count() > 1
     return HangKind.COLLECTIVE if several else HangKind.UNKNOWN, (
-        f"{head} waits inside JAX at {line}, and nothing computes. A device that has failed, or "
-        "has not begun, lets the others wait in a collective operation."
+        f"{head} waits inside JAX at {line}, and nothing computes. {_COLLECTIVE}"
     )
 
 

@@ -6,9 +6,12 @@ import contextlib
 import faulthandler
 import math
 import numbers
+import os
 import sys
 import threading
+from typing import NoReturn
 
+from ._ctrl_c import INTERRUPTED, CtrlC
 from ._diagnosis import Hang
 from ._watchdog import Watchdog
 
@@ -22,8 +25,13 @@ def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
     If at least one host call is running, but none has begun or returned for `seconds`, this prints
     to stderr which one, its line, and whether it looks like a deadlock, a slow function, or a wait
     for a lock, the GIL, another device or the program behind a full queue; then the Python stacks
-    of all threads. Also if the program waits inside JAX on CPU and nothing computes. Again only
+    of all threads. Also if a recorded program waits on CPU and nothing computes. Again only
     after a call has begun or returned, which is printed too. Nothing is ended.
+
+    In a script whose main thread waits in C++, Ctrl-C then works. The first one prints what it
+    waits for, and ends host functions in Python; the second one prints the stacks, and ends the
+    process with status 130. That needs a call in the main thread, and no handler of Ctrl-C of your
+    own.
 
     Call it once for the rest of the process, or use it as a context manager for a block. A later
     one replaces it, until the end of its block; ``jaxcb.watchdog(math.inf)`` only ends it. JAX's
@@ -75,8 +83,7 @@ class _Watching:
             self._dog, self._before, _running = dog, _running, dog
             if self._before is not None:
                 self._before.stop()
-            if dog.seconds < math.inf:
-                dog.start()
+            _watch(dog)
 
     def __enter__(self) -> None:
         return None
@@ -87,8 +94,33 @@ class _Watching:
             self._dog.stop()
             if _running is self._dog:
                 _running = self._before
-                if self._before is not None:
-                    self._before.start()
+                _watch(self._before)
+
+
+def _watch(dog: Watchdog | None) -> None:
+    """Start a watchdog, and hear Ctrl-C while it runs."""
+    if dog is None or dog.seconds == math.inf:
+        _ctrl_c.__exit__()
+        return
+    dog.start()
+    if not hasattr(sys, "ps1") and not sys.flags.interactive:
+        _ctrl_c.__enter__()
+
+
+def _leave() -> NoReturn:
+    """Print the stacks of all threads, and end the process, whose exit handlers would wait."""
+    try:
+        faulthandler.dump_traceback(all_threads=True)
+        sys.stdout.flush()
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def _say(text: str) -> None:
+    print(f"\n{text}", file=sys.stderr, flush=True)
+
+
+_ctrl_c = CtrlC(_say, _leave)
 
 
 def _print_hang(hang: Hang) -> None:

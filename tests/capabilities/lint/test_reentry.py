@@ -1,5 +1,6 @@
 """JAX inside a host function is reported before a call can deadlock."""
 
+import dataclasses
 import functools
 import json
 import subprocess
@@ -93,6 +94,33 @@ def some_entry(x, *, which="fast"):
     return SOLVERS[which](x)
 
 
+def each_entry(x):
+    for solver in LIST:
+        x = solver(x)
+    return x
+
+
+def got_entry(x, which="fast"):
+    return SOLVERS.get(which)(x)
+
+
+def values(x):
+    return sum(solver(x) for solver in SOLVERS.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    solver: object = jitted
+
+
+def field_of_an_object(x):
+    return CONFIG.solver(x)
+
+
+LIST = [np.sin, jitted]
+CONFIG = Config()
+
+
 class Holder:
     solvers = (np.sin, jitted)
 
@@ -126,6 +154,10 @@ USES = {
     "a default argument": (with_default, "solver"),
     "an entry of a dict": (entry, "SOLVERS['fast']"),
     "any entry of a dict": (some_entry, "SOLVERS['fast']"),
+    "a loop over a list": (each_entry, "LIST[1]"),
+    "an entry that get returns": (got_entry, "SOLVERS['fast']"),
+    "the values of a dict": (values, "SOLVERS['fast']"),
+    "a field with a default": (field_of_an_object, "CONFIG.solver"),
     "an entry of an attribute": (Holder().solve, "self.solvers[1]"),
 }
 MODEL = Model()
@@ -302,10 +334,8 @@ def test_using_attributes_of_a_callable_is_not_reported():
 
 
 def test_use_that_the_code_does_not_show_is_reported_when_it_runs():
-    table = {"max": jnp.max}
-
-    def host(x):
-        return np.asarray(table.get("max")(x))
+    def host(x, name="max"):
+        return np.asarray(getattr(jnp, name)(x))
 
     f = jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))
     f.lower(X).compile()

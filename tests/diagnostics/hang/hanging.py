@@ -11,6 +11,9 @@ import threading
 import time
 from functools import partial
 
+if "shards" in sys.argv:
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -108,6 +111,34 @@ def loops(x):
         turns += 1
 
 
+def fails_on_one_device(x):
+    if x > 0:
+        threading.Thread(target=say_inside, daemon=True).start()
+        raise ValueError("no luck")
+    return x
+
+
+def summed(call):
+    """Return a function that adds the results of all devices."""
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("d")
+    return jax.shard_map(
+        lambda x: jax.lax.psum(call(x[0]), "d")[None],
+        mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False,
+    )  # fmt: skip
+
+
+def queued_in_loop(host):
+    """Return a function with more queued calls than there is room for."""
+    jaxcb.set_queue_limit(4096)
+
+    def step(_, x):
+        jaxcb.debug_callback(host, x, queued=True)
+        return x * 0.5
+
+    return lambda x: jax.lax.fori_loop(0, 1000, step, x)
+
+
 def loops_in_machine_code(x):
     while x < 1:
         x = x * np.float32(2)
@@ -117,25 +148,33 @@ def loops_in_machine_code(x):
 OTHER = jax.jit(lambda x: jax.pure_callback(is_called_by_a_host_function, S, x)).lower(S).compile()
 
 
-def main(cores, name, api, wait="in C++"):
+def main(cores, name, api, *how):
     allowed = sorted(os.sched_getaffinity(0))[: int(cores)]
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), allowed)
     host = globals()[name]
-    if api == "numba":
+    x = S
+    if api == "queue":
+        called = queued_in_loop(host)
+    elif api == "numba":
         called = jaxcb.pure(host, result=S, compile=api)
     elif api in ("threads", "processes"):
         called = jaxcb.pure(host, result=S, executor=api)
     else:
         call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
         called = partial(call, host, S)
-    program = jax.jit(lambda x: called(x)).lower(S).compile()
+    if api == "shards":
+        called, x = summed(called), jax.ShapeDtypeStruct((2,), np.float32)
+    program = jax.jit(lambda x: called(x)).lower(x).compile()
     SLOWLY(BIG).block_until_ready()
     if api == "numba":
         threading.Thread(target=say_inside, daemon=True).start()
+    given = np.arange(2, dtype=np.float32) if api == "shards" else np.float32(0)
+    if "watched" in how or "in plain Python" in how:
+        jaxcb.watchdog(1)
     with LOCK:
-        RESULTS.append(program(np.float32(0) if wait == "in Python" else SLOWLY(BIG)))
-        if wait == "for signals too":
+        RESULTS.append(program(given if "in Python" in how or api == "shards" else SLOWLY(BIG)))
+        if "for signals too" in how:
             RESULTS[0].block_until_ready()
         np.asarray(RESULTS[0])  # unlike block_until_ready, it handles no signals while it waits
 

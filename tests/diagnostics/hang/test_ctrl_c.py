@@ -38,10 +38,12 @@ STUCK = {
 
 
 class Script:
-    """A script that runs under the command."""
+    """A script that runs under the command, or without it."""
 
     def __init__(self, folder, cores, *arguments):
-        command = [sys.executable, "-m", "jupyter_jaxcb", "run", "-o", "run.jaxcb", str(PROGRAM)]
+        run = ["-m", "jupyter_jaxcb", "run", "-o", "run.jaxcb"]
+        run *= "in plain Python" not in arguments
+        command = [sys.executable, *run, str(PROGRAM)]
         root = str(Path(__file__).parents[3])
         path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
@@ -109,6 +111,50 @@ def test_first_ctrl_c_says_what_hangs_and_second_one_leaves_with_a_report(
     recording = jaxcb.load(tmp_path / "run.jaxcb")
     running = {recording.lowered[one.lowered].site.function for one in recording.running}
     assert running - {"is_called_by_a_host_function"} == {name}
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("name", STUCK)
+def test_watchdog_of_a_plain_script_says_what_hangs_and_second_ctrl_c_leaves(start, name, cores):
+    script = start(name, "jupyter_jaxcb", "in plain Python", cores=cores)
+    head = rf"{name} \(pure, hanging\.py:\d+\) has not returned: "
+    script.read_until("No host call has begun or returned for")
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    told, _, asked = script.text.partition("MainThread:")
+    said = STUCK[name]
+    if name == "waits_for_another_callback":  # nobody observes it
+        said = r"it waits at hanging\.py:\d+, 'with LOCK:', and uses no processor time"
+    assert all(re.search(head + said, text) for text in (told, asked)), script.text
+    script.interrupt()
+    assert script.end() == 130
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_queue_that_is_full_for_ever_is_named_and_ctrl_c_ends_the_program(start, cores):
+    script = start("waits_for_the_program_behind_its_queue", "queue", cores=cores)
+    script.interrupt()
+    assert script.end() == -signal.SIGINT
+    assert re.search(
+        r"waits_for_the_program_behind_its_queue \(debug, hanging\.py:\d+\) has not returned for "
+        r"[\d.]+ s: it is inside JAX at hanging\.py:\d+, 'RESULTS\[0\]\.block_until_ready\(\)', "
+        "and waits for a program that waits for it, because the queue is full: a deadlock",
+        script.text,
+    ), script.text
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_devices_that_wait_for_one_that_failed_are_named_and_second_ctrl_c_leaves(start, cores):
+    said = "A device that has failed, or has not begun, lets the others wait in a collective"
+    script = start("fails_on_one_device", "shards", "watched", cores=cores)
+    script.read_until(said)
+    assert re.search(r"the main thread waits inside JAX at hanging.py:\d+, ", script.text)
+    script = start("fails_on_one_device", "shards", cores=cores)
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    assert f"A program over several devices has not ended. {said}" in script.text
+    script.interrupt()
+    assert script.end() == -signal.SIGINT
 
 
 def line_of(name):
