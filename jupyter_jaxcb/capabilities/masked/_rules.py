@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
-from jax.custom_batching import custom_vmap
-from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from jax.custom_derivatives import CustomVJPPrimal
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
+from ... import jax_compat
 from ...stack.call import is_array
 from ..derivatives import Gate, plain
 from ._mask import masking, zero_elsewhere
@@ -34,60 +34,74 @@ def with_stand_ins(mask: Any, tree: Any) -> Any:
         for n, leaf in enumerate(leaves)
         if is_array(leaf) and not jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.extended)
     ]
-    replaced = _replaced(mask, [leaves[n] for n in places])
-    for n, leaf in zip(places, replaced, strict=True):
-        leaves[n] = leaf
+    for n in places:
+        leaves[n], _ = _stand_in_p.bind(mask, leaves[n])
     return tree_unflatten(structure, leaves)
 
 
-@jax.custom_jvp
-def _replaced(mask: Any, arrays: Sequence[Any]) -> list[jax.Array]:
-    values, _ = _stand_ins(mask, arrays)
-    return values
+# Not jnp.where alone: an unbatched array would become a batched one, and the callbacks of the rule
+# would get it as such. Not `jax.custom_batching.custom_vmap`, which JAX cannot transpose, nor split
+# into what depends on tangents and what does not, as it does in loops.
+_stand_in_p = jax_compat.Primitive("jaxcb_stand_in")
+_stand_in_p.multiple_results = True
+
+
+@_stand_in_p.def_impl
+def _of_one_element(mask: Any, x: Any) -> list[Any]:
+    """Return the array or what stands in for it, and the mask that decides on it."""
+    return [jnp.where(mask, x, jnp.ones_like(x)), mask]
+
+
+@_stand_in_p.def_abstract_eval
+def _avals(mask: Any, x: Any) -> list[Any]:
+    return [*jax_compat.varying_like([x], [mask, x]), mask]
+
+
+def _batched(
+    operands: Sequence[Any], axes: Sequence[Any], *, axis_name: str
+) -> tuple[list[Any], list[Any]]:
+    mask, x = [
+        x if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(operands, axes, strict=True)
+    ]
+    mask_axis, axis = [None if axis is None else 0 for axis in axes]
+    if mask_axis is None:
+        return _stand_in_p.bind(mask, x), [axis, None]
+    first = jnp.argmax(mask)  # that is true, or any if none is
+    is_any = jax.lax.dynamic_index_in_dim(mask, first, keepdims=False)
+    if axis is None:
+        return _stand_in_p.bind(is_any, x), [None, None]
+    value, _ = _stand_in_p.bind(is_any, _select(mask, x, first))
+    return [value, mask], [0, 0]
 
 
 # A rule may compute an infinite derivative of what stands in, and 0 * inf is NaN. That is why the
 # derivative is cut off here, too, and not just where the result of the rule is selected.
-def _jvp_of_replaced(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    mask, arrays = primals
-    _, masks = _stand_ins(mask, [jax.lax.stop_gradient(x) for x in arrays])
-    values = _replaced(mask, arrays)
-    return values, [_cut(*each) for each in zip(masks, tangents[1], values, strict=True)]
-
-
-def _cut(mask: Any, tangent: Any, value: jax.Array) -> Any:
-    if isinstance(tangent, SymbolicZero):  # of the type of `value`, which differs in shard_map
-        return SymbolicZero(jax.typeof(value).to_tangent_aval())
-    return zero_elsewhere(mask, tangent)
-
-
-_replaced.defjvp(_jvp_of_replaced, symbolic_zeros=True)
-
-
-# Not jnp.where alone: an unbatched array would become a batched one, and the callbacks of the rule
-# would get it as such.
-@custom_vmap
-def _stand_ins(mask: Any, arrays: Sequence[Any]) -> tuple[list[jax.Array], list[Any]]:
-    """Return each array or what stands in for it, and the mask that decides on it."""
-    return [jnp.where(mask, x, jnp.ones_like(x)) for x in arrays], [mask for _ in arrays]
-
-
-@_stand_ins.def_vmap
-def _batched(
-    size: int, batched: tuple[bool, Sequence[bool]], mask: Any, arrays: Sequence[Any]
-) -> tuple[Any, Any]:
-    is_mask_batched, are_batched = batched
-    if not is_mask_batched:
-        return _stand_ins(mask, arrays), (are_batched, [False for _ in arrays])
-    first = jnp.argmax(mask)  # that is true, or any if none is
-    chosen = [
-        _select(mask, x, first) if is_batched else x
-        for x, is_batched in zip(arrays, are_batched, strict=True)
+def _jvp_of_stand_in(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    value, mask = _stand_in_p.bind(*primals)
+    _, dot = tangents
+    moved = not isinstance(dot, jax_compat.ad.Zero)
+    return [value, mask], [
+        zero_elsewhere(mask, dot) if moved else _no_tangent(value),
+        _no_tangent(mask),
     ]
-    is_any = jax.lax.dynamic_index_in_dim(mask, first, keepdims=False)
-    values, masks = _stand_ins(is_any, chosen)
-    own = [mask if b else m for m, b in zip(masks, are_batched, strict=True)]
-    return (values, own), (are_batched, are_batched)
+
+
+def _no_tangent(primal: Any) -> Any:
+    return jax_compat.ad.Zero(jax.typeof(primal).to_tangent_aval())
+
+
+def _transposed_stand_in(cotangents: Sequence[Any], mask: Any, _: Any) -> list[Any]:
+    """Return the cotangent of the array, which a rule of a linear callback may be linear in."""
+    cotangent, _ = cotangents
+    moved = not isinstance(cotangent, jax_compat.ad.Zero)
+    return [None, zero_elsewhere(mask, cotangent) if moved else cotangent]
+
+
+jax_compat.ad.primitive_jvps[_stand_in_p] = _jvp_of_stand_in
+jax_compat.ad.primitive_transposes[_stand_in_p] = _transposed_stand_in
+jax_compat.register_batching(_stand_in_p, _batched)
+jax_compat.mlir.register_lowering(_stand_in_p, jax_compat.mlir.lower_fun(_of_one_element))
 
 
 def _select(mask: jax.Array, x: jax.Array, first: jax.Array) -> jax.Array:

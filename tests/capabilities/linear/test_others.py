@@ -150,8 +150,10 @@ def test_complex_solver_is_differentiated_by_its_residual():
     close(jax.grad(total(solve), (0, 1))(a, b), jax.grad(total(reference), (0, 1))(a, b))
 
 
-def test_masked_calls_have_no_derivative_elsewhere_even_of_matrices_without_an_inverse():
-    solve = solver("residual")
+@pytest.mark.parametrize("by", ["residual", "rule"])
+@pytest.mark.parametrize("method", METHODS)
+def test_masked_calls_have_no_derivative_elsewhere_even_of_matrices_without_an_inverse(by, method):
+    solve = solver(by, method)
     many, mask = np.stack([A, 0 * A, A.T]), jnp.array([True, False, True])
 
     def total(many, f):
