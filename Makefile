@@ -20,7 +20,7 @@
 # make upstream     hide private names of JAX one at a time, and plant changes for the canary
 # make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
 # make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
-# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, queue and compiled functions, each for SECONDS=3600
+# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, queue, compiled functions and host objects, each for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -178,6 +178,7 @@ soak: $(VENV)/.test
 	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
 	$(BIN)/python -m tests.performance.soak_queue $(SECONDS)
 	$(BIN)/python -m tests.performance.soak_compiled $(SECONDS)
+	$(BIN)/python -m tests.performance.soak_objects $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium
 	$(BIN)/python tests/browser/pictures.py

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
@@ -10,6 +11,7 @@ from jupyter_jaxcb import Recording
 from . import soak as program
 from . import soak_compiled
 from .soak import KINDS, MAY_GROW_MB, Soak
+from .soak_objects import BOUND, FAILURES, ObjectsSoak
 from .soak_queue import QueueSoak
 
 
@@ -93,3 +95,18 @@ def test_lost_call_is_found():
     soak._check(Recording(), [])
     (wrong,) = soak.wrong
     assert wrong.startswith("round 1: 0 rows and ") and wrong.endswith(" of 1 calls")
+
+
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.ImpureFunctionWarning")
+def test_host_objects_of_every_transformation_and_failure_stay_within_the_bound():
+    soak = ObjectsSoak()
+    for _ in range(30):
+        soak.round()
+    assert soak.wrong == []
+    assert sum(soak.totals[f"failed in {where}"] for where in FAILURES) == 30
+    kept = [soak.factor(np.float32([[n + 1]])) for n in range(BOUND + 1)]
+    soak.round()
+    assert soak.wrong == [
+        f"round 31: {BOUND} objects are kept and {len(soak.made)} alive, of at most {BOUND}"
+    ]
+    assert len(kept) == BOUND + 1
