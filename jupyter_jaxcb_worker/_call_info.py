@@ -126,7 +126,8 @@ def call_info() -> CallInfo:
         A `CallInfo`.
 
     Raises:
-        RuntimeError: outside a host call, or on a thread that the host function started.
+        RuntimeError: outside a host call, in one of JAX's own callbacks, or on a thread that the
+            host function started.
 
     >>> import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
     >>> @jaxcb.debug
@@ -147,6 +148,7 @@ def call_info() -> CallInfo:
         inside.append(frame)
         frame = frame.f_back
     raise RuntimeError(
-        "call_info() was called outside a host call. Call it in a host function, on the thread "
-        "that runs it, and pass what it returns to other threads."
+        "call_info() was called outside a host call of jupyter_jaxcb. Call it in a host function "
+        "of its callbacks, not of JAX's own, on the thread that runs it, and pass what it returns "
+        "to other threads."
     )

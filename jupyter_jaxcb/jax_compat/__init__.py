@@ -97,14 +97,15 @@ from ._tracing import (
     loop_name,
     tracing,
 )
-from ._varying import lost_axes as lost_axes
 from ._varying import (
+    first_axis_on,
+    mesh_axes_of_first,
     rows_like,
     sharded_as,
     vary_together,
     varying_like,
-    whole_along_first,
 )
+from ._varying import lost_axes as lost_axes
 from ._vmap import register_batching
 from ._while_loops import (
     hold_finished_elements,

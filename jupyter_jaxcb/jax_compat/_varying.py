@@ -85,12 +85,17 @@ def rows_like(results: Sequence[Any], operand: Any) -> tuple[Any, ...]:
     )
 
 
-def whole_along_first(x: Any) -> Any:
-    """Return the array `x` with its first axis on no axis of an explicit mesh."""
+def mesh_axes_of_first(x: Any) -> Any:
+    """Return the axes of an explicit mesh that the first axis of the array `x` is on, if any."""
     spec = getattr(getattr(jax.typeof(x), "sharding", None), "spec", None)
-    if not spec or spec[0] is None:
+    return spec[0] if spec else None
+
+
+def first_axis_on(x: Any, axes: Any) -> Any:
+    """Return the array `x` with its first axis on `axes` of an explicit mesh; None: on none."""
+    if mesh_axes_of_first(x) == axes:
         return x
-    return jax.sharding.reshard(x, PartitionSpec(None, *spec[1:]))
+    return jax.sharding.reshard(x, PartitionSpec(axes, *jax.typeof(x).sharding.spec[1:]))
 
 
 def sharded_as(x: Any, like: Any) -> Any:

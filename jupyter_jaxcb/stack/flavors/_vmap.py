@@ -126,10 +126,7 @@ def batch_in_program(
     primitive: jax_compat.Primitive, args: Sequence[Any], dims: Sequence[int | None], **params: Any
 ) -> tuple[Any, Sequence[int]]:
     """Apply the batching rule of partitioned callbacks: a loop of the program over the elements."""
-    args = [
-        x if dim is None else jax_compat.whole_along_first(x)  # as a loop needs it
-        for x, dim in zip(with_axes_in_front(args, dims), dims, strict=True)
-    ]
+    args = with_axes_in_front(args, dims)
 
     def one(rows: Sequence[Any]) -> Any:
         left = iter(rows)
@@ -137,8 +134,17 @@ def batch_in_program(
         return primitive.bind(*own, **params)
 
     batched = [x for x, dim in zip(args, dims, strict=True) if dim is not None]
-    outs = jax.lax.map(one, batched)
-    return outs, (0,) * len(outs)
+    outs = jax.lax.map(one, [jax_compat.first_axis_on(x, None) for x in batched])
+    return _placed_as(outs, batched), (0,) * len(outs)
+
+
+def _placed_as(outs: Sequence[Any], batched: Sequence[Any]) -> list[Any]:
+    """Return results, whose batch axis is on the axes of an explicit mesh that the arguments' is.
+
+    JAX takes it to be there.
+    """
+    axes = jax_compat.mesh_axes_of_first(batched[0])
+    return [jax_compat.first_axis_on(x, axes) for x in outs]
 
 
 def batch_host_call(
@@ -172,11 +178,14 @@ def batch_host_call(
     batched = tuple(dim is not None for dim in dims)
     level = VmapLevel(size, VMAP_METHODS[method], batched, axis_name)
     avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
+    args = with_axes_in_front(args, dims)
     outs = primitive.bind(
-        *map(_passed, with_axes_in_front(args, dims), level.axes, [size] * len(args)),
+        *map(_passed, args, level.axes, [size] * len(args)),
         callback=callback,
         result_avals=avals,
         levels=(*levels, level),
         **params,
     )
-    return outs, (0,) * len(outs)
+    return _placed_as(outs, [x for x, on in zip(args, batched, strict=True) if on]), (0,) * len(
+        outs
+    )

@@ -125,7 +125,8 @@ def explicit():
     yield "explicit", (jax.jit(lambda x: double(x) + x), numbers)
     masked = jax.jit(lambda x: double.where(True, x, otherwise=-1.0))
     yield "explicit, mask", (masked, numbers)
-    yield "explicit, vmap", (jax.jit(jax.vmap(double)), numbers)
+    for name, each in (("explicit, vmap", double), ("explicit, vmap, gathered", whole)):
+        yield name, (jax.jit(jax.vmap(lambda x, f=each: f(x) + x)), numbers)
     masked = jax.jit(lambda x: whole.where(True, x, otherwise=x))
     yield "explicit, mask, gathered", (masked, numbers)
 
