@@ -150,6 +150,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tests.performance.bench_queued
 	$(BIN)/python -m tests.performance.bench_masked
 	$(BIN)/python -m tests.performance.bench_profile
+	$(BIN)/python tests/performance/bench_hangs.py
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench

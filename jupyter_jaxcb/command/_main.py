@@ -7,7 +7,6 @@ import contextlib
 import faulthandler
 import math
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,8 +16,8 @@ from ..diagnostics import (
     INTERRUPTED,
     CtrlC,
     Record,
-    calls_left,
     is_off,
+    leave_at_next_interrupt,
     observe_jax,
     profile,
     record,
@@ -71,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     if ended is None:
         return 0
     if isinstance(ended, KeyboardInterrupt):
-        _leave_at_next_interrupt()
+        leave_at_next_interrupt(_say)
     if not isinstance(ended, SystemExit):
         sys.excepthook = lambda *_: None  # it is shown already; Python sets the exit status
     raise ended
@@ -176,15 +175,6 @@ def _leave(recorded: Record, path: str, name: str) -> NoReturn:
         sys.stdout.flush()
     finally:
         os._exit(INTERRUPTED)
-
-
-def _leave_at_next_interrupt() -> None:
-    """Let Ctrl-C end the process at once; Python waits at its end for calls that still run."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if hang := calls_left():
-        _say(f"{hang}\nPython waits for it before it ends. Press Ctrl-C again to leave.")
-    sys.stdout.flush()
 
 
 def _show(error: BaseException) -> None:

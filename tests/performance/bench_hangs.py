@@ -101,7 +101,7 @@ def measure(cores: int, plain: bool, arguments: tuple[str, ...]) -> tuple[float,
                 script.process.send_signal(signal.SIGINT)
                 pressed += 1
                 if pressed == 1:
-                    explained = script.seconds_until(*EXPLAINED, since=before)
+                    explained = script.seconds_until(*EXPLAINED, since=before, limit=10)
                 script.seconds_until("Press Ctrl-C again", since=before, limit=3)
                 if script._over:
                     script.process.wait()

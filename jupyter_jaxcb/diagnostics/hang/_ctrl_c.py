@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 
 from ...stack.interrupt import Stuck, interrupt_main
-from ._diagnosis import Hang, examine
+from ._diagnosis import Hang, calls_left, examine
 from ._signals import SignalThread
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
@@ -80,3 +81,12 @@ def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
     say(hang.text)
     interrupt_main(stuck)
     return None if stuck.wait(_ENDING_SECONDS) else hang
+
+
+def leave_at_next_interrupt(say: Callable[[str], None]) -> None:
+    """Let Ctrl-C end the process at once; Python waits at its end for calls that still run."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if left := calls_left():
+        say(f"{left}\nPython waits for it before it ends. Press Ctrl-C again to leave.")
+    sys.stdout.flush()

@@ -128,7 +128,7 @@ def _threads_left() -> str:
 
 
 def _devices_left() -> str:
-    left = any_lowered() and jax.local_device_count() > 1 and jax_compat.unfinished_runs()
+    left = any_lowered() and jax.local_device_count() > 1 and jax_compat.unfinished_arrays()
     return f"A program over several devices has not ended. {_COLLECTIVE}" if left else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import math
@@ -11,7 +12,8 @@ import sys
 import threading
 from typing import NoReturn
 
-from ._ctrl_c import INTERRUPTED, CtrlC
+from ... import jax_compat
+from ._ctrl_c import INTERRUPTED, CtrlC, leave_at_next_interrupt
 from ._diagnosis import Hang
 from ._watchdog import Watchdog
 
@@ -105,6 +107,8 @@ def _watch(dog: Watchdog | None) -> None:
     dog.start()
     if not hasattr(sys, "ps1") and not sys.flags.interactive:
         _ctrl_c.__enter__()
+        atexit.unregister(_at_exit)
+        atexit.register(_at_exit)
 
 
 def _leave() -> NoReturn:
@@ -118,6 +122,13 @@ def _leave() -> NoReturn:
 
 def _say(text: str) -> None:
     print(f"\n{text}", file=sys.stderr, flush=True)
+
+
+def _at_exit() -> None:
+    """Say what Python waits for at its end; it has already waited for threads."""
+    is_interrupted = issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt)
+    if is_interrupted and jax_compat.unfinished_arrays():
+        leave_at_next_interrupt(_say)
 
 
 _ctrl_c = CtrlC(_say, _leave)

@@ -149,12 +149,13 @@ def test_devices_that_wait_for_one_that_failed_are_named_and_second_ctrl_c_leave
     script = start("fails_on_one_device", "shards", "watched", cores=cores)
     script.read_until(said)
     assert re.search(r"the main thread waits inside JAX at hanging.py:\d+, ", script.text)
-    script = start("fails_on_one_device", "shards", cores=cores)
-    script.interrupt()
-    script.read_until("Press Ctrl-C again to leave.")
-    assert f"A program over several devices has not ended. {said}" in script.text
-    script.interrupt()
-    assert script.end() == -signal.SIGINT
+    for how in ("under the command", "in plain Python"):
+        script = start("fails_on_one_device", "shards", how, cores=cores)
+        script.interrupt()
+        script.read_until("Press Ctrl-C again to leave.")
+        assert f"A program over several devices has not ended. {said}" in script.text
+        script.interrupt()
+        assert script.end() == -signal.SIGINT
 
 
 def line_of(name):

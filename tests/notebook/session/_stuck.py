@@ -34,6 +34,32 @@ def waits_at_the_second_and_the_tenth(x):
         forever(f"{pipe}.{len(calls)}")
     return x
 calls = []
+lock = threading.Lock()
+def waits_for_a_lock(x):
+    say_inside()
+    with lock:
+        return x
+def ignores_exceptions(x):
+    say_inside()
+    while True:
+        try:
+            time.sleep(0.001)
+        except BaseException:
+            pass
+def uses_jnp(x):
+    say_inside()
+    return np.asarray(jnp.sin(results[0]))
+def waits_behind_its_queue(x):
+    say_inside()
+    results[0].block_until_ready()
+def in_a_thread(host, result, x):
+    return jaxcb.pure(host, result=result, executor="threads")(x)
+def queued_often(host, result, x):
+    jaxcb.set_queue_limit(4096)
+    def step(_, x):
+        jaxcb.debug_callback(host, x, queued=True)
+        return x * 0.5
+    return jax.lax.fori_loop(0, 1000, step, x)
 def run(host, call=jaxcb.pure_callback):
     program = compiled(lambda x: call(host, S, x))
     results[:] = [program(slowly(big))]
@@ -48,6 +74,7 @@ class Running:
     def __init__(self, kernel, code, cell=None):
         self.kernel, self.text = kernel, ""
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
+        content["stop_on_error"] = False  # the next cell may come at once
         metadata = {"cellId": cell} if cell else {}
         message = kernel.client.session.msg("execute_request", content, metadata=metadata)
         kernel.client.shell_channel.send(message)

@@ -71,6 +71,58 @@ def test_stop_ends_a_host_function_in_python_while_the_main_thread_cannot_handle
     assert kernel.run("1 + 1").value == "2"
 
 
+def on_cores(kernel, cores):
+    """Prepare a kernel, all of whose threads use that many cores."""
+    use = "os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))"
+    assert kernel.run(f"import os\n{use}[:{cores}])").text == ""
+    assert kernel.run(LOAD + HOSTS).text == ""
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("with lock: run(waits_for_a_lock)", "it waits at line {}, 'with lock:', and uses no "),
+        ("run(ignores_exceptions)", "it waits at line {}, "),
+        ("run(uses_jnp)", "it is inside JAX at line {}, 'return np.asarray(jnp.sin(results[0]))'"),
+    ],
+)
+def test_stop_names_the_line_of_each_call_that_cannot_be_ended(
+    fresh_kernel, tmp_path, cell, said, cores
+):
+    kernel = fresh_kernel(tmp_path)
+    on_cores(kernel, cores)
+    cell = Running(kernel, cell)
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    text = cell.read_until("This cannot be ended from outside. Restart the kernel.")
+    wanted = re.escape(said).replace(r"\{\}", r"\d+")
+    assert re.search(rf"\(pure, line \d+\) has not returned for [\d.]+ s: {wanted}", text), text
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("run(waits_behind_its_queue, queued_often)", "because the queue is full: a deadlock"),
+        ("run(waits_in_c, in_a_thread)", "it waits at line 36, 'os.close(os.open(pipe, "),
+    ],
+)
+def test_stop_ends_a_cell_that_waits_for_a_full_queue_or_for_a_worker(
+    fresh_kernel, tmp_path, cell, said, cores
+):
+    kernel = fresh_kernel(tmp_path)
+    on_cores(kernel, cores)
+    os.mkfifo(tmp_path / "pipe")
+    assert kernel.run(f"pipe = {str(tmp_path / 'pipe')!r}").text == ""
+    cell = Running(kernel, cell)
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    assert "Restart" not in cell.read_until(said)
+    assert kernel.client.get_shell_msg(timeout=60)["content"]["ename"] == "KeyboardInterrupt"
+    assert kernel.run("1 + 1").value == "2"
+
+
 def test_recording_of_a_cell_that_ends_after_all_is_removed(fresh_kernel, tmp_path):
     kernel = fresh_kernel(tmp_path)
     os.mkfifo(tmp_path / "pipe")
