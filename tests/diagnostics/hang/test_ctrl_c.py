@@ -162,7 +162,7 @@ def line_of(name):
     """Return the line at which the host function `name` stops."""
     lines = PROGRAM.read_text().splitlines()
     begun = lines.index(f"def {name}(x):")
-    stops = {"ignores_exceptions": "time.sleep(0.001)", "waits_for_a_lock": "with LOCK:",
+    stops = {"ignores_exceptions": "time.sleep(0.05)", "waits_for_a_lock": "with LOCK:",
              "is_in_c": "sleep(1000)", "computes_in_c": "pbkdf2_hmac",
              "waits_for_another_callback": "OTHER(x)"}  # fmt: skip
     wanted = stops.get(name, "RESULTS[0]")
