@@ -86,7 +86,7 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
     kinds = list(HangKind)
     return Hang(
         min((kind for kind, _ in found), key=kinds.index),
-        "\n".join(text for _, text in found),
+        "\n".join(dict.fromkeys(text for _, text in found)),
         _stacks(now),
     )
 

@@ -62,6 +62,23 @@ def test_call_that_waits_for_a_lock_is_told_once_with_its_line_and_then_that_it_
     assert watched.told.empty()
 
 
+def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph(watched):
+    lock, both = threading.Lock(), threading.Barrier(2)
+
+    def waits(x):
+        both.wait()
+        with lock:
+            return x
+
+    with lock:
+        threads = [run_on_a_thread(waits), run_on_a_thread(waits)]
+        hang = watched.told.get(timeout=60)
+        assert hang.text.count("waits (pure, test_watchdog.py:") == 1
+        assert hang.stacks.count(", in waits") == 2
+    for thread in threads:
+        thread.join()
+
+
 def test_call_that_computes_is_told_as_slow(watched):
     done = threading.Event()
 
