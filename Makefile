@@ -149,6 +149,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tests.performance.bench_compiled
 	$(BIN)/python -m tests.performance.bench_queued
 	$(BIN)/python -m tests.performance.bench_masked
+	$(BIN)/python -m tests.performance.bench_linear
 	$(BIN)/python -m tests.performance.bench_profile
 	$(BIN)/python tests/performance/bench_hangs.py
 
