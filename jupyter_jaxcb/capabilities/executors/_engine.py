@@ -73,6 +73,7 @@ class Engine:
         self.make = make
         self.gone = gone
         self.marks = False
+        self._killed: Any = None  # the executor whose workers Ctrl-C has killed
         self._count = workers
         self._counted: tuple[float, int] = (0.0, 0)
 
@@ -97,6 +98,8 @@ class Engine:
         Raises:
             ExecutorError: if the executor rejects the work.
         """
+        if self._killed is self.executor:  # it may not have noticed yet, and accept work
+            self.renew()
         for last in (False, True):
             try:
                 future = self.executor.submit(*work)
@@ -121,9 +124,15 @@ class Engine:
 
     @property
     def broken(self) -> bool:
-        """Whether the executor says it is broken, because one of its workers died."""
+        """Whether one of its workers died, and the executor says so, or we have killed it."""
+        if self._killed is self.executor:
+            return True
         flags = getattr(self.executor, "_flags", None)  # loky's
         return bool(getattr(flags, "broken", None) or getattr(self.executor, "_broken", False))
+
+    def workers_killed(self) -> None:
+        """Note that a worker of the executor, which is ours, was killed."""
+        self._killed = self.executor
 
     def cancel(self, future: concurrent.futures.Future | None) -> bool:
         """Cancel work that has not started; return whether it was cancelled.

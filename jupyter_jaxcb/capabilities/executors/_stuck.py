@@ -72,6 +72,7 @@ def end_workers(flights: Iterable[SubmittedChunk], engine: Engine) -> None:
         mark = flight.mark
         is_ours = engine.make is not None and engine.near
         if mark is not None and is_ours and mark.pid != os.getpid():
+            engine.workers_killed()
             _kill(flight, mark.pid)
     numbers = {flight.chunk.number for flight in left}
     for thread, innermost in frames_of_threads().items():
