@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
-from ...stack.call import name_of, to_aval
+from ...stack.call import is_array, name_of, to_aval
 from ._linear import CallTree, Linear, first_of
 from ._others import Element, inexact, is_inexact
 
@@ -134,8 +134,12 @@ def _less(dots: Any, change: Any) -> Any:
 
 
 def _shapes(tree: Any) -> Any:
-    return tree_structure(tree), [to_aval(jax.typeof(x)) for x in jax.tree.leaves(tree)]
+    return tree_structure(tree), [_word(x) for x in jax.tree.leaves(tree)]
 
 
 def _words(tree: Any) -> str:
-    return str(tree_map(lambda x: str(to_aval(jax.typeof(x))), tree))
+    return str(tree_map(_word, tree))
+
+
+def _word(x: Any) -> str:
+    return str(to_aval(jax.typeof(x))) if is_array(x) else repr(x)

@@ -152,9 +152,18 @@ def check_named(host: HostFunction, option: str, names: Iterable[str]) -> None:
         host: the host function.
         option: the option as the user typed it.
         names: the names in it.
+
+    Raises:
+        TypeError: if its parameters are not known.
     """
     __tracebackhide__ = True
-    known = signature_of(host.current).parameters
+    try:
+        known = signature_of(host.current).parameters
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"cannot use {option} of {host.name}: its parameters are unknown. Wrap it, as in "
+            f"def f({', '.join(names)}): return {host.name}({', '.join(names)})."
+        ) from None
     for name in names:
         if name not in known:
             raise ValueError(

@@ -55,7 +55,7 @@ def structure_error(name: str, declared: Any, result: Any, *, exact: bool = Fals
         exact: whether a list counts as different from a tuple.
     """
     return ResultError(
-        f"{difference(name, declared, result, exact=exact)}. Return the declared structure",
+        f"{difference(name, declared, result, exact=exact)}. Return that structure",
         "this one as the result",
     )
 

@@ -126,6 +126,12 @@ def test_gradient_that_cannot_be_is_refused(options, words):
         jaxcb.pure(lambda a: (a, a), **{"result": "a", **options})
 
 
+def test_function_with_unknown_parameters_is_refused_in_words():
+    words = r"cannot use gradient='t' of .*: its parameters are unknown\. Wrap it, as in def f\(t\)"
+    with pytest.raises(TypeError, match=words):
+        jaxcb.pure(max, result=float, gradient="t")
+
+
 def test_gradient_of_another_shape_is_an_error_that_names_it():
     g = jaxcb.pure(lambda a: (a.sum(), a[:2]), result="a.shape[:0]", gradient="a")
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"\(2,\), .* and then those of a\."):

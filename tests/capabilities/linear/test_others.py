@@ -170,12 +170,19 @@ def test_masked_calls_have_no_derivative_elsewhere_even_of_matrices_without_an_i
         close(found, derivative(functools.partial(total, f=expected))(many))
 
 
-def test_residual_unlike_the_linear_argument_is_refused_with_both():
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (lambda a, x, b: (a @ x - b)[:2], r"float64\[2\]"),
+        (lambda a, x, b: (a @ x - b,), r"\('float64\[3\]',\)"),
+        (lambda a, x, b: None, "None"),
+        (lambda a, x, b: "r", "'r'"),
+    ],
+)
+def test_residual_unlike_the_linear_argument_is_refused_with_both(returned, words):
     solve = jaxcb.pure(host_solve, result="b", linear="b")
-    solve.defresidual(lambda a, x, b: (a @ x - b)[:2])
-    with pytest.raises(
-        TypeError, match=r"its residual is float64\[2\], expected float64\[3\] like"
-    ):
+    solve.defresidual(returned)
+    with pytest.raises(TypeError, match=rf"its residual is {words}, expected float64\[3\] like"):
         jax.jvp(lambda a: solve(a, B), (A,), (A,))
 
 

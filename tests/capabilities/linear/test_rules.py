@@ -250,6 +250,16 @@ def test_wrong_result_of_a_transpose_is_an_error_that_says_what_to_return(return
     assert "declare" not in words
 
 
+def test_transpose_by_several_arguments_that_returns_one_is_asked_for_all():
+    add = jaxcb.pure(lambda x, y: x + y, result="x", linear="x,y")
+    add.deftranspose(lambda ct: ct)
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.grad(lambda x: add(x, B).sum())(B)
+    words = str(jaxcb.host_error(caught.value))
+    assert "returned an array float64[3], expected a tuple of 2. Return that structure. " in words
+    assert "returns a tuple of those of x, y" in words
+
+
 def test_transpose_that_is_missing_is_asked_for_when_it_is_needed():
     g = jaxcb.pure(product, result="b", linear="b")
     close(jax.jacfwd(lambda b: g(A, b))(B), A @ A)
