@@ -2,14 +2,14 @@
 
 from playwright.sync_api import expect
 
-from ..notebook.session._stuck import HOSTS
+from ..notebook.session._stuck import AT_ONCE, HOSTS
 
 LOAD = "%load_ext jupyter_jaxcb\n%jax_callbacks --stacks-after 1"
 DEADLOCK = "No host call has returned for"
 
 
 def test_deadlock_is_explained_and_its_kernel_restarted_with_a_click(notebook, page):
-    opened = notebook(LOAD, HOSTS, "run(transmission)", "%load_ext jupyter_jaxcb")
+    opened = notebook(LOAD, HOSTS + AT_ONCE, "run(transmission)", "%load_ext jupyter_jaxcb")
     opened.run(0, 1, 2)
     notice = opened.cell(2).locator(".jaxcb-hang")
     expect(notice).to_contain_text(DEADLOCK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 import time
 from typing import NamedTuple
 
@@ -29,7 +30,8 @@ class CpuUse(NamedTuple):
         others: whether threads did that do not run Python now, such as those of XLA and BLAS;
             None if that cannot be measured.
         threads: whether each thread of Python did, by its ident; empty if that cannot be measured.
-        busiest: ident of the thread of Python that computed most; None if none did.
+        busiest: ident of the thread of Python, none of this package, that computed most; None if
+            none did.
     """
 
     process: bool
@@ -64,7 +66,8 @@ def cpu_use(since: CpuTimes | None = None) -> CpuUse:
         elif used <= least:  # it did not run Python then, but has not computed much since it began
             threads[ident] = used
     busy = {ident: used > least for ident, used in threads.items()}
-    busiest = max(threads, key=lambda ident: threads[ident], default=None)
+    own = {one.ident for one in threading.enumerate() if one.name.startswith("jupyter_jaxcb")}
+    busiest = max(threads.keys() - own, key=lambda ident: threads[ident], default=None)
     return CpuUse(
         process=process > least,
         others=process - sum(threads.values()) > least if threads else None,

@@ -31,9 +31,12 @@ DOUBLED = jax.jit(lambda x: x * 2)
 
 
 def say_inside():
-    """Print ``inside`` when the main thread stays at one instruction, or in one function."""
+    """Print ``inside`` when the main thread stays at one instruction, or in one function.
+
+    Or once it has dispatched the program: a watchdog looks later.
+    """
     seen, times = None, 0
-    while times < 50:
+    while not RESULTS if "at once" in sys.argv else times < 50:
         frame = sys._current_frames()[threading.main_thread().ident]
         now = frame.f_code if "in Python" in sys.argv else (id(frame), frame.f_lasti)
         seen, times = now, times + 1 if now == seen else 0

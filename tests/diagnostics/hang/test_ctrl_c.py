@@ -116,7 +116,7 @@ def test_first_ctrl_c_says_what_hangs_and_second_one_leaves_with_a_report(
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("name", STUCK)
 def test_watchdog_of_a_plain_script_says_what_hangs_and_second_ctrl_c_leaves(start, name, cores):
-    script = start(name, "jupyter_jaxcb", "in plain Python", cores=cores)
+    script = start(name, "jupyter_jaxcb", "in plain Python", "at once", cores=cores)
     head = rf"{name} \(pure, hanging\.py:\d+\) has not returned: "
     script.read_until("No host call has begun or returned for")
     script.interrupt()

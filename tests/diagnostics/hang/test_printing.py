@@ -46,7 +46,7 @@ def test_block_prints_the_call_that_does_not_return_and_all_stacks(stderr):
     with contextlib.redirect_stderr(stderr), jaxcb.watchdog(seconds=0.2):
         run()
     text = stderr.getvalue()
-    assert "No host call has begun or returned for 0." in text
+    assert "No host call has begun or returned for " in text
     line = waits.__code__.co_firstlineno + 1
     assert f"it waits at test_printing.py:{line}, 'DONE.wait(30)', and uses no processor" in text
     assert f"line {line}, in waits\n    DONE.wait(30)" in text

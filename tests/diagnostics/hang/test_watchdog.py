@@ -2,6 +2,7 @@
 
 import queue
 import re
+import sys
 import threading
 import time
 
@@ -62,17 +63,24 @@ def test_call_that_waits_for_a_lock_is_told_once_with_its_line_and_then_that_it_
     assert watched.told.empty()
 
 
-def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph(watched):
-    lock, both = threading.Lock(), threading.Barrier(2)
+def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph():
+    lock, told = threading.Lock(), queue.Queue()
 
     def waits(x):
-        both.wait()
         with lock:
             return x
 
+    def number_of_calls_at_the_lock():
+        line = waits.__code__.co_firstlineno + 1
+        frames = sys._current_frames().values()
+        return sum(one.f_code is waits.__code__ and one.f_lineno == line for one in frames)
+
     with lock:
         threads = [run_on_a_thread(waits), run_on_a_thread(waits)]
-        hang = watched.told.get(timeout=60)
+        while number_of_calls_at_the_lock() < 2:
+            time.sleep(0.01)
+        with Watchdog(SECONDS, told.put):
+            hang = told.get(timeout=60)
         assert hang.text.count("waits (pure, test_watchdog.py:") == 1
         assert hang.stacks.count(", in waits") == 2
     for thread in threads:
@@ -117,19 +125,28 @@ def test_call_that_sleeps_beside_a_thread_that_computes_is_not_told_as_slow(watc
     assert re.search(r"it waits at test_watchdog\.py:\d+, ", hang.text)
 
 
-def test_thread_that_held_the_gil_is_named(watched):
-    done, inside = threading.Event(), threading.Event()
+def test_thread_that_held_the_gil_is_named():
+    """It holds the GIL for longer than a second, between two looks of the watchdog."""
+    done, inside, looks, held = (threading.Event() for _ in range(4))
+    told = queue.Queue()
 
     def sleeps(x):
         inside.set()
         while not done.is_set():
-            time.sleep(0.001)
+            time.sleep(0.01)
         return x
+
+    def look():
+        looks.set()
+        held.wait()
 
     thread = run_on_a_thread(sleeps)
     inside.wait()
-    sum(range(10**8))
-    hang = watched.told.get(timeout=60)
+    with Watchdog(SECONDS, told.put, looks=look):
+        looks.wait()
+        sum(range(2 * 10**8))
+        held.set()
+        hang = told.get(timeout=60)
     done.set()
     thread.join()
     assert hang.kind is HangKind.GIL
@@ -163,9 +180,10 @@ def test_nothing_is_told_after_its_end():
     with Watchdog(SECONDS, told.put):
         thread = run_on_a_thread(waits)
         inside.wait()
+    before = told.qsize()  # 1 if this thread got on late
     others = queue.Queue()
     with Watchdog(SECONDS, others.put):  # would tell after the first one
         others.get(timeout=60)
     done.set()
     thread.join()
-    assert told.empty()
+    assert told.qsize() == before

@@ -13,7 +13,7 @@ def compiled(f):
 def forever(go_on):  # until the test creates the file
     deadline = time.monotonic() + 100
     while not os.path.exists(go_on) and time.monotonic() < deadline:
-        time.sleep(0.001)
+        time.sleep(0.01)
 """
 
 
