@@ -93,7 +93,7 @@ def measure(cores: int, plain: bool, arguments: tuple[str, ...]) -> tuple[float,
         script = Script(folder, cores, plain, arguments)
         try:
             script.seconds_until("inside")
-            time.sleep(2)  # the host call is stuck, and a watchdog has printed
+            time.sleep(2)  # the host call is stuck
             explained, pressed, left = 0.0, 0, -1.0
             while left < 0 and pressed < 4:
                 before = len(script.text)

@@ -6,15 +6,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Set
 
 from ...stack.interrupt import Stuck, interrupt_main
+from ..record import all_running_calls
 from ._diagnosis import Hang, calls_left, examine
 from ._signals import SignalThread
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
 _ENDING_SECONDS = 0.5  # in which interrupted host calls end
+_POLL_SECONDS = 0.1
+_HANDLING_SECONDS = 0.8  # in which a main thread that has handled the signal leaves or goes on
 
 
 class CtrlC:
@@ -23,8 +26,10 @@ class CtrlC:
     If the main thread handles the signal, nothing more happens. If it does not, because it waits in
     C++, the first Ctrl-C explains what it waits for, and ends what can be ended: host functions in
     Python get an exception, and other calls are refused. If that does not release the main thread
-    either, a second Ctrl-C leaves. A program with its own handler of the signal is left alone.
-    Inside another one it has no effect.
+    either, a second Ctrl-C leaves. Also if the main thread handles the signal, but waits again a
+    second later, and host calls that ran at the signal are still running, as those in threads of
+    the user. A program with its own handler of the signal is left alone. Inside another one it has
+    no effect.
 
     Args:
         say: called with each text.
@@ -36,6 +41,7 @@ class CtrlC:
     def __init__(self, say: Callable[[str], None], leave: Callable[[], None]) -> None:
         self._say, self._leave = say, leave
         self._stuck: Stuck | None = None  # as it was at the last signal
+        self._leaves_next = False
         self._signals = SignalThread(self._heard)
 
     def __enter__(self) -> CtrlC:
@@ -53,18 +59,47 @@ class CtrlC:
             self._signals.close()
 
     def _heard(self, number: int) -> None:
-        if number != signal.SIGINT or signal.getsignal(number) is not signal.default_int_handler:
+        if number != signal.SIGINT or not _is_default():
             return
-        if self._stuck is not None and not self._stuck.is_done():
+        if self._leaves_next or (self._stuck is not None and not self._stuck.is_done()):
             self._leave()
             return
         self._stuck = Stuck()
         # The next signal must be heard meanwhile.
-        threading.Thread(target=self._explain, args=(self._stuck,), daemon=True).start()
+        arguments = self._stuck, _running()
+        threading.Thread(target=self._explain, args=arguments, daemon=True).start()
 
-    def _explain(self, stuck: Stuck) -> None:
-        if explain_and_end(stuck, self._say):
+    def _explain(self, stuck: Stuck, calls: Set[Hashable]) -> None:
+        if explain_and_end(stuck, self._say) or self._explain_waiting(calls):
+            self._leaves_next = True
             self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")
+            while not stuck.is_done() or calls & _running():
+                time.sleep(_POLL_SECONDS)
+            # A second signal may end them in the main thread before it is heard here.
+            time.sleep(_MOMENT_SECONDS)
+            self._leaves_next = False
+
+    def _explain_waiting(self, calls: Set[Hashable]) -> bool:
+        """Explain what the main thread waits for that has handled the signal, if for `calls`."""
+        time.sleep(_HANDLING_SECONDS)
+        stuck = Stuck()
+        if not calls & _running():
+            return False
+        hang = examine(time.perf_counter_ns())
+        if stuck.is_done() or CtrlC._listening is not self or not _is_default():
+            return False
+        self._say(hang.text)
+        return True
+
+
+def _is_default() -> bool:
+    """Return whether Ctrl-C raises KeyboardInterrupt."""
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _running() -> Set[Hashable]:
+    """Return the host calls that are running, as what tells one from another."""
+    return {(id(call.host), call.number) for call in all_running_calls()}
 
 
 def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
@@ -85,7 +120,7 @@ def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
 
 def leave_at_next_interrupt(say: Callable[[str], None]) -> None:
     """Let Ctrl-C end the process at once; Python waits at its end for calls that still run."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if _is_default():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if left := calls_left():
         say(f"{left}\nPython waits for it before it ends. Press Ctrl-C again to leave.")

@@ -32,8 +32,9 @@ def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
 
     In a script whose main thread waits in C++, Ctrl-C then works. The first one prints what it
     waits for, and ends host functions in Python; the second one prints the stacks, and ends the
-    process with status 130. That needs a call in the main thread, and no handler of Ctrl-C of your
-    own.
+    process with status 130. The same holds if the main thread gets KeyboardInterrupt, and a second
+    later waits for threads of your own that are in host calls. That needs a call in the main
+    thread, and no handler of Ctrl-C of your own.
 
     Call it once for the rest of the process, or use it as a context manager for a block. A later
     one replaces it, until the end of its block; ``jaxcb.watchdog(math.inf)`` only ends it. JAX's

@@ -12,6 +12,8 @@ import signal
 import threading
 from collections.abc import Callable
 
+_END = b"\0"  # no signal has this number
+
 
 class SignalThread:
     """Calls a function on a thread of its own for each signal that arrives.
@@ -27,6 +29,7 @@ class SignalThread:
         self._heard = heard
         self._written_to: int | None = None
         self._before = -1
+        self._thread: threading.Thread | None = None
 
     def listen(self) -> None:
         """Hear signals from now on; call it in the main thread."""
@@ -40,19 +43,24 @@ class SignalThread:
             signal.set_wakeup_fd(self._before if ours else written_to)
 
     def close(self) -> None:
-        """End the thread; call `rest` before."""
-        if self._written_to is not None:
-            os.close(self._written_to)
-            self._written_to = None
+        """End the thread when it has heard the signals that have arrived; call `rest` before."""
+        if self._written_to is None:
+            return
+        if self._thread is not None and self._thread.is_alive():  # not in a forked process
+            os.write(self._written_to, _END)
+            self._thread.join()
+        os.close(self._written_to)
+        self._written_to = None
 
     def _pipe(self) -> int:
         if self._written_to is None:
             read, self._written_to = os.pipe()
             os.set_blocking(self._written_to, False)
             os.register_at_fork(after_in_child=self._in_child)
-            threading.Thread(
+            self._thread = threading.Thread(
                 target=self._read, args=(read,), name="jupyter_jaxcb signals", daemon=True
-            ).start()
+            )
+            self._thread.start()
         return self._written_to
 
     def _in_child(self) -> None:
@@ -62,10 +70,9 @@ class SignalThread:
             signal.set_wakeup_fd(written_to)
 
     def _read(self, signals: int) -> None:
-        while numbers := os.read(signals, 64):
-            if self._before >= 0:
-                with contextlib.suppress(OSError):
-                    os.write(self._before, numbers)
-            for number in numbers:
-                self._heard(number)
-        os.close(signals)
+        with open(signals, "rb", buffering=0) as arriving:
+            while (number := arriving.read(1)) not in (_END, b"", None):
+                if self._before >= 0:
+                    with contextlib.suppress(OSError):
+                        os.write(self._before, number)
+                self._heard(number[0])

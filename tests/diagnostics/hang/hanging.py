@@ -6,9 +6,11 @@ test_ctrl_c.py runs one, by name. The host function prints ``inside`` once the m
 import ctypes
 import hashlib
 import os
+import socket
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 if "shards" in sys.argv:
@@ -24,6 +26,7 @@ S = jax.ShapeDtypeStruct((), np.float32)
 BIG = jnp.ones((800, 800))
 SLOWLY = jax.jit(lambda x: (x @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG @ BIG)[0, 0] * 0)
 LOCK = threading.Lock()
+SERVER = socket.create_server(("127.0.0.1", 0))  # accepts nobody
 RESULTS = []  # of the program that waits for the host call
 
 
@@ -33,10 +36,11 @@ DOUBLED = jax.jit(lambda x: x * 2)
 def say_inside():
     """Print ``inside`` when the main thread stays at one instruction, or in one function.
 
-    Or once it has dispatched the program: a watchdog looks later.
+    Or once it has dispatched the program: a watchdog looks later. `RESULTS` is found by its name,
+    because processes get the globals that this mentions.
     """
-    seen, times = None, 0
-    while not RESULTS if "at once" in sys.argv else times < 50:
+    seen, times, main = None, 0, sys.modules["__main__"]
+    while not main.RESULTS if "at once" in sys.argv else times < 50:
         frame = sys._current_frames()[threading.main_thread().ident]
         now = frame.f_code if "in Python" in sys.argv else (id(frame), frame.f_lasti)
         seen, times = now, times + 1 if now == seen else 0
@@ -114,6 +118,18 @@ def loops(x):
         turns += 1
 
 
+def waits_for_a_server(x):
+    with socket.create_connection(SERVER.getsockname()) as connection:
+        say_inside()
+        connection.recv(1)
+    return x
+
+
+def waits_for_a_server_in_threads(x):
+    with ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(waits_for_a_server, [x, x]))
+
+
 def fails_on_one_device(x):
     if x > 0:
         threading.Thread(target=say_inside, daemon=True).start()
@@ -174,7 +190,10 @@ def main(cores, name, api, *how):
         threading.Thread(target=say_inside, daemon=True).start()
     given = np.arange(2, dtype=np.float32) if api == "shards" else np.float32(0)
     if "watched" in how or "in plain Python" in how:
-        jaxcb.watchdog(1)
+        jaxcb.watchdog(1 if "at once" in how or "watched" in how else 60)
+    if api == "threads of the user":
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(program, [given, given]))
     with LOCK:
         RESULTS.append(program(given if "in Python" in how or api == "shards" else SLOWLY(BIG)))
         if "for signals too" in how:

@@ -130,6 +130,39 @@ def test_watchdog_of_a_plain_script_says_what_hangs_and_second_ctrl_c_leaves(sta
     assert script.end() == 130
 
 
+@pytest.mark.parametrize("how", ["under the command", "in plain Python"])
+@pytest.mark.parametrize(
+    ("name", "api", "said"),
+    [
+        (
+            "waits_for_a_server",
+            "threads of the user",
+            r"it waits at hanging\.py:\d+, 'connection\.recv\(1\)', and uses no processor time",
+        ),
+        (
+            "waits_for_a_server_in_threads",
+            "jupyter_jaxcb",
+            r"it waits at hanging\.py:\d+, 'with ThreadPoolExecutor\(2\) as pool:', and uses no",
+        ),
+    ],
+)
+def test_call_that_outlives_a_ctrl_c_handled_by_the_main_thread_is_named_and_second_one_leaves(
+    start, name, api, said, how
+):
+    """The pool of the user waits at its end for the threads, also after the KeyboardInterrupt."""
+    script = start(name, api, how, "in Python")
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    head = rf"{name} \(pure, hanging\.py:\d+\) has not returned( for [\d.]+ s)?: "
+    assert re.search(f"{head}{said}.*\n\nThis cannot be ended from outside", script.text), (
+        script.text
+    )
+    assert "Traceback" not in script.text
+    script.interrupt()
+    assert script.end() == 130
+    assert script.text.count("Press Ctrl-C again") == 1
+
+
 @pytest.mark.parametrize("cores", [1, 2])
 def test_queue_that_is_full_for_ever_is_named_and_ctrl_c_ends_the_program(start, cores):
     script = start("waits_for_the_program_behind_its_queue", "queue", cores=cores)
