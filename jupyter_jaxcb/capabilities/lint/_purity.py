@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import datetime
-import dis
 import io
 import logging
 import os
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...stack.trace import is_cell
-from ._references import UNKNOWN, own_loads, python_function
+from ._references import UNKNOWN, instructions, own_loads, python_function
 from ._writes import Write, unseeded, writes
 
 
@@ -165,7 +164,7 @@ def _logs(value: Any) -> bool:
 
 def _stored(code: types.CodeType, free: frozenset[str]) -> Iterator[tuple[str, int]]:
     """Yield the global and nonlocal names that the code assigns to, with their lines."""
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions(code):
         opname, name = instruction.opname, instruction.argval
         if opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
             opname in ("STORE_DEREF", "DELETE_DEREF") and name in free

@@ -1,4 +1,7 @@
-"""Find what the code of a function refers to, from its bytecode, without running it."""
+"""Find what the code of a function refers to, from its bytecode, without running it.
+
+The bytecode of a Python where this was not tried is not read: nothing is found, and nothing wrong.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+from ...stack.trace import IS_TRIED
 
 MAX_FUNCTIONS = 60  # read at most for one host function, nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
@@ -129,6 +134,11 @@ def _contents(cell: types.CellType) -> Any:
         return UNKNOWN
 
 
+def instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of `code`; none where their meaning is not known."""
+    return dis.get_instructions(code) if IS_TRIED else iter(())
+
+
 class _Reader:
     """Reads the instructions of one code object, and of those nested in it."""
 
@@ -151,7 +161,7 @@ class _Reader:
     def read(self) -> Iterator[Load]:
         chain: Load | None = None
         before: list[Load | None] = [None, None]  # the chains that ended at the last instructions
-        for instruction in dis.get_instructions(self._code):
+        for instruction in instructions(self._code):
             name, argument = instruction.opname, instruction.argval
             if _is_subscript(instruction):  # of the chain before the one instruction of its key
                 *entries, chain = _entries(before[0], self._constant) or [None]

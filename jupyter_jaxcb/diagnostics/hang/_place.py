@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ...stack.trace import JAX_FOLDER, is_cell, is_user_code
+from ...stack.trace import IS_TRIED, JAX_FOLDER, is_cell, is_user_code
 
 _IN_JAX = type(jax.jit(len))
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event,
@@ -76,8 +76,11 @@ def _awaits_array(tree: ast.expr) -> bool:
 def _expressions_now(frame: FrameType) -> list[ast.expr]:
     """Return what `frame` evaluates now, if it is in one line.
 
-    At the beginning of a ``with`` block these are its context managers.
+    At the beginning of a ``with`` block these are its context managers. Nothing is known on a
+    Python where the positions of instructions were not tried.
     """
+    if not IS_TRIED:
+        return []
     first, last, begin, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     if first is None or begin is None or end is None:
         return []

@@ -3,7 +3,8 @@
 CPython looks for pending signals where a function starts. A Ctrl-C that arrives while XLA computes
 would raise KeyboardInterrupt there, before the first `try` of the crossing, and XLA would make a
 JaxRuntimeError of it. The instruction is RESUME: with an argument of 2 or more, which the compiler
-writes after `yield from` and `await`, it does everything but this check.
+writes after `yield from` and `await`, it does everything but this check. On a Python where that was
+not tried, they start with the check.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TypeVar
 
-_RESUME = dis.opmap["RESUME"]
+from ..trace import IS_TRIED
+
 _AT_START, _WITHOUT_CHECK = 0, 2
 
 F = TypeVar("F", bound=Callable)
@@ -26,6 +28,8 @@ def starts_unchecked(name: str) -> Callable[[F], F]:
     """
 
     def patch(function: F) -> F:
+        if not IS_TRIED:
+            return function
         consts = function.__code__.co_consts
         function.__code__ = function.__code__.replace(
             co_consts=tuple(
@@ -39,9 +43,9 @@ def starts_unchecked(name: str) -> Callable[[F], F]:
 
 
 def _unchecked(code: CodeType) -> CodeType:
-    instructions = bytearray(code.co_code)
+    instructions, resume = bytearray(code.co_code), dis.opmap["RESUME"]
     for at in range(0, len(instructions), 2):
-        if instructions[at] == _RESUME and instructions[at + 1] == _AT_START:
+        if instructions[at] == resume and instructions[at + 1] == _AT_START:
             instructions[at + 1] = _WITHOUT_CHECK
             return code.replace(co_code=bytes(instructions))
     return code

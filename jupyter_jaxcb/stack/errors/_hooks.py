@@ -2,7 +2,8 @@
 
 From its second call on, a program without effects runs in C++ only, which raises ValueError
 without going through any class of JAX's. On Python 3.12 and later, `sys.monitoring` still sees that
-exception. It is enabled only between a failed host call and the error that JAX raises for it.
+exception. It is enabled only between a failed host call and the error that JAX raises for it, and
+only on a Python where that was tried.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from ..trace import IS_TRIED
 from ._error_text import describe, raise_interrupt
 from ._store import error_for_user
 
@@ -98,7 +100,7 @@ def watch_errors(intercept: Intercept) -> None:
     """Pass the message of each raised ValueError to `intercept`, until `unwatch_errors`."""
     global _tool, _left
     monitoring: Any = getattr(sys, "monitoring", None)
-    if monitoring is None:
+    if monitoring is None or not IS_TRIED:
         return
     with _lock:
         _left = _ENOUGH

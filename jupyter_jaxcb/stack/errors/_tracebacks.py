@@ -10,14 +10,11 @@ import functools
 import itertools
 import types
 from collections.abc import Iterator
-from types import CodeType, FrameType, TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from ...recording import Frame, LoweredSite
 from ..trace import function_of, is_machinery, is_ours, is_user_code
-
-_UNITS = 8  # of code that one entry of a line table covers
-_NO_COLUMNS = 0b1_1101_000  # such an entry, see Objects/locations.md of CPython
 
 
 def _suspended() -> Iterator[None]:
@@ -50,19 +47,11 @@ _GLOBALS: dict[str, Any] = {}
 
 @functools.lru_cache(maxsize=1_000)
 def _standing_for(function: str, file: str, line: int) -> tuple[FrameType, int, int]:
-    """Return a frame with that name, its instruction and its line."""
+    """Return a frame with that name, its first instruction, which has no column, and its line."""
     code = _suspended.__code__.replace(
-        co_name=function, co_qualname=function, co_filename=file, co_firstlineno=line,
-        co_linetable=_one_line(_suspended.__code__),
-    )  # fmt: skip
+        co_name=function, co_qualname=function, co_filename=file, co_firstlineno=line
+    )
     return types.FunctionType(code, _GLOBALS)().gi_frame, 0, line
-
-
-def _one_line(code: CodeType) -> bytes:
-    """Return a line table in which all of `code` is the first line, in no column."""
-    units = len(code.co_code) // 2
-    sizes = [_UNITS] * (units // _UNITS) + [units % _UNITS] * (units % _UNITS > 0)
-    return b"".join(bytes([_NO_COLUMNS | size - 1, 0]) for size in sizes)
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:

@@ -2,7 +2,8 @@
 
 An exception is set asynchronously and raised at the next bytecode of that thread. It is never set
 for a thread that has moved on, where it would be raised in a call of another run. Once set, it is
-raised before the crossing ends, because the crossing runs bytecode after the host function.
+raised before the crossing ends, because the crossing runs bytecode after the host function. On a
+Python where that was not tried, host calls run to their end.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from ..errors import EndedError
 from ..trace import (
     CROSSINGS,
+    IS_TRIED,
     JAX_FOLDER,
     WAITING,
     frames_of_threads,
@@ -44,7 +46,7 @@ def end_running() -> None:
         crossing = outermost(frame)
         if is_own(crossing) or _is_of_jax(crossing):
             _end_elements(frame)
-            while outermost(frame) is crossing and _is_in_host_function(frame):
+            while IS_TRIED and outermost(frame) is crossing and _is_in_host_function(frame):
                 if _raise_at(thread, frame):
                     break
                 frame = frames_of_threads().get(thread)
@@ -60,7 +62,7 @@ def end_call_in(thread: int, callers: Collection[CodeType] = CROSSINGS) -> None:
     """
     frame = frames_of_threads().get(thread)
     _end_elements(frame)
-    while _is_below(callers, frame) and _is_in_host_function(frame):
+    while IS_TRIED and _is_below(callers, frame) and _is_in_host_function(frame):
         if _raise_at(thread, frame):
             break
         frame = frames_of_threads().get(thread)

@@ -6,7 +6,7 @@ KeyboardInterrupt. There are two ways around XLA. If no trace function is set, o
 (`sys.settrace`) for the caller's frame: Python calls it on the way back from C++, before anything
 can catch XLA's error, and the exception it raises replaces that error. If a debugger or coverage
 already traces, the exception is set for the thread (`PyThreadState_SetAsyncExc`) as soon as XLA
-has dropped ours.
+has dropped ours; so it is on a Python where the other way was not tried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from ...recording import LoweredSite
 from ..errors import HostCallError, attribute_of, forget_error, host_call_error, is_a
-from ..trace import EAGER
+from ..trace import EAGER, IS_TRIED
 from ._ending import is_own, raise_in_thread
 
 _raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by number
@@ -44,7 +44,7 @@ def report_failure(
     caller = caller_of(sys._getframe(1))
     own = caller is not None and caller.f_code in EAGER
     if is_a(error, KeyboardInterrupt) and caller is not None and not own:
-        if sys.gettrace() is None:
+        if IS_TRIED and sys.gettrace() is None:
             _raise_at(caller, error)
         else:  # a debugger, coverage
             _raise_after(raised)

@@ -50,9 +50,9 @@ class Stuck:
         self._frame, self._at = _main_place()
 
     def is_done(self, patience: bool = False) -> bool:
-        """Return whether the main thread has moved on; `patience` is only used by `InFlight`."""
+        """Return whether it has moved on, or nobody knows; `patience` is only for `InFlight`."""
         frame, at = _main_place()
-        return frame is not self._frame or at != self._at
+        return frame is None or frame is not self._frame or at != self._at
 
     def wait(self, seconds: float) -> bool:
         """Return whether it moves on within `seconds`."""

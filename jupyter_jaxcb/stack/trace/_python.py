@@ -1,0 +1,15 @@
+"""Which Python this is: some of what CPython does is not promised, and is used only where tried.
+
+On another version, or without the GIL, host calls, their errors and recordings work without it;
+docs/limits.md says what is lost.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+
+OLDEST, NEWEST = (3, 11), (3, 13)  # on which all tests ran
+
+HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
+IS_TRIED = HAS_GIL and OLDEST <= sys.version_info[:2] <= NEWEST
