@@ -137,10 +137,22 @@ def _makes_room(
         else:
             recorder.queue.full(source.lowered, calls)
         return False
-    start = 0 if recorder is None else recorder.clock()
-    queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
-    if recorder is not None:
-        recorder.queue.waited(source.lowered, recorder.clock() - start)
+    if recorder is None:
+        queue.wait_for_room(source.nbytes, lambda: refuse_call(source.lowered, host))
+        return True
+    clock, uses = recorder.clock, recorder.queue
+    uses.waits(source.lowered)
+    counted = clock()
+
+    def look() -> None:
+        nonlocal counted
+        now = clock()
+        uses.waited(source.lowered, now - counted)
+        counted = now
+        refuse_call(source.lowered, host)
+
+    queue.wait_for_room(source.nbytes, look)
+    uses.waited(source.lowered, clock() - counted)
     return True
 
 

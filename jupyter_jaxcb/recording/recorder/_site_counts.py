@@ -54,9 +54,13 @@ class QueueUses:
         self._counts: KeyCounts[LoweredSite] = KeyCounts()
         self.counts = self._counts.counts
 
+    def waits(self, lowered: LoweredSite) -> None:
+        """Count a crossing for which the program waits, because the queue is full."""
+        self._counts.add(lowered, (1, 0, 0, 0, 0))
+
     def waited(self, lowered: LoweredSite, ns: int) -> None:
-        """Count a crossing for which the program waited `ns`, because the queue was full."""
-        self._counts.add(lowered, (1, ns, 0, 0, 0))
+        """Count `ns` more that the program has waited for it, which may go on."""
+        self._counts.add(lowered, (0, ns, 0, 0, 0))
 
     def full(self, lowered: LoweredSite, calls: int) -> None:
         """Count calls that were dropped because the queue was full."""

@@ -8,6 +8,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities import queue
+from jupyter_jaxcb.capabilities.queued import _crossing
+from jupyter_jaxcb.diagnostics import recording_so_far
 
 KILOBYTE = 1000
 
@@ -41,6 +43,33 @@ def test_program_waits_for_room_and_no_call_is_lost(gate, limit):
     assert use.waited_ns > 0
     assert (use.full, use.ended, use.left) == (0, 0, 0)
     assert "the queue was full" in str(r.recording)
+
+
+def test_wait_for_room_is_counted_while_it_lasts_and_if_an_interrupt_ends_it(
+    gate, limit, monkeypatch
+):
+    limit(0)
+    gate.close()
+    counted = []
+
+    def refuse(*_):
+        """What a waiting crossing calls regularly."""
+        (use,) = recording_so_far(r).queue
+        counted.append((use.waits, use.waited_ns))
+        if len(counted) == 3:
+            raise ValueError("ended here")
+
+    monkeypatch.setattr(_crossing, "refuse_call", refuse)
+    run = loop(jaxcb.debug(lambda i: None, queued=True), 50)
+    with jaxcb.record() as r:
+        with pytest.raises(jax.errors.JaxRuntimeError, match="ended here"):
+            run().block_until_ready()
+        gate.open()
+    waits, waited_ns = zip(*counted, strict=True)
+    assert waits == (1, 1, 1)
+    assert waited_ns[0] < waited_ns[1] < waited_ns[2]
+    (use,) = r.recording.queue
+    assert (use.waits, use.waited_ns) == counted[-1]
 
 
 def test_calls_without_room_are_dropped_and_counted_with_on_full_drop(gate, limit):
