@@ -12,7 +12,7 @@ import inspect
 import itertools
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...stack.trace import IS_TRIED
@@ -46,9 +46,9 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
     """Yield the references of `function` and of the functions it refers to, nearest first.
 
     These are globals, closure variables, arguments that a partial or a default gives, imports
-    inside of a function, their attributes and their entries. Attributes of other arguments and
-    computed values are unknown before the function runs. JAX, NumPy, SciPy and the standard library
-    are not read.
+    inside of a function, their attributes, also by `getattr`, and their entries. Attributes of
+    other arguments and computed values are unknown before the function runs. JAX, NumPy, SciPy and
+    the standard library are not read.
     """
     waiting: list[Any] = [function]
     known: set[types.CodeType] = set()
@@ -168,7 +168,8 @@ class _Reader:
                 yield from (entry for entry in entries if entry is not None)
                 before = [None, chain]
                 continue
-            goes_on = name in ("LOAD_ATTR", "LOAD_METHOD")
+            is_attribute = name in ("LOAD_ATTR", "LOAD_METHOD")
+            goes_on = is_attribute or _is_name_for_getattr(instruction, before)
             if name == "GET_ITER" or (goes_on and argument in _GIVES_ENTRIES):
                 yield from _entries(chain, UNKNOWN)
             if chain is not None and chain.value is not UNKNOWN:
@@ -222,6 +223,12 @@ class _Reader:
             self._top = UNKNOWN
         elif opname not in ("SWAP", "POP_TOP"):
             self._top = UNKNOWN
+
+
+def _is_name_for_getattr(instruction: dis.Instruction, before: Sequence[Load | None]) -> bool:
+    """Return whether it is the name in ``getattr(chain, "name")``, which is as ``chain.name``."""
+    is_name = instruction.opname == "LOAD_CONST" and isinstance(instruction.argval, str)
+    return is_name and before[0] is not None and before[0].value is getattr
 
 
 def _is_subscript(instruction: dis.Instruction) -> bool:

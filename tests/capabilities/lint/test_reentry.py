@@ -128,6 +128,15 @@ class Holder:
         return self.solvers[1](x)
 
 
+def by_name(x):
+    return getattr(jnp.linalg, "norm")(x)  # noqa: B009
+
+
+class ByName(Model):
+    def __call__(self, x):
+        return getattr(self, "predict", None)(x)
+
+
 USES = {
     "a function of jax.numpy": (lambda x: jnp.max(x), "jax.numpy.max"),
     "through a helper": (lambda x: norm(x), "jax.numpy.linalg.norm"),
@@ -159,6 +168,9 @@ USES = {
     "the values of a dict": (values, "SOLVERS['fast']"),
     "a field with a default": (field_of_an_object, "CONFIG.solver"),
     "an entry of an attribute": (Holder().solve, "self.solvers[1]"),
+    "an attribute by its name": (by_name, "jax.numpy.linalg.norm"),
+    "a field by its name": (lambda x: getattr(CONFIG, "solver", np.sin)(x), "CONFIG.solver"),
+    "a method by its name": (ByName(), "jax.nn.relu"),
 }
 MODEL = Model()
 
@@ -189,6 +201,8 @@ HARMLESS = {
     "another entry of a dict": other_entry,
     "a dict beside an index": beside,
     "another argument of a partial": functools.partial(with_default, solver=np.sin),
+    "an attribute by another name": lambda x: getattr(CONFIG, "scale", np.max)(x),
+    "an attribute of NumPy by its name": lambda x: getattr(np, "max", None)(x),
     "numpy": lambda x: np.max(x),
     "names that compute nothing": harmless_names,
     "a local name": shadowed,
