@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import jax
-from jax.core import Tracer
+from jax.core import ShapedArray, Tracer
 from jax.sharding import PartitionSpec
 
 from ._private import JaxFunction
@@ -99,8 +99,9 @@ def first_axis_on(x: Any, axes: Any) -> Any:
 
 
 def sharded_as(x: Any, like: Any) -> Any:
-    """Return the array `x` on the axes of an explicit mesh on which `like` is."""
-    wanted = getattr(jax.typeof(like), "sharding", None)
+    """Return the array `x` on the axes of an explicit mesh on which the array or aval `like` is."""
+    aval = like if isinstance(like, ShapedArray) else jax.typeof(like)
+    wanted = getattr(aval, "sharding", None)
     given = getattr(jax.typeof(x), "sharding", None)
     if wanted is None or given is None or wanted.spec == given.spec:
         return x

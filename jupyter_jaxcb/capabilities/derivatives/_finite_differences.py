@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 
+from ... import jax_compat
 from ...stack import options
 from ...stack.call import HostFunction, aligned, is_array
 from ...stack.errors import add_note
@@ -119,7 +120,7 @@ def _rule(
         blocks = jacobian(differences, blocks, primals)
     rows = dict(zip(floating, blocks, strict=True))
     moved = [
-        product(rows[n], [tangents[k] for k in moving], y)
+        jax_compat.sharded_as(product(rows[n], [tangents[k] for k in moving], y), y)
         if n in rows
         else np.zeros(y.shape, jax.dtypes.float0)
         for n, y in enumerate(results)

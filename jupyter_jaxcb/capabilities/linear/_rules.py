@@ -62,7 +62,7 @@ def transpose(
         return found
     by_transpose = _by_transpose(bound, operands, places, cotangents)
     for n, ct in zip(places, by_transpose, strict=True):
-        found[n] = ct if n in unknown else None
+        found[n] = jax_compat.sharded_as(ct, operands[n].aval) if n in unknown else None
     return found
 
 

@@ -13,6 +13,7 @@ from .. import elision
 from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array, to_array
 from ..options import Options
 from ..trace import find_frames, is_disabled, left_out
+from ._vmap import placed_as_operands
 
 
 def bind_host_call(
@@ -210,7 +211,9 @@ def _bound(
     __tracebackhide__ = True
     if avals:
         operands = jax_compat.vary_together(operands)
-    return primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
+    results = primitive.bind(*operands, callback=callback, result_avals=avals, levels=(), **params)
+    in_parts = callback.options.partitioned and results
+    return placed_as_operands(callback, operands, results) if in_parts else results
 
 
 def _split(leaves: list[Any]) -> tuple[list[Any], dict[int, Any]]:

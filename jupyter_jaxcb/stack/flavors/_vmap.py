@@ -112,6 +112,21 @@ def results_like(
     return jax_compat.varying_like(results, avals)
 
 
+def placed_as_operands(
+    callback: HostCallback, operands: Sequence[Any], results: Sequence[Any]
+) -> list[Any]:
+    """Return the results of a partitioned bind on the axes of an explicit mesh of its operands.
+
+    A result with the shape of an operand in rows is on all axes that this operand is on, so that it
+    has its type: derivative rules and loops need that. Others are on the axes of the rows.
+    """
+    avals = [jax.typeof(x) for x in operands]
+    in_rows = divided(callback, avals, [jax.typeof(y) for y in results])
+    rows = [aval for aval, on in zip(avals, in_rows, strict=True) if on]
+    like = [next((aval for aval in rows if aval.shape == y.shape), y) for y in results]
+    return list(map(jax_compat.sharded_as, results, like))
+
+
 def refuse_names(given: options.Options, name: str) -> None:
     """Raise ValueError if parameters of a callback without results are named as divided."""
     __tracebackhide__ = True

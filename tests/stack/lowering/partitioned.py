@@ -14,6 +14,7 @@ AUTO, EXPLICIT = (
     jax.make_mesh((4,), ("d",), axis_types=(kind,)) for kind in (AxisType.Auto, AxisType.Explicit)
 )
 SQUARE = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+TYPED = jax.make_mesh((2, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
 calls: list = []
 
 
@@ -131,6 +132,32 @@ def explicit():
     yield "explicit, mask, gathered", (masked, numbers)
 
 
+def explicit_in_two_axes():
+    """Rules and loops, which want results of the types of the arguments."""
+    options = {"result": "x", "partitioned": True}
+    sine, other = (jaxcb.pure(lambda x: (note(x), np.sin(x))[1], **options) for _ in range(2))
+    sine.defjvp(lambda primals, tangents: (sine(*primals), jnp.cos(primals[0]) * tangents[0]))
+    other.defvjp(lambda x: (other(x), x), lambda x, ct: (jnp.cos(x) * ct,))
+    finite = jaxcb.pure(np.sin, derivative="finite", **options)
+    linear = jaxcb.pure(lambda x, b: x * b, result="b", linear="b", partitioned=True)
+    linear.deftranspose(lambda x, ct: x * ct)
+    norm = jaxcb.pure(lambda x: (note(x), (x * x).sum(1))[1], result="x[:, 0]", partitioned=True)
+    norm.defjvp(lambda primals, tangents: (norm(*primals), 2 * (primals[0] * tangents[0]).sum(1)))
+    table = spread(jnp.arange(16.0).reshape(4, 4) / 8, TYPED, P("a", "b"))
+    with jax.set_mesh(TYPED):
+        for name, f in {"jvp": sine, "vjp": other, "finite": finite, "norm": norm}.items():
+            yield f"grad, {name}", outcome(jax.jit(jax.grad(lambda x, f=f: f(x).sum())), table)
+        gradient = jax.grad(lambda b, x: (linear(x, b) * b).sum())
+        yield "grad, linear", outcome(jax.jit(gradient), table, table)
+        for name, f in {"sine": sine, "double": pure_or_io("io")}.items():
+            loop = jax.jit(lambda x, f=f: jax.lax.fori_loop(0, 2, lambda _, y: f(y), x))
+            yield f"loop, {name}", outcome(loop, table)
+        branch = jax.jit(lambda x: jax.lax.cond(x.sum() > 0, sine, lambda x: x, x))
+        yield "branch", outcome(branch, table)
+        yield "rows of two axes", outcome(jax.jit(norm), table)
+        yield "vmap of tables", outcome(jax.jit(jax.vmap(sine)), table.reshape(1, 4, 4))
+
+
 if __name__ == "__main__":
     found = {}
     for flavor in ("pure", "io"):
@@ -138,6 +165,7 @@ if __name__ == "__main__":
     found |= {name: outcome(*run) for name, run in others()}
     with jax.set_mesh(EXPLICIT):
         found |= {name: outcome(*run) for name, run in explicit()}
+    found |= {f"explicit in two axes: {name}": run for name, run in explicit_in_two_axes()}
     with jaxcb.record() as r:
         outcome(jax.jit(pure_or_io("pure")), spread(jnp.arange(8.0)))
     called = [r.recording.lowered[call.lowered] for call in r.recording]

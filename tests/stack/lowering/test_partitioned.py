@@ -130,6 +130,38 @@ def test_mask_goes_with_an_explicit_mesh(found, program):
     assert found[program]["result"] == [2 * x for x in NUMBERS]
 
 
+TABLE = np.arange(16.0, dtype=np.float32).reshape(4, 4) / 8
+IN_TWO_AXES = {
+    "grad, jvp": np.cos(TABLE),
+    "grad, vjp": np.cos(TABLE),
+    "grad, finite": np.cos(TABLE),
+    "grad, norm": 2 * TABLE,
+    "grad, linear": 2 * TABLE * TABLE,
+    "loop, sine": np.sin(np.sin(TABLE)),
+    "loop, double": 4 * TABLE,
+    "branch": np.sin(TABLE),
+    "vmap of tables": np.sin(TABLE)[None],
+}
+
+
+@pytest.mark.parametrize("program", IN_TWO_AXES)
+def test_results_have_the_type_of_an_argument_that_two_axes_of_an_explicit_mesh_divide(
+    found, program
+):
+    """JAX refuses rules, carries and branches that return another type."""
+    row = found[f"explicit in two axes: {program}"]
+    assert "error" not in row, row
+    np.testing.assert_allclose(row["result"], IN_TWO_AXES[program], rtol=1e-3, atol=1e-3)
+    assert "'a', 'b'" in row["spec"]
+
+
+def test_result_of_another_shape_is_divided_in_rows_alone(found):
+    row = found["explicit in two axes: rows of two axes"]
+    np.testing.assert_allclose(row["result"], (TABLE * TABLE).sum(1), rtol=1e-6)
+    assert row["calls"] == calls_of([2, 4])
+    assert "'a'" in row["spec"] and "'b'" not in row["spec"]
+
+
 def test_recording_has_shard_and_device_of_each_call_and_nothing_is_gathered(found):
     facts, status, compiled = found["recorded"]
     assert facts == [[n, f"cpu:{n}", 0] for n in range(4)]
