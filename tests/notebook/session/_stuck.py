@@ -64,8 +64,41 @@ def run(host, call=jaxcb.pure_callback):
     program = compiled(lambda x: call(host, S, x))
     results[:] = [program(slowly(big))]
     return np.asarray(results[0])  # handles no signals, unlike block_until_ready
+doubled = jax.jit(lambda x: x * 2)
+def calls_a_jitted_global(x):
+    say_inside()
+    return np.asarray(doubled(results[0]))
+def is_called_by_a_host_function(x):
+    with lock:
+        return x
+other = compiled(lambda x: jax.pure_callback(is_called_by_a_host_function, S, x))
+def waits_for_another_callback(x):
+    say_inside()
+    return np.asarray(other(x))
+def loops_in_machine_code(x):
+    while x < 1:
+        x = x * np.float32(2)
+    return x
+def fails_on_one_device(x):
+    if x > 0:
+        raise ValueError("no luck")
+    return x
+def summed(x):  # over two devices
+    kinds = (jax.sharding.AxisType.Auto,)
+    mesh, spec = jax.make_mesh((2,), ("d",), axis_types=kinds), jax.sharding.PartitionSpec("d")
+    return jax.shard_map(
+        lambda x: jax.lax.psum(jaxcb.pure_callback(fails_on_one_device, S, x[0]), "d")[None],
+        mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)(x)
 """
 )
+IN_MACHINE_CODE = """
+program = compiled(jaxcb.pure(loops_in_machine_code, result=S, compile="numba"))
+threading.Thread(target=say_inside, daemon=True).start()
+program(np.float32(0))
+"""
+ON_TWO_DEVICES = """import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+"""
 AT_ONCE = """
 def say_inside():  # the watchdog looks later, when the main thread waits for the program
     while not results:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ._stuck import AT_ONCE, HOSTS, Running
+from ._stuck import AT_ONCE, HOSTS, ON_TWO_DEVICES, Running
 
 pytestmark = pytest.mark.slow
 LOAD = "%load_ext jupyter_jaxcb\n%jax_callbacks --stacks-after 1\n"
@@ -31,6 +31,16 @@ def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepa
     prepared.restart()
     (kept,) = tmp_path.glob("jupyter_jaxcb-*/*")
     assert f"jaxcb.load({str(kept)!r})" in prepared.run(LOAD).text
+
+
+def test_live_view_says_that_devices_wait_for_one_that_failed(fresh_kernel, tmp_path):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(f"{ON_TWO_DEVICES}{LOAD}{HOSTS}").text == ""
+    cell = Running(kernel, "np.asarray(summed(np.arange(2, dtype=np.float32)))", cell="cell-a")
+    told = cell.told()
+    assert told["title"].endswith("This looks like a collective operation that waits for a device.")
+    assert "the main thread waits inside JAX at line 1, 'np.asarray(summed(" in told["text"]
+    assert "A device that has failed, or has not begun, lets the others wait" in told["text"]
 
 
 def test_notice_goes_when_calls_go_on_and_comes_again(prepared, tmp_path):

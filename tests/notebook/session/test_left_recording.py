@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from ._stuck import HOSTS, Running
+from ._stuck import HOSTS, IN_MACHINE_CODE, Running
 
 pytestmark = pytest.mark.slow
 LOAD = "%load_ext jupyter_jaxcb\n"
@@ -85,6 +85,15 @@ def on_cores(kernel, cores):
         ("with lock: run(waits_for_a_lock)", "it waits at line {}, 'with lock:', and uses no "),
         ("run(ignores_exceptions)", "it waits at line {}, "),
         ("run(uses_jnp)", "it is inside JAX at line {}, 'return np.asarray(jnp.sin(results[0]))'"),
+        (
+            "run(calls_a_jitted_global)",
+            "it is inside JAX at line {}, 'return np.asarray(doubled(results[0]))', and nothing",
+        ),
+        (
+            "with lock: run(waits_for_another_callback)",
+            "it waits at line {}, 'with lock:', and uses no processor time",
+        ),
+        (IN_MACHINE_CODE, "it computes in machine code, which nothing can interrupt"),
     ],
 )
 def test_stop_names_the_line_of_each_call_that_cannot_be_ended(
