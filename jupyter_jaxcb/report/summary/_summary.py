@@ -206,7 +206,12 @@ def _shapes(
     lowered: Iterable[LoweredSite], numbers: Iterable[int], counts: Counts
 ) -> tuple[Shapes, ...]:
     variants: dict[tuple, list[tuple[LoweredSite, int]]] = {}
-    for fact, number in zip(lowered, numbers, strict=True):
+    facts = list(zip(lowered, numbers, strict=True))
+    in_parts = {(fact.program, fact.index) for fact, _ in facts if fact.shard is not None}
+    for fact, number in facts:
+        whole = fact.shard is None and (fact.program, fact.index) in in_parts
+        if whole and not counts.calls[number]:  # each device calls with other shapes
+            continue
         variants.setdefault((*fact.host_avals(), *_mask.split(fact)), []).append((fact, number))
     found = []
     for (*variant, batched), own in variants.items():

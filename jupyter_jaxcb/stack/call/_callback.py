@@ -147,6 +147,14 @@ class Bind:
             self._site = self._site()
         return self._site
 
+    def loops_over_elements(self) -> None:
+        """Note that the program loops over the batch elements of the innermost vmap around it."""
+        kinds = [kind for kind, _ in self.around]
+        if "vmap" in kinds:
+            n = kinds.index("vmap")
+            loop = "scan", self.around[n][1]
+            self.around = (*self.around[:n], loop, *self.around[n + 1 :])
+
 
 class Static:
     """The arguments that are not arrays, by position among the flat leaves.

@@ -142,6 +142,7 @@ def batch_in_program(
 ) -> tuple[Any, Sequence[int]]:
     """Apply the batching rule of partitioned callbacks: a loop of the program over the elements."""
     args = with_axes_in_front(args, dims)
+    params["callback"].bind.loops_over_elements()
 
     def one(rows: Sequence[Any]) -> Any:
         left = iter(rows)

@@ -172,4 +172,12 @@ if __name__ == "__main__":
     facts = [[fact.shard, fact.device, fact.gathered_bytes] for fact in called]
     (site,) = r.recording.outcomes
     found["recorded"] = [sorted(facts), site.status.value, site.compiled]
+    double = pure_or_io("pure")
+    programs = {"rows": double, "rows of a table, vmap": jax.vmap(double)}
+    for name, program in programs.items():
+        with jaxcb.record() as r:
+            outcome(jax.jit(program), spread(jnp.arange(32.0).reshape(8, 4)))
+        (row,) = jaxcb.report.summary.summarize(r.recording)
+        shapes = [[one.calls, one.operands[0].shape, one.shards] for one in row.shapes]
+        found[f"summary, {name}"] = [row.calls, row.written, shapes, list(row.notes)]
     print(json.dumps(found))

@@ -168,6 +168,17 @@ def test_recording_has_shard_and_device_of_each_call_and_nothing_is_gathered(fou
     assert (status, compiled) == ("kept", 4)
 
 
+def test_summary_lists_the_shapes_of_the_calls_alone(found):
+    """The whole arrays, with which no device calls, are not a variant."""
+    assert found["summary, rows"] == [4, 4, [[4, [2, 4], 4]], []]
+
+
+def test_summary_does_not_take_the_vmap_of_a_partitioned_callback_for_one_call(found):
+    """It is a loop of the program; each device calls with each of the 8 rows."""
+    calls, _, shapes, notes = found["summary, rows of a table, vmap"]
+    assert (calls, shapes, notes) == (32, [[32, [4], 4]], [])
+
+
 def test_on_one_device_there_is_one_call():
     double = jaxcb.pure(lambda x: 2 * x, result="x", partitioned=True)
     with jaxcb.record() as r:
