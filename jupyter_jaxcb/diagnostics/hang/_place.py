@@ -85,12 +85,13 @@ def _expressions_now(frame: FrameType) -> list[ast.expr]:
     if first is None or begin is None or end is None:
         return []
     line = linecache.getline(frame.f_code.co_filename, first).encode()
+    text = line[begin : end if first == last else None].decode().strip()
     try:
-        if first != last:  # Python 3.11: the whole block
-            (block,) = ast.parse(line[begin:].decode().strip() + " pass").body
+        if text.startswith("with "):  # Python 3.11: the whole block
+            (block,) = ast.parse(text if first == last else f"{text} pass").body
             items = block.items if isinstance(block, ast.With) else []
             return [item.context_expr for item in items]
-        return [ast.parse(line[begin:end].decode().strip(), mode="eval").body]
+        return [ast.parse(text, mode="eval").body] if first == last else []
     except SyntaxError:
         return []
 

@@ -46,7 +46,9 @@ def stacks(calls: list[RunningCall], now_ns: int, waiting: object) -> str:
         lines.append(running_line(call, now_ns))
         lines += [f"    {_place(frame)}" for frame in reversed(call.stack)]
         if not call.stack:
-            lines.append("    in library code or compiled code")
+            in_process = call.thread.startswith("pid ")
+            place = "its worker process" if in_process else "library code or compiled code"
+            lines.append(f"    in {place}")
     if waiting:
         lines.append(f"waiting: {waiting}")
     return "\n".join(lines)

@@ -63,6 +63,20 @@ def test_call_that_waits_for_a_lock_is_told_once_with_its_line_and_then_that_it_
     assert watched.told.empty()
 
 
+def test_lock_of_a_block_in_one_line_is_told_as_a_lock(watched):
+    lock = threading.Lock()
+
+    def waits(x):
+        with lock: return x  # fmt: skip  # noqa: E701
+
+    with lock:
+        thread = run_on_a_thread(waits)
+        hang = watched.told.get(timeout=60)
+    thread.join()
+    assert hang.kind is HangKind.LOCK
+    assert "'with lock: return x" in hang.text
+
+
 def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph():
     lock, told = threading.Lock(), queue.Queue()
 

@@ -54,6 +54,8 @@ def waits_behind_its_queue(x):
     results[0].block_until_ready()
 def in_a_thread(host, result, x):
     return jaxcb.pure(host, result=result, executor="threads")(x)
+def in_a_process(host, result, x):
+    return jaxcb.pure(host, result=result, executor="processes")(x)
 def queued_often(host, result, x):
     jaxcb.set_queue_limit(4096)
     def step(_, x):

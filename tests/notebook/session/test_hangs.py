@@ -1,5 +1,6 @@
 """A cell whose host calls do not return says so by itself, until they do."""
 
+import os
 import re
 
 import pytest
@@ -31,6 +32,18 @@ def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepa
     prepared.restart()
     (kept,) = tmp_path.glob("jupyter_jaxcb-*/*")
     assert f"jaxcb.load({str(kept)!r})" in prepared.run(LOAD).text
+
+
+def test_live_view_names_the_worker_process_that_a_call_is_in(prepared, tmp_path):
+    os.mkfifo(tmp_path / "go")
+    cell = Running(prepared, "run(waits_in_c, in_a_process)", cell="cell-a")
+    told = cell.told()
+    assert re.search(
+        r"waits_in_c .*: its worker process \(pid \d+\) is still in it\.", told["text"]
+    )
+    assert re.match(r"waits_in_c .*, on pid \d+\n    in its worker process\n", told["stacks"])
+    os.close(os.open(tmp_path / "go", os.O_WRONLY))
+    assert prepared.client.get_shell_msg(timeout=60)["content"]["status"] == "ok"
 
 
 def test_live_view_says_that_devices_wait_for_one_that_failed(fresh_kernel, tmp_path):
