@@ -103,8 +103,8 @@ FOLDERS = {
         "explain": "record stack/trace stack/call stack/errors",
         "check": (
             "record stack/trace stack/call stack/errors stack/results stack/dispatch "
-            "stack/flavors stack/flavors/buffer capabilities/lint capabilities/derivatives "
-            "capabilities/linear"
+            "stack/lowering stack/flavors stack/flavors/buffer capabilities/lint "
+            "capabilities/derivatives capabilities/linear"
         ),
         "gather": "",
         "hang": "record stack/trace stack/interrupt capabilities/lint",

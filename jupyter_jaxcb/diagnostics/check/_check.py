@@ -18,7 +18,7 @@ from ...stack.errors import message_of
 from ...stack.results import ResultError
 from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
-from . import _derivative, _linear, _vmap
+from . import _derivative, _linear, _rows, _vmap
 from ._compare import difference
 from ._subject import OutOfTime, Subject, one_line
 from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
@@ -63,6 +63,9 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
     whether it is linear, and ``sum(f(b) * ct) == sum(b * transposed(ct))`` whether its transpose is
     right: a wrong sign, a conjugate too many or too few, and the function itself are named as
     such. A residual must be zero at the function's result, and ``-b`` at zero.
+
+    If it is registered with ``partitioned=``, it is called with the halves of the rows, and with
+    each row if there are at most eight: parts must give the rows that all rows together give.
 
     After ten seconds no further run begins, and the remaining checks are skipped. Nothing in this
     process is recorded during the check.
@@ -143,7 +146,7 @@ class _Checking:
     def check(self) -> Check:
         subject = self._subject
         repeatable = subject.callback.flavor in ("pure", "buffer")
-        linear = () if subject.callback.host.derivative is None else (_linear.KIND,)
+        optional = self._optional()
         if repeatable := repeatable and not subject.settings.get("has_side_effect"):
             self._run("source", self._source)
         if self._run("declared result", self._declared) and repeatable:
@@ -154,11 +157,11 @@ class _Checking:
             if repeats:
                 self._run(_vmap.KIND, self._vmap)
                 self._run(_derivative.KIND, self._derivative)
-                if linear:
-                    self._run(_linear.KIND, self._linear)
+                for kind, run in optional.items():
+                    self._run(kind, run)
                 repeats = self._repeats_at_the_end()
             if not repeats:
-                self._discard(_vmap.KIND, _derivative.KIND, *linear)
+                self._discard(_vmap.KIND, _derivative.KIND, *optional)
             if not any(one.what.startswith("it prints") for one in self._findings):
                 self._run("no printing", self._printed)
         return Check(
@@ -169,6 +172,15 @@ class _Checking:
             self._left_out,
             self._methods,
         )
+
+    def _optional(self) -> dict[str, Callable[[], Iterator[Finding | Skipped]]]:
+        """Return the checks of options that the callback has, by their kinds."""
+        checks = {}
+        if self._subject.callback.host.derivative is not None:
+            checks[_linear.KIND] = self._linear
+        if self._subject.settings.get("partitioned") and self._subject.avals:
+            checks[_rows.KIND] = self._rows
+        return checks
 
     def _run(self, kind: str, check: Callable[[], Iterator[Finding | Skipped]]) -> bool:
         """Run one check and keep its findings; return whether there are none."""
@@ -332,6 +344,10 @@ class _Checking:
 
     def _linear(self) -> Iterator[Finding | Skipped]:
         for one in _linear.linear_findings(self._subject):
+            yield Skipped(one) if isinstance(one, str) else one
+
+    def _rows(self) -> Iterator[Finding | Skipped]:
+        for one in _rows.rows_findings(self._elements):
             yield Skipped(one) if isinstance(one, str) else one
 
 

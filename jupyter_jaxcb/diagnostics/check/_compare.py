@@ -49,6 +49,17 @@ def difference(
     return None
 
 
+def differing_rows(
+    found: Sequence[np.ndarray], expected: Sequence[np.ndarray], power: float = 0.6
+) -> list[int]:
+    """Return the rows, along the first axes, in which results differ; see `difference`."""
+    wrong: set[int] = set()
+    for one, other in zip(found, expected, strict=True):
+        differs = ~close(one, other, power, _largest(other))
+        wrong.update(np.flatnonzero(differs.reshape(len(one), -1).any(axis=1)).tolist())
+    return sorted(wrong)
+
+
 def _first_difference(one: np.ndarray, other: np.ndarray, power: float) -> int | None:
     """Return the flat index of the first difference; blockwise, to save memory."""
     one, other = one.reshape(-1), other.reshape(-1)

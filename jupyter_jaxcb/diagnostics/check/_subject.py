@@ -90,6 +90,7 @@ class Subject:
         *,
         axes: tuple[int, ...] = (),
         dtypes: Sequence[Any] | None = None,
+        rows: int | None = None,
         writable: bool = False,
         fresh: bool = False,
     ) -> list[np.ndarray]:
@@ -99,6 +100,7 @@ class Subject:
             operands: replace the operands of the subject.
             axes: batch axes that lead each declared shape.
             dtypes: replace the declared dtypes.
+            rows: replace the size of the first axis of each declared shape.
             writable: pass the arrays themselves, writable, instead of read-only copies.
             fresh: the arrays were made for this run and are passed without a copy.
 
@@ -113,6 +115,7 @@ class Subject:
         given = list(self.operands if operands is None else operands)
         given = given if writable else [_locked(array, fresh=fresh) for array in given]
         shapes = [(*axes, *aval.shape) for aval in self.avals]
+        shapes = shapes if rows is None else [(rows, *shape[1:]) for shape in shapes]
         kinds = [np.dtype(d) for d in (dtypes or [aval.dtype for aval in self.avals])]
         if self.leading:
             return self._write(given, shapes, kinds)

@@ -8,5 +8,5 @@ from ._custom_call import DIRECT, HOST_MEMORY, lowers, other_way, set_token, zer
 from ._facts import eager_fact, lowering, note_call, note_lowered
 from ._host_call import SHARD_NUMBER, lower_host_call, refuse
 from ._multi_device import lower_once
-from ._partitioned import divided
+from ._partitioned import divided, in_rows
 from ._sub_byte import bits

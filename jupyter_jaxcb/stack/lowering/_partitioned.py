@@ -44,6 +44,24 @@ def _check_partitioned(partitioned: Any) -> Any:
     return True
 
 
+def in_rows(
+    named: bool | tuple[str, ...], names: Sequence[str], operands: Sequence[Any]
+) -> list[bool]:
+    """Return which operands an option ``partitioned=`` says are passed in rows.
+
+    Args:
+        named: the option.
+        names: the names of the operands; empty if they are not known.
+        operands: the operands, or their avals.
+    """
+    if isinstance(named, bool):
+        return [named and aval.ndim > 0 for aval in operands]
+    return [
+        any(name == one or name.startswith((f"{one}[", f"{one}.")) for one in named)
+        for name in (*names, *[""] * (len(operands) - len(names)))
+    ]
+
+
 def divided(callback: HostCallback, operands: Sequence[Any], results: Sequence[Any]) -> list[bool]:
     """Return which operands of a partitioned call are passed in rows, and the others as a whole.
 
@@ -57,12 +75,7 @@ def divided(callback: HostCallback, operands: Sequence[Any], results: Sequence[A
     """
     __tracebackhide__ = True
     named, names = callback.options.partitioned, ArrayNames.of(callback).operands()
-    given = [aval.ndim > 0 for aval in operands]
-    if named is not True:
-        given = [
-            any(name == one or name.startswith((f"{one}[", f"{one}.")) for one in named)
-            for name in (*names, *[""] * (len(operands) - len(names)))
-        ]
+    given = in_rows(named, names, operands)
     if named is True and not any(given) and all(aval.ndim == 0 for aval in results):
         return given  # numbers: there is nothing to divide
     rows = {aval.shape[:1] for aval, on in zip(operands, given, strict=True) if on}
@@ -114,8 +127,8 @@ def emit_for_each(
     __tracebackhide__ = True
     _refuse(ctx, callback)
     avals = tuple(jax_compat.shaped_array(a.shape, a.dtype) for a in ctx.avals_out)
-    in_rows = divided(callback, ctx.avals_in, avals)
-    first = in_rows.index(True) if any(in_rows) else None
+    parts = divided(callback, ctx.avals_in, avals)
+    first = parts.index(True) if any(parts) else None
     params = dict(index=len(ctx.module_context.host_callbacks), has_side_effect=has_side_effect)
     devices = jax_compat.program_devices(ctx)
     ctx.module_context.add_host_callback(_by_rows(lowered, devices, build, first))
@@ -132,7 +145,7 @@ def emit_for_each(
         rows = whole = NamedSharding(mesh, PartitionSpec())
         if first is not None:
             rows = NamedSharding(mesh, specs(given[first].sharding, given[first].shape[0]))
-        return [rows if on else whole for on in in_rows], [rows] * len(avals)
+        return [rows if on else whole for on in parts], [rows] * len(avals)
 
     def partition(mesh: Any, given: Sequence[Any], results: Any) -> tuple[Any, ...]:
         ins, outs = shardings(mesh, given)
@@ -152,7 +165,7 @@ def emit_for_each(
     whole.def_partition(
         partition=partition,
         infer_sharding_from_operands=lambda mesh, given, _: shardings(mesh, given)[1],
-        sharding_rule=_rule(ctx.avals_in, avals, in_rows),
+        sharding_rule=_rule(ctx.avals_in, avals, parts),
     )
     context = dataclasses.replace(
         ctx, avals_out=avals, tokens_in=jax_compat.TokenSet(), tokens_out=None
