@@ -45,3 +45,18 @@ def test_notice_goes_when_the_calls_go_on(notebook, tmp_path):
     opened.save()
     saved = opened.server.saved(opened.name).cells[2].outputs
     assert DEADLOCK not in str(saved)
+
+
+def test_slow_function_is_named_and_ends_with_the_stop_button(notebook):
+    opened = notebook(LOAD, HOSTS + AT_ONCE, "run(loops)")
+    opened.run(0, 1, 2)
+    notice = opened.cell(2).locator(".jaxcb-hang")
+    expect(notice).to_contain_text("This looks like a slow function.")
+    notice.get_by_text("why, and where each host call is").click()
+    expect(notice).to_contain_text("it computes at line")
+    expect(notice.locator("pre")).to_contain_text(", in loops: ")
+    opened.command("notebook:interrupt-kernel")
+    opened.wait(2)
+    expect(notice).to_have_count(0)
+    expect(opened.cell(2).locator(".jp-OutputArea")).to_contain_text("KeyboardInterrupt")
+    expect(opened.cell(2).locator(".jaxcb-summary")).to_contain_text("loops")

@@ -37,10 +37,9 @@ def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepa
 def test_live_view_names_the_worker_process_that_a_call_is_in(prepared, tmp_path):
     os.mkfifo(tmp_path / "go")
     cell = Running(prepared, "run(waits_in_c, in_a_process)", cell="cell-a")
-    told = cell.told()
-    assert re.search(
-        r"waits_in_c .*: its worker process \(pid \d+\) is still in it\.", told["text"]
-    )
+    said = r"waits_in_c .*: its worker process \(pid \d+\) is still in it\."
+    while not re.search(said, (told := cell.told())["text"]):
+        pass  # the worker had not started
     assert re.match(r"waits_in_c .*, on pid \d+\n    in its worker process\n", told["stacks"])
     os.close(os.open(tmp_path / "go", os.O_WRONLY))
     assert prepared.client.get_shell_msg(timeout=60)["content"]["status"] == "ok"
