@@ -214,7 +214,7 @@ import jax, jax.numpy as jnp, numpy as np
 printed = threading.Event()
 def host(x):
     if not printed.is_set():
-        sum(range(5 * 10**7))  # holds the GIL
+        sum(range(2 * 10**8))  # holds the GIL
     printed.wait()
     return np.asarray(x)
 class Stderr:

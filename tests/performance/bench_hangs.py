@@ -32,6 +32,7 @@ HANGS = {  # the arguments of the program: a host function, and how it is called
     "a function in C that does not return": ("is_in_c", "jupyter_jaxcb"),
     "a function that swallows exceptions": ("ignores_exceptions", "jupyter_jaxcb"),
     "a worker thread in C": ("is_in_c", "threads"),
+    "a server, in threads of your own": ("waits_for_a_server", "threads of the user", "in Python"),
     "an endless loop in machine code": ("loops_in_machine_code", "numba", "in Python"),
     "a device that failed before a collective": ("fails_on_one_device", "shards"),
     "a full queue": ("waits_for_the_program_behind_its_queue", "queue"),
