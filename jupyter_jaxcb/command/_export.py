@@ -18,7 +18,10 @@ saved has only host calls: OUT is then a table (.csv, .arrow, .feather, .parquet
 def add_export(commands: Any) -> None:
     """Add the command to the subparsers of a parser."""
     export = commands.add_parser(
-        "export", help="write a saved recording in another format", description=_DESCRIPTION
+        "export",
+        help="write a saved recording in another format",
+        description=_DESCRIPTION,
+        allow_abbrev=False,
     )
     export.add_argument(
         "--limit-bytes",

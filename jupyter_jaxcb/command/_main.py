@@ -78,9 +78,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the arguments; the command is ``perform`` of the result, and its parser ``parser``."""
-    parser = argparse.ArgumentParser(prog="python -m jupyter_jaxcb")
+    parser = argparse.ArgumentParser(prog="python -m jupyter_jaxcb", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="{run,export}")
-    run = commands.add_parser("run", help="run a script and record it", description=_DESCRIPTION)
+    run = commands.add_parser(
+        "run", help="run a script and record it", description=_DESCRIPTION, allow_abbrev=False
+    )
     run.add_argument(
         "-o",
         "--output",

@@ -15,6 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m jupyter_jaxcb.migrate",
         description="List each use of jax.experimental.host_callback, and what to write instead.",
+        allow_abbrev=False,
     )
     parser.add_argument("--write", action="store_true", help="rewrite the imports, nothing else")
     parser.add_argument("files", nargs="+", metavar="FILE", help="Python files and notebooks")

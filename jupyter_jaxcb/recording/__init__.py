@@ -55,6 +55,7 @@ from .files import (
     LIMIT_BYTES,
     SCHEMA,
     RecordingFileError,
+    check_folder,
     check_path,
     read_binary,
     write_binary,

@@ -139,6 +139,7 @@ def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
         (["missing.py"], "cannot run 'missing.py': there is no such file"),
         (["-o", "run.xyz", "script.py"], "unknown file format: 'run.xyz'"),
         (["-o", "no/run.html", "script.py"], "No such file or directory: "),
+        (["--prof", "script.py"], "unrecognized arguments: --prof"),
     ],
 )
 def test_command_that_cannot_work_is_refused_before_the_script_runs(

@@ -59,14 +59,12 @@ class ObjectsSoak:
 
         @jaxcb.pure(result="b", linear="b")
         def solve(a, b):
-            self.totals["calls"] += 1
-            self._raise("solve")
+            self._called()
             return (factor(a).of @ b).astype(b.dtype)
 
         @solve.deftranspose
         def solve_transposed(a, ct):
-            self.totals["calls"] += 1
-            self._raise("solve")
+            self._called()
             return (factor(a).of.T @ ct).astype(ct.dtype)
 
         solve.defresidual(lambda a, x, b: a @ x - b)
@@ -124,6 +122,10 @@ class ObjectsSoak:
         else:
             self.wrong.append(f"round {self.totals['rounds']}: {name} did not fail in {where}")
         self.fails = None
+
+    def _called(self):
+        self.totals["calls"] += 1
+        self._raise("solve")
 
     def _raise(self, *places):
         if self.fails in places:

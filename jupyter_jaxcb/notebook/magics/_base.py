@@ -29,6 +29,8 @@ class SessionMagics(Magics):
 
     def _parse(self, magic: str, line: str) -> Any:
         function = getattr(self, magic)
+        # --resul is a mistake, and may be the beginning of another option one day.
+        function.parser.allow_abbrev = False
         try:
             return parse_argstring(function, line)
         except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed

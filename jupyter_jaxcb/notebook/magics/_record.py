@@ -18,7 +18,7 @@ from IPython.core.magic import (
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...diagnostics import is_off, observe_jax, profile, record
-from ...recording import Recording, check_path
+from ...recording import Recording, check_folder, check_path
 from ._base import SessionMagics
 from ._options import unquoted
 
@@ -125,7 +125,8 @@ class RecordMagics(SessionMagics):
         try:
             if save:
                 check_path(save)
-        except ValueError as error:
+                check_folder(save)
+        except (OSError, ValueError) as error:
             raise UsageError(str(error)) from None
         body = self._body(f"%%{magic} {line}", cell)
         recorded = None

@@ -8,4 +8,4 @@
 from ._binary import read_binary, write_binary
 from ._decode import RecordingFileError
 from ._json import SCHEMA, fields, to_json
-from ._save import FORMATS, LIMIT_BYTES, check_path, read, save
+from ._save import FORMATS, LIMIT_BYTES, check_folder, check_path, read, save

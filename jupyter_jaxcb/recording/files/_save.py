@@ -80,6 +80,21 @@ def check_path(path: str | os.PathLike[str]) -> None:
     _suffix(Path(path))
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise OSError if the folder of `path` does not exist, or nothing can be written to it."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"cannot write {os.fspath(path)!r}: there is no folder {str(folder)!r}. Create it "
+            "first, or name a file in another folder."
+        )
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            f"cannot write {os.fspath(path)!r}: the folder {str(folder)!r} is not writable. Name a "
+            "file in another folder."
+        )
+
+
 def _suffix(path: Path) -> str:
     found = [suffix for suffix in FORMATS if path.name.lower().endswith(suffix)]
     if not found:

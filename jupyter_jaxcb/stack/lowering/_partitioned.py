@@ -33,15 +33,18 @@ shard_call_p.multiple_results = True
 @check("partitioned")
 def _check_partitioned(partitioned: Any) -> Any:
     __tracebackhide__ = True
+    if partitioned is True:
+        return True
     names = partitioned.split(",") if isinstance(partitioned, str) else partitioned
-    if isinstance(names, tuple | list) and all(isinstance(name, str) for name in names):
-        return tuple(name.strip() for name in names)
-    if partitioned is not True:
+    given = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    named = tuple(name.strip() for name in names) if given else ()
+    if not named or not all(named):
         raise TypeError(
             f"partitioned must be True or names of parameters, but got {partitioned!r}. Pass True "
-            "if each device has its own rows of all array arguments, or the names of these."
+            "if each device has its own rows of all array arguments, or the names of these. Leave "
+            "it out for one call with all rows."
         )
-    return True
+    return named
 
 
 def in_rows(

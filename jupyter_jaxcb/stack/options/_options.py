@@ -122,8 +122,8 @@ class Options:
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
         value, row = getattr(self, name), _ROWS[name]
-        if isinstance(row.default, bool):
-            return bool(value)
+        if isinstance(row.default, bool):  # "" and () are no way to say False where names may be
+            return bool(value) or (row.kind != "flag" and isinstance(value, str | tuple | list))
         return value is not row.default and not (
             type(value) is type(row.default) and value == row.default
         )

@@ -63,6 +63,19 @@ def test_unknown_suffix_is_reported_before_the_cell_runs(kernel):
     assert kernel.run("'ran_anyway' in globals()").value == "False"
 
 
+def test_missing_folder_is_reported_before_the_cell_runs(kernel, tmp_path):
+    ran = kernel.run(f"%%jax_record --save {tmp_path}/missing/cell.jaxcb\nran_in_vain = True")
+    assert f"there is no folder '{tmp_path}/missing'. Create it first" in ran.text
+    assert kernel.run("'ran_in_vain' in globals()").value == "False"
+
+
+def test_abbreviated_option_is_refused(kernel):
+    ran = kernel.run("%%jax_callback pure --resul x\ndef f(x): return x")
+    assert "unrecognized arguments: --resul" in ran.text
+    assert kernel.run("'f' in globals()").value == "False"
+    assert "unrecognized arguments: --val" in kernel.run("%%jax_record --val\n1").text
+
+
 def test_cells_run_but_nothing_is_shown_or_recorded_when_switched_off(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run("import os; os.environ['JUPYTER_JAXCB'] = 'off'")

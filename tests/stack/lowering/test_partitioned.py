@@ -190,6 +190,9 @@ def test_on_one_device_there_is_one_call():
     ("make", "options", "message"),
     [
         (jaxcb.pure, {"partitioned": 5}, "partitioned must be True or names of parameters"),
+        (jaxcb.pure, {"partitioned": ""}, "but got ''. .* Leave it out for one call with all rows"),
+        (jaxcb.io, {"partitioned": ()}, r"must be True or names of parameters, but got \(\)"),
+        (jaxcb.pure, {"partitioned": "x,"}, "must be True or names of parameters, but got 'x,'"),
         (jaxcb.pure, {"partitioned": "y"}, "it has no parameter 'y'. Its parameters are x"),
         (jaxcb.io, {"partitioned": ("x", "xs")}, "it has no parameter 'xs'; did you mean 'x'"),
         (jaxcb.io, {"partitioned": True, "ordered": True}, "the devices call at the same time"),
