@@ -151,6 +151,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tests.performance.bench_masked
 	$(BIN)/python -m tests.performance.bench_linear
 	$(BIN)/python -m tests.performance.bench_profile
+	$(BIN)/python -m tests.performance.bench_watch loops
 	$(BIN)/python tests/performance/bench_hangs.py
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium

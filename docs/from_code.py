@@ -24,11 +24,12 @@ from IPython.core.magic import Magics
 from jupyter_jaxcb.notebook.magics._callback import JaxMagics
 from jupyter_jaxcb.notebook.magics._check import CheckMagics
 from jupyter_jaxcb.notebook.magics._record import RecordMagics
+from jupyter_jaxcb.notebook.magics._watch import WatchMagics
 from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
 from jupyter_jaxcb.recording._columns import ROW
 from jupyter_jaxcb.stack.options import Refusal, refusals, refused_results, rows
 
-MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics)
+MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics, WatchMagics)
 FACTS = ("recording._facts", "recording._profile", "recording._vmap")  # modules
 _WORDS = {int: "integer", str: "text", bool: "boolean"}
 # Keys whose type in JSON differs from the annotation of `Recording`.

@@ -16,6 +16,7 @@ from .capabilities import WorkerLostError as WorkerLostError
 from .capabilities import drop_queued as drop_queued
 from .capabilities import host_object as host_object
 from .capabilities import set_queue_limit as set_queue_limit
+from .diagnostics import Watch as Watch
 from .diagnostics import check as check
 from .diagnostics import explain as explain
 from .diagnostics import explain_matrix as explain_matrix
@@ -23,7 +24,9 @@ from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
 from .diagnostics import profile as profile
 from .diagnostics import record as record
+from .diagnostics import watch as watch
 from .diagnostics import watchdog as watchdog
+from .diagnostics import watching as watching
 from .recording import WIDGETS as _WIDGETS
 from .recording import Check as Check
 from .recording import Checks as Checks

@@ -108,6 +108,8 @@ FOLDERS = {
         ),
         "gather": "",
         "hang": "record stack/trace stack/interrupt capabilities/lint",
+        "notes": "stack/trace stack/lowering",
+        "watch": "notes stack/trace stack/lowering",
     },
 }
 # What names a capability in the code, with the number of modules that may do so besides its own,

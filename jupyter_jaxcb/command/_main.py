@@ -28,6 +28,7 @@ from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._export import add_export
 from ._script import run_module, run_script, without_our_frames
+from ._watch import add_watch, enter_watch
 
 _DESCRIPTION = """\
 Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
@@ -58,6 +59,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.stacks_after is not None:
             block.enter_context(watchdog_and_timer(options.stacks_after))
         recorded = block.enter_context(begin())
+        seen = enter_watch(block, options)
     except (OSError, ValueError, ModuleNotFoundError, RuntimeError) as error:
         parser.error(str(error))
     before = _jax_variables()
@@ -67,6 +69,8 @@ def _run(options: argparse.Namespace) -> int:
     if ended is not None and not isinstance(ended, SystemExit):
         _show(ended)
     _report(recorded.recording, path, name, sorted(_jax_variables() - before))
+    if seen is not None:
+        print(f"\n{seen}", file=sys.stderr)
     if ended is None:
         return 0
     if isinstance(ended, KeyboardInterrupt):
@@ -112,6 +116,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="when no host call has begun or returned for this time, print what the script waits "
         "for and the stacks of all threads",
     )
+    add_watch(run)
     run.add_argument("script", metavar="SCRIPT", help="a Python file")
     run.add_argument(
         "arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the script"

@@ -1,4 +1,4 @@
-"""Record, observe, profile, explain, check and gather host calls.
+"""Record, observe, profile, explain, check and gather host calls, and watch values.
 
 Host calls do not depend on anything in this package.
 """
@@ -37,3 +37,4 @@ from .record import (
     stop,
     warn_of_running,
 )
+from .watch import Bad, Row, Series, Watch, watch, watching

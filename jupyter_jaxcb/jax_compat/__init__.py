@@ -8,6 +8,21 @@ here too.
 `tests/upstream` tries that, and reads the source of other versions of JAX.
 """
 
+from ._binds import (
+    evaluates_effects,
+    has_rules,
+    intercept_binds,
+    intercept_loops,
+    intercept_other_programs,
+    is_linearizing,
+    is_rule_or_lowering,
+    is_sparsifying,
+    is_transposing,
+    jaxpr_trace,
+    runs_rules,
+    scan_operands,
+    traces_jit,
+)
 from ._builtin_callbacks import watch_calls, watch_traces
 from ._builtin_functions import copy_of, frames_of, user_arguments, user_function, without_partials
 from ._environment import (
@@ -27,6 +42,7 @@ from ._environment import (
 from ._errors import TOKEN_CHECK_THREAD, forget_failed_tokens, intercept_errors, stay_in_python
 from ._lowering_context import (
     automatic_axes,
+    current_block,
     device_count,
     group_count,
     has_named_mesh,

@@ -12,6 +12,7 @@ from ._private import optional_module
 from ._required import LoweringContext, mlir
 
 _hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
+_mlir: Any = optional_module("jax._src.lib.mlir")
 
 
 def automatic_axes(ctx: LoweringContext) -> tuple[str, ...]:
@@ -139,3 +140,8 @@ def program_name(ctx: LoweringContext) -> str:
     """Return the name of the module being lowered, such as ``jit_f``."""
     attributes = ctx.module_context.module.operation.attributes
     return attributes["sym_name"].value if "sym_name" in attributes else "unnamed"
+
+
+def current_block() -> Any:
+    """Return the block of the program that operations are being added to."""
+    return _mlir.ir.InsertionPoint.current.block

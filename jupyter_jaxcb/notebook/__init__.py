@@ -15,6 +15,7 @@ from .magics import (
     CheckMagics,
     JaxMagics,
     RecordMagics,
+    WatchMagics,
     install_completion,
     remove_completion,
 )
@@ -32,6 +33,7 @@ def load(shell: InteractiveShell) -> None:
         JaxMagics(session),
         RecordMagics(session),
         CheckMagics(shell),
+        WatchMagics(session),
     ]
     for magics in registered:
         shell.register_magics(magics)

@@ -7,6 +7,7 @@ REPOSITORY = Path(__file__).parents[2]
 # The blocks of these pages run one after the other, as one program.
 SEQUENTIAL = (
     "extending.md",
+    "guide/watch-values.md",
     "reference/facts.md",
     "reference/host-callback.md",
     "reference/index.md",

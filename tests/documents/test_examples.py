@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import linecache
 import re
 import sys
 import types
@@ -125,6 +126,8 @@ def test_blocks_of_a_page_run_in_order(page, pages, layers, monkeypatch, tmp_pat
     try:
         for path, code in blocks_and_modules(pages[page]):
             if path is None:
+                lines = code.splitlines(keepends=True)
+                monkeypatch.setitem(linecache.cache, page, (len(code), None, lines, page))
                 exec(compile(code, page, "exec"), names)
                 continue
             layer = path.rpartition("/")[0]

@@ -1,6 +1,7 @@
 """Displays: host traces, the live view, the side panel, badges.
 
-`_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs; `_panel` and
+`_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs, `_watched` the
+values of one; `_panel` and
 `_panel_link` send data to JupyterLab's side panel and badges.
 """
 
@@ -11,3 +12,4 @@ from ._origins import Origins, blank_lines
 from ._panel import snapshot
 from ._panel_link import Link
 from ._sites import Sites
+from ._watched import WatchedView

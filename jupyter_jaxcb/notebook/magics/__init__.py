@@ -1,10 +1,11 @@
 """The magics: argument parsing around functions that work without IPython.
 
 `_callback` has ``%%jax_callback``, ``%jax_callbacks``, ``%jax_explain`` and ``%jax_migrate``;
-`_record` and `_check` have one magic each.
+`_record`, `_check` and `_watch` have one magic each.
 """
 
 from ._callback import JaxMagics
 from ._check import CheckMagics
 from ._completion import install_completion, remove_completion
 from ._record import RecordMagics
+from ._watch import WatchMagics

@@ -37,11 +37,11 @@ class Cell:
         number = len(history.input_hist_raw) - 1 if history else 0
         try:
             source = shell.transform_cell(body)
-            self.name = shell.compile.cache(f"{magic}\n{source}", number, raw_code=body)
             # Blank lines replace the magic's line and the blank lines that IPython drops, so that
             # line numbers are those of the cell.
-            top = "\n" * (1 + blank_lines(body))
-            tree: Any = shell.compile.ast_parse(f"{top}{source}", filename=self.name)
+            below = "\n" * blank_lines(body) + source
+            self.name = shell.compile.cache(f"{magic}\n{below}", number, raw_code=body)
+            tree: Any = shell.compile.ast_parse(f"\n{below}", filename=self.name)
         except SyntaxError as error:
             raise CellSyntaxError(shell, error) from None
         self.tree: ast.Module = tree

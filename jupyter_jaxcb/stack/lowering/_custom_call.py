@@ -48,7 +48,6 @@ def emit_call(
         The new token (None if `token` is None), then the IR values of the results.
     """
     module = ctx.module_context
-    target = f"xla_ffi{'_partitioned' * partitioned}_python_{DIRECT[module.platforms[0]]}_callback"
     has_results = bool(ctx.avals_out)
     back: Callable[[Sequence[Any]], list[Any]] = list
     if not IS_SOUND:
@@ -68,15 +67,34 @@ def emit_call(
             avals_in=[jax_compat.abstract_token, *ctx.avals_in],
             avals_out=[jax_compat.abstract_token, *ctx.avals_out],
         )
-    index = np.uint64(len(module.host_callbacks))
+    index = len(module.host_callbacks)
     module.add_host_callback(called)
+    op = emit_call_of(
+        ctx, index, operands, has_side_effect=has_side_effect, partitioned=partitioned,
+        sharding=sharding,
+    )  # fmt: skip
+    first, *results = op.results if token is not None else (None, *op.results)
+    return [first, *back(results)]
+
+
+def emit_call_of(
+    ctx: Any,
+    index: int,
+    operands: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    partitioned: bool = False,
+    sharding: Any = None,
+) -> Any:
+    """Emit the custom call of the host function that has `index` in the program; return the op."""
+    platform = DIRECT[ctx.module_context.platforms[0]]
+    target = f"xla_ffi{'_partitioned' * partitioned}_python_{platform}_callback"
     op = jax_compat.build_ffi_lowering_function(target, has_side_effect=has_side_effect)(
-        ctx, *operands, index=index
+        ctx, *operands, index=np.uint64(index)
     )
     if sharding is not None:
         jax_compat.set_sharding(ctx, op, sharding)
-    first, *results = op.results if token is not None else (None, *op.results)
-    return [first, *back(results)]
+    return op
 
 
 def _with_token(sharding: Any, has_results: bool) -> Any:

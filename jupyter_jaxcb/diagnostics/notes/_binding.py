@@ -1,0 +1,161 @@
+"""Watch the results and the cotangents of the user's expressions, while JAX traces them."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from ... import jax_compat
+from ._again import bind_again
+from ._contexts import contexts, is_watching, key, paused
+from ._note import Note, Options
+from ._place import Place, find_place
+from ._primitives import OWN, linear_p, note_p, watched_p
+
+_MOST_INPUTS = 4
+_MAKES_CONSTANTS = {"broadcast_in_dim", "convert_element_type", "iota"}  # JAX, for itself
+_CALLS_USERS = {"custom_jvp_call", "custom_vjp_call", "shard_map"}
+
+
+def around_bind(
+    bind: Callable[..., Any], primitive: Any, args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
+    """Bind `primitive`, and watch it if the user's code makes it."""
+    if not is_watching():
+        return bind(primitive, *args, **params)
+    if not jax_compat.has_rules():
+        if primitive in OWN:
+            return [*args[: primitive in (watched_p, linear_p)]]
+        return bind(primitive, *args, **params)
+    frame = sys._getframe(2)
+    if jax_compat.evaluates_effects(frame):
+        return bind_again(bind, primitive, args, params, frame)
+    if primitive in OWN:
+        return bind(primitive, *args, **params)
+    traced = any(isinstance(x, Tracer) for x in args)
+    place = find_place() if traced or primitive.name not in _MAKES_CONSTANTS else None
+    if place is None:
+        return bind(primitive, *args, **params)
+    options, _ = key.value
+    known = _Known(place, options, frame, _encloses(primitive, params))
+    names = _names(place, args)
+    watched = [known.with_cotangent(x, name) for x, name in zip(args, names, strict=True)]
+    out = bind(primitive, *watched, **params)
+    inputs = [(x, name) for x, name in zip(args, names, strict=True) if _is_array(x)]
+    variable = place.target if _wants(place.target, options) else ""
+
+    def noted(x: Any) -> Any:
+        return known.noted(x, inputs, variable)
+
+    if not primitive.multiple_results:
+        return noted(out)
+    return [noted(x) for x in out] if isinstance(out, (list, tuple)) else out.map(noted)
+
+
+def _wants(name: str, options: Options) -> bool:
+    return not options.names or name in options.names
+
+
+def note_variable(place: Place, frame: FrameType, x: Any) -> None:
+    """Send the numbers of a variable of code that is being traced."""
+    options, _ = key.value
+    if jax_compat.has_rules():
+        _Known(place, options, frame, encloses=False).variable(x)
+
+
+class _Results:
+    """The notes of the values that are alive while JAX traces; tracers have no hash."""
+
+    def __init__(self) -> None:
+        self._notes: dict[int, tuple[weakref.ref, Note]] = {}
+
+    def add(self, x: Tracer, note: Note) -> None:
+        at = id(x)
+        self._notes[at] = weakref.ref(x, lambda _: self._notes.pop(at, None)), note
+
+    def used(self, x: Any, by: Note) -> None:
+        alive, note = self._notes.get(id(x), (lambda: None, by))
+        if alive() is x:
+            note.used_by.append(by.number)
+
+
+_results = _Results()
+
+
+class _Known:
+    """What is known of all values of one bind."""
+
+    def __init__(self, place: Place, options: Options, frame: FrameType, encloses: bool) -> None:
+        self._place, self._options, self._encloses = place, options, encloses
+        around, self._all = contexts(frame)
+        loops = [context for context in around if context.step is not None]
+        self._loops = tuple(context.kind for context in loops)
+        self._within = tuple(context.number for context in around)
+        mask = around[-1].mask if around else None
+        self._conditional = mask is not None
+        self._steps = [context.step for context in loops] + ([mask] if self._conditional else [])
+
+    def _note(self, **facts: Any) -> Note:
+        return Note(
+            self._place, self._options, loops=self._loops, within=self._within,
+            knows_steps=self._all, conditional=self._conditional, encloses=self._encloses, **facts,
+        )  # fmt: skip
+
+    def _bind(self, primitive: Any, note: Note, operands: Sequence[Any]) -> Any:
+        arrays = (*operands, *self._steps)
+        with paused():
+            return primitive.bind(*arrays, axes=((),) * len(arrays), sizes=(), note=note)
+
+    def with_cotangent(self, x: Any, name: str, rows: bool = False) -> Any:
+        """Return `x`, whose cotangent is watched."""
+        if not (_is_array(x) and isinstance(x, Tracer)):
+            return x
+        return self._bind(watched_p, self._note(rows=rows, cotangent_of=name), [x])[0]
+
+    def noted(self, x: Any, inputs: Sequence[tuple[Any, str]], variable: str) -> Any:
+        """Watch a result for bad values, and the cotangent of a variable; return it."""
+        if not (_is_array(x) and isinstance(x, Tracer)):
+            return x
+        shown = inputs[:_MOST_INPUTS]
+        note = self._note(rows=False, names=tuple(name for _, name in shown))
+        self._bind(note_p, note, [x, *(value for value, _ in shown)])
+        for value, _ in inputs:
+            _results.used(value, note)
+        if variable and self._options.rows:
+            x = self.with_cotangent(x, variable, rows=True)
+        _results.add(x, note)
+        return x
+
+    def variable(self, x: Any) -> None:
+        """Send the numbers of a variable."""
+        self._bind(note_p, self._note(rows=self._options.rows, looks_for_bad=False), [x])
+
+
+def _encloses(primitive: Any, params: dict[str, Any]) -> bool:
+    """Return whether an operation runs watched code: its jaxprs have the effect of a note."""
+    if primitive.name in _CALLS_USERS:
+        return True
+    jaxprs = [params.get(name) for name in ("jaxpr", "body_jaxpr", "cond_jaxpr", "call_jaxpr")]
+    return any(getattr(x, "effects", ()) for x in (*jaxprs, *params.get("branches", ())))
+
+
+def _is_array(x: Any) -> bool:
+    """Return whether `x` is an array of real or complex numbers."""
+    kind = type(getattr(x, "aval", None)).__name__ == "ShapedArray"
+    return kind and jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def _names(place: Place, args: Sequence[Any]) -> list[str]:
+    """Return what the arguments of an operation are called in the user's expression."""
+    names = place.operands
+    if len(names) == len(args) + 1:
+        names = names[1:] if place.is_call else names[:1]
+    if len(names) == len(args):
+        return list(names)
+    return [f"operand {place}" for place in range(1, len(args) + 1)]

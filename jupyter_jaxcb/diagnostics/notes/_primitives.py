@@ -1,0 +1,182 @@
+"""The operations that watching adds to a program; none changes a value.
+
+``note_p`` looks at a value of the forward pass. ``watched_p`` is the identity; its derivative is
+``linear_p``, the identity too, whose transpose looks at the cotangent. ``send_p`` makes the host
+call. The operands of the first three are the value, the inputs of its expression, the steps of the
+loops around it, and the mask, if there is one.
+
+A checkpoint computes the forward pass twice, and only the first time is noted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ... import jax_compat
+from ...stack.lowering import lower_joined_call, lower_plain_call
+from ._contexts import paused
+from ._note import Note
+from ._received import Block, Facts
+from ._reductions import MOST_ELEMENTS, look, rarely
+
+note_p = jax_compat.Primitive("jaxcb_note")
+watched_p = jax_compat.Primitive("jaxcb_watched")
+linear_p = jax_compat.Primitive("jaxcb_watched_linear")
+send_p = jax_compat.Primitive("jaxcb_send")
+OWN = (note_p, watched_p, linear_p, send_p)
+
+
+def _silent_abstract(*avals: Any, **params: Any) -> tuple[list, set]:
+    return [], {jax_compat.jax_effect("debug", False)}
+
+
+def _note_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+    return note_p.bind(*primals, **params), []
+
+
+def _partial_eval_custom(
+    saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
+) -> Any:
+    """Keep the note only where the value is computed first, and not in the second pass."""
+    if any(unknown):
+        residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
+        return None, eqn, [], [], residuals
+    return eqn, None, [], [], []
+
+
+def _no_cotangents(cotangents: Any, *args: Any, **params: Any) -> list[None]:
+    return [None for _ in args]
+
+
+def _batch(primitive: Any) -> Any:
+    def rule(
+        args: Any, dims: Any, *, axis_name: str, axes: Any, sizes: Any, note: Note
+    ) -> tuple[Any, Any]:
+        (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
+        moved = tuple(
+            (*old, None) if d is None else (*(None if a is None else a + (a >= d) for a in old), d)
+            for old, d in zip(axes, dims, strict=True)
+        )
+        out = primitive.bind(*args, axes=moved, sizes=(*sizes, size), note=note)
+        return out, [dims[0]] * len(out)
+
+    return rule
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+    return [primals[0]], _tangents(primals, tangents, params)
+
+
+def _linear_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+    return linear_p.bind(*primals, **params), _tangents(primals, tangents, params)
+
+
+def _tangents(primals: Any, tangents: Any, params: Any) -> list:
+    # What `jax.linearize` returns must not hold steps: optimistix compares it with that of another
+    # loop.
+    if type(tangents[0]) is jax_compat.ad.Zero or jax_compat.is_linearizing(sys._getframe()):
+        return [tangents[0]]
+    return linear_p.bind(tangents[0], *primals[1:], **params)
+
+
+def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: Any) -> list:
+    (cotangent,) = cotangents
+    if type(cotangent) is not jax_compat.ad.Zero:
+        with paused():
+            note_p.bind(cotangent, *others, note=note.backward(), **params)
+    return [cotangent, *(None for _ in others)]
+
+
+def _lower_note(ctx: Any, *operands: Any, axes: Any, sizes: Any, note: Note) -> Any:
+    if jax_compat.is_for_export(ctx) or 0 in sizes or not ctx.avals_in[0].size:
+        return []  # an exported program leaves this process
+    facts = _facts(note, ctx, axes[0], sizes)
+
+    every = note.options.every if note.rows and note.loops else 1
+
+    def reduce(*arrays: Any) -> list:
+        numbers = look(send_p.bind, facts, note.rows and every == 1, axes, sizes, arrays)
+        if every > 1:
+            rarely(
+                every,
+                functools.partial(send_p.bind, call=_block_of(facts)),
+                facts,
+                axes,
+                sizes,
+                arrays,
+            )
+        return numbers
+
+    with paused():
+        numbers = jax_compat.mlir.lower_fun(reduce)(ctx, *operands)
+    for value in numbers:
+        _send(ctx, value, facts)
+    return []
+
+
+def _block_of(facts: Facts) -> Block:
+    block = Block()
+    block.facts.append(facts)
+    return block
+
+
+def _facts(note: Note, ctx: Any, axes: Any, sizes: Any) -> Facts:
+    aval = ctx.avals_in[0]
+    own = [a for a in axes if a is not None]
+    shape = tuple(size for place, size in enumerate(aval.shape) if place not in own)
+    count = math.prod(sizes)
+    is_wide = aval.dtype in (np.float64, np.complex128)
+    elements = count if count <= MOST_ELEMENTS else 1
+    batch = tuple(reversed(sizes))
+    counts = jax_compat.device_count, jax_compat.shard_count, jax_compat.group_count
+    is_alone = all(count(ctx) == 1 for count in counts)
+    return Facts(note, shape, str(aval.dtype), batch, elements, is_wide, can_stop=is_alone)
+
+
+def _send(ctx: Any, value: Any, facts: Facts) -> None:
+    """Add the numbers of a value to what its block sends."""
+    aval = jax_compat.shaped_array((facts.elements, facts.size // facts.elements), np.dtype("i4"))
+    ctx = dataclasses.replace(ctx, avals_in=[aval], avals_out=[], tokens_out=None)
+    block = lower_joined_call(ctx, value, make=Block)
+    if block is None:
+        block = Block()
+        lower_plain_call(ctx, value, call=block, bind=functools.partial(send_p.bind, call=block))
+    block.facts.append(facts)
+
+
+def _lower_send(ctx: Any, *operands: Any, call: Any) -> Any:
+    return lower_plain_call(
+        ctx, *operands, call=call, bind=functools.partial(send_p.bind, call=call)
+    )
+
+
+for _primitive in OWN:
+    _primitive.multiple_results = True
+for _primitive in (note_p, send_p):
+    _primitive.def_effectful_abstract_eval(_silent_abstract)
+    _primitive.def_impl(functools.partial(jax_compat.apply_primitive, _primitive))
+for _primitive in (watched_p, linear_p):
+    _primitive.def_abstract_eval(lambda aval, *others, **params: [aval])
+    _primitive.def_impl(lambda value, *others, **params: [jnp.asarray(value)])
+    jax_compat.mlir.register_lowering(_primitive, lambda ctx, value, *others, **params: [value])
+for _primitive in (note_p, watched_p, linear_p):
+    jax_compat.register_batching(_primitive, _batch(_primitive))
+jax_compat.ad.primitive_jvps[note_p] = _note_jvp
+jax_compat.ad.primitive_jvps[watched_p] = _jvp
+jax_compat.ad.primitive_jvps[linear_p] = _linear_jvp
+jax_compat.ad.primitive_transposes[note_p] = _no_cotangents
+jax_compat.ad.primitive_transposes[linear_p] = _transpose
+jax_compat.ad.primitive_transposes[watched_p] = _transpose  # of a tangent in a rule of the user
+jax_compat.stay_in_loops(note_p)
+jax_compat.partial_eval_jaxpr_custom_rules[note_p] = _partial_eval_custom
+jax_compat.leaves_references_as_they_are(note_p)
+jax_compat.mlir.register_lowering(note_p, _lower_note, cacheable=False)
+jax_compat.mlir.register_lowering(send_p, _lower_send, cacheable=False)

@@ -1,0 +1,205 @@
+"""What the program sends while it runs, on any of XLA's threads."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._note import Note
+
+_MOST_BAD = 8  # of one value: the first is what is asked for
+_MOST_STEPS = 20_000  # of one call; then every second is dropped, and the totals stay
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of a value of a lowered program.
+
+    Attributes:
+        note: what traced it.
+        shape: of one batch element.
+        dtype: its name.
+        batch: the sizes of the vmap levels, outermost first.
+        elements: how many batch elements have numbers of their own; 1 if they are together.
+        is_wide: whether the numbers have 64 bits.
+        can_stop: whether the program can end early: one device alone cannot, because the others
+            wait for it, and then XLA ends the process.
+    """
+
+    note: Note
+    shape: tuple[int, ...]
+    dtype: str
+    batch: tuple[int, ...]
+    elements: int
+    is_wide: bool
+    can_stop: bool = True
+
+    @property
+    def name(self) -> str:
+        """The variable, or that it is the cotangent of one."""
+        note = self.note
+        return f"{note.cotangent_of} (cotangent)" if note.is_backward else note.place.expression
+
+    @property
+    def is_together(self) -> bool:
+        """Whether the numbers are those of all batch elements."""
+        return self.elements != math.prod(self.batch)
+
+    @property
+    def size(self) -> int:
+        """How many 32-bit integers one step has."""
+        numbers = 6 + len(self.note.options.reductions)
+        return self.elements * (numbers * (1 + self.is_wide) + len(self.note.loops))
+
+    def read(self, sent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers ``(n, elements, 6)`` and the steps ``(n, elements, loops)``.
+
+        Args:
+            sent: of shape ``(n, size)``.
+        """
+        each = sent.reshape(len(sent), self.elements, -1)
+        split = each.shape[-1] - len(self.note.loops)
+        kind = np.float64 if self.is_wide else np.float32
+        return np.ascontiguousarray(each[..., :split]).view(kind), each[..., split:]
+
+
+class Block:
+    """What one call of a program sends at each step: the numbers of all its values."""
+
+    def __init__(self) -> None:
+        self.facts: list[Facts] = []  # in the order of the arguments
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        store = _store
+        if store is not None:  # a program that outlives its block sends to nobody
+            store.add(self, b"".join(arrays))  # type: ignore[arg-type]  # arrays are buffers
+        return ()
+
+
+class Store:
+    """The numbers of all values, in the order in which they arrived."""
+
+    def __init__(self, stops: bool = False, sink: Callable[..., None] | None = None) -> None:
+        self._sink = sink  # called with each block, the number of the step, and what it sent
+        self._stops, self.is_stopped = stops, False
+        self.sent: dict[Block, list[tuple[int, tuple[int, ...], bytes]]] = {}
+        self.iterations: tuple[int, ...] = ()  # of the Python loops that run
+        self.left_out: dict[str, int] = {}  # arrays of variables that have many
+        self.counts: collections.Counter[Block] = collections.Counter()
+        self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
+        self._bad_of: collections.Counter[Facts] = collections.Counter()
+        self._arrival = itertools.count()
+        self._lock = threading.Lock()  # several devices send at once
+
+    def add(self, block: Block, numbers: bytes) -> None:
+        """Keep the numbers of one step."""
+        with self._lock:
+            kept = self.sent.setdefault(block, [])
+            if len(kept) >= _MOST_STEPS:
+                del kept[1 : len(kept) // 2 : 2]  # the recent ones stay whole
+            kept.append((next(self._arrival), self.iterations, numbers))
+            step = self.counts[block]
+            self.counts[block] += 1
+            if self._sink is not None:
+                self._sink(block, step, numbers)  # in order; it only puts it into a queue
+
+    def add_array(self, block: Block, numbers: Any, is_bad: Any) -> None:
+        """Keep the numbers of an array that is computed."""
+        (facts,), sent = block.facts, np.asarray(numbers)
+        if facts.note.rows:
+            self.add(block, sent.tobytes())
+        if is_bad:
+            own = facts.read(sent.reshape(1, -1))[0][0, 0, :6].tolist()
+            self.add_bad(facts, [*own, 1.0], [0])
+
+    def add_bad(self, facts: Facts, numbers: list, steps: list) -> None:
+        """Keep the numbers of a bad value and its inputs.
+
+        Args:
+            facts: the value.
+            numbers: those of the value and of each input, each followed by whether it is bad.
+            steps: the number of the batch element, then the step of each loop in the program.
+        """
+        element, *within = steps
+        steps = [element, *self.iterations, *within]
+        with self._lock:
+            self._bad_of[facts] += 1
+            if self._bad_of[facts] <= _MOST_BAD:
+                self.bad.append((next(self._arrival), facts, numbers, steps))
+        if self._stops:
+            self.is_stopped = True
+            if not facts.can_stop:
+                return
+            raise FloatingPointError("a bad value ends the program")
+
+    def histories(self) -> list[History]:
+        """Return what each value was, in the order of the program."""
+        with self._lock:
+            sent = [(block, list(kept), self.counts[block]) for block, kept in self.sent.items()]
+        found = [one for block, kept, count in sent for one in _histories(block, kept, count)]
+        return sorted(found, key=lambda one: one.facts.note.number)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class History:
+    """The numbers of one value at each step that is kept.
+
+    Attributes:
+        facts: what is known of the value.
+        count: how many steps there were; more than are kept in a long run.
+        arrivals: of shape ``(n,)``, grows.
+        numbers: of shape ``(n, elements, 6)``, with the user's own reductions after the six.
+        steps: of shape ``(n, elements, loops)``.
+        around: for each of the ``n``, the iterations of the Python loops around.
+    """
+
+    facts: Facts
+    count: int
+    arrivals: np.ndarray
+    numbers: np.ndarray
+    steps: np.ndarray
+    around: list[tuple[int, ...]]
+
+
+def _histories(
+    block: Block, kept: list[tuple[int, tuple[int, ...], bytes]], count: int
+) -> list[History]:
+    arrivals = np.array([arrival for arrival, _, _ in kept])
+    around = [iterations for _, iterations, _ in kept]
+    whole = np.frombuffer(b"".join(sent for _, _, sent in kept), np.int32).reshape(len(kept), -1)
+    found, at = [], 0
+    for facts in block.facts:
+        numbers, steps = facts.read(whole[:, at : at + facts.size])
+        at += facts.size
+        found.append(History(facts, count, arrivals, numbers, steps, around))
+    return found
+
+
+# Not thread-local: XLA calls from threads that never saw the block.
+_store: Store | None = None
+
+
+def receive_into(store: Store | None) -> None:
+    """Let programs send to `store`, or to nobody.
+
+    Raises:
+        RuntimeError: they send to another one.
+    """
+    global _store
+    if store is not None and _store is not None:
+        raise RuntimeError("cannot watch while another block watches. Leave that block first.")
+    _store = store
+
+
+def receive_bad(facts: Facts, numbers: list, steps: list) -> None:
+    """Keep the numbers of a bad value and its inputs."""
+    store = _store
+    if store is not None:
+        store.add_bad(facts, numbers, steps)

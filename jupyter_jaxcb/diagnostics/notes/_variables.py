@@ -1,0 +1,132 @@
+"""Note the variables of the user's functions, line by line, while they run or are traced."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from ... import jax_compat
+from ...stack.trace import is_user_code
+from ._binding import note_variable
+from ._contexts import is_watching, key, paused
+from ._lines import Loop, Running, leaves, loops, stores
+from ._note import Note, Options
+from ._place import Place
+from ._received import Block, Facts, Store
+from ._reductions import numbers_of
+
+MOST_ARRAYS = 16  # of one variable
+_COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+
+
+class Following:
+    """The trace function of a block, for `sys.settrace`."""
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self._store, self._options = store, options
+        self._running: list[Running] = []  # the outermost first
+        self._blocks: dict[Any, Block] = {}
+
+    def start(self, frame: FrameType) -> None:
+        """Follow the functions that are called from now on, and `frame`, which runs."""
+        self._before = sys.gettrace()
+        self._first = frame
+        if _has_lines(frame.f_code.co_filename):
+            line = frame.f_lineno
+            around = [loop for loop in loops(frame.f_code) if loop.header <= line <= loop.last]
+            frame.f_trace = self._enter(frame, around)
+        sys.settrace(self._called)
+
+    def stop(self) -> None:
+        """Follow no more."""
+        sys.settrace(self._before)
+        follow, self._first.f_trace = self._first.f_trace, None
+        if follow is not None:
+            follow(self._first, "line", None)  # a block in one line has no other end
+
+    def iterations(self) -> tuple[int, ...]:
+        """Return the iterations of the Python loops that run now, the outermost first."""
+        return tuple(n for running in self._running for n in running.iterations())
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> Any:
+        return self._enter(frame) if _has_lines(frame.f_code.co_filename) else None
+
+    def _enter(self, frame: FrameType, outside: Sequence[Loop] = ()) -> Callable[..., Any]:
+        running = Running(frame, outside)
+        self._running.append(running)
+        names = stores(frame.f_code)
+
+        def follow(frame: FrameType, event: str, returned: Any) -> Any:
+            if event == "exception":
+                return follow
+            for name in names.get(running.line, ()):
+                self._note(frame, running, name, _value(frame, name))
+            if event == "return":
+                if frame.f_code.co_name not in _COMPREHENSIONS:
+                    self._note(frame, running, f"{frame.f_code.co_name}()", returned)
+                self._running.remove(running)
+                return None
+            if running.iterations() and jax_compat.jaxpr_trace() is None:
+                jax.effects_barrier()  # so that what arrives later belongs to the next iteration
+            running.reaches(frame.f_lineno)
+            self._store.iterations = self.iterations()
+            return follow
+
+        return follow
+
+    def _note(self, frame: FrameType, running: Running, name: str, value: Any) -> None:
+        wanted = self._options.names
+        if not is_watching() or (wanted and name not in wanted):
+            return
+        with paused():
+            found = [(label, x) for label, x in leaves(name, value) if self._counts(x, running)]
+            if len(found) > MOST_ARRAYS:
+                self._store.left_out[name] = len(found) - MOST_ARRAYS
+        for label, x in found[:MOST_ARRAYS]:
+            running.noted[label] = x
+            place = _place(frame.f_code, running.line, label)
+            if isinstance(x, Tracer):
+                note_variable(place, frame, x)
+            elif x.is_fully_addressable and x.size:
+                self._keep(place, x)
+
+    def _counts(self, x: Any, running: Running) -> bool:
+        """Return whether an array is to be noted, and is not noted under another name."""
+        is_noted = any(x is other for other in running.noted.values())
+        kinds = jnp.number if self._options.names else jnp.inexact
+        return not is_noted and bool(jnp.issubdtype(x.dtype, kinds))
+
+    def _keep(self, place: Place, x: Any) -> None:
+        """Keep the numbers of an array that no program computes any more."""
+        of = place, x.shape, x.dtype
+        if of not in self._blocks:
+            wide = x.dtype in (jnp.float64, jnp.complex128)
+            note = Note(place, self._options, rows=self._options.rows)
+            self._blocks[of] = block = Block()
+            block.facts.append(Facts(note, x.shape, str(x.dtype), (), 1, wide))
+        with paused(), key(None):
+            self._store.add_array(self._blocks[of], *numbers_of(x, self._options))
+
+
+@functools.lru_cache(maxsize=4096)
+def _has_lines(file: str) -> bool:
+    """Return whether the user wrote `file`: not the methods that `dataclass` makes, for example."""
+    return is_user_code(file) and bool(linecache.getlines(file))
+
+
+def _value(frame: FrameType, name: str) -> Any:
+    return frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _place(code: Any, line: int, label: str) -> Place:
+    source = linecache.getline(code.co_filename, line).strip()
+    return Place(code.co_filename, line, code.co_name, source, label, ())

@@ -1,0 +1,9 @@
+"""Watch the values inside compiled programs, and in Python loops. Read `_watch` first.
+
+`_series`, `_rows`, `_first_bad`, `_text` and `_html` are what was seen.
+"""
+
+from ._first_bad import Bad
+from ._rows import Row
+from ._series import Series
+from ._watch import Watch, watch, watching

@@ -1,0 +1,133 @@
+"""What a block saw, as HTML that needs no script: a table by line, with a plot of each variable."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+from ._series import Series
+from ._text import COLUMNS, cells, curve, label, thinned
+
+_STYLE = """<style>
+.jaxcb-watch{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:12px;\
+color:var(--jp-ui-font-color1,inherit)}
+.jaxcb-watch table{border-collapse:collapse}
+.jaxcb-watch td,.jaxcb-watch th{padding:1px 8px;text-align:right;white-space:nowrap;\
+vertical-align:middle}
+.jaxcb-watch th{font-weight:600;color:var(--jp-ui-font-color2,inherit)}
+.jaxcb-watch td.text,.jaxcb-watch th.text,.jaxcb-watch caption.text{text-align:left}
+.jaxcb-watch td code{font-family:var(--jp-code-font-family,monospace);background:none;\
+color:inherit;white-space:nowrap;padding:0}
+.jaxcb-watch .bad{color:var(--jp-error-color1,#c62828);font-weight:600}
+.jaxcb-watch summary{cursor:pointer;list-style:none}
+.jaxcb-watch svg{vertical-align:middle;max-width:none}
+.jaxcb-watch details > svg{display:block;margin:6px 0}
+.jaxcb-watch .line{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:1.2}
+.jaxcb-watch .band{fill:var(--jp-brand-color1,#1976d2);opacity:.18}
+.jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
+.jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px}
+</style>"""
+_BAD = ' class="bad"'
+_TEXT = ' class="text"'
+_SMALL, _LARGE = (120, 18), (400, 130)
+
+
+def page(series: Sequence[Series], bad: object, notes: Sequence[str]) -> str:
+    """Return the table, with the sentence about the first bad value above it."""
+    parts = ['<div class="jaxcb-watch">', _STYLE]
+    if bad is not None:
+        parts.append(f'<div class="bad" role="alert">{html.escape(str(bad))}</div>')
+    for file in dict.fromkeys(one.file for one in series):
+        parts += _table(file, [one for one in series if one.file == file])
+    parts += [f"<div>{html.escape(note)}</div>" for note in notes]
+    return "".join([*parts, "</div>"])
+
+
+def _table(file: str, series: Sequence[Series]) -> list[str]:
+    name = html.escape(label(file))
+    head = "".join(
+        f'<th scope="col"{_TEXT if place in (1, 2, 9) else ""}>{title}</th>'
+        for place, title in enumerate((*COLUMNS, "mean by step"))
+    )
+    rows = [_row(one) for one in series]
+    caption = f'<caption class="text">{name}</caption>'
+    return [f"<table>{caption}<thead><tr>{head}</tr></thead>", *rows, "</table>"]
+
+
+def _row(one: Series) -> str:
+    line, name, shape, *numbers = map(html.escape, cells(one))
+    title = html.escape(one.source, quote=True)
+    filled = "".join(
+        f"<td{' class=bad' if place in (4, 5) and text else ''}>{text}</td>"
+        for place, text in enumerate(numbers)
+    )
+    return (
+        f'<tr><td>{line}</td><td class="text" title="{title}"><code>{name}</code></td>'
+        f'<td class="text">{shape}</td>{filled}<td class="text">{_plots(one)}</td></tr>'
+    )
+
+
+def _plots(one: Series) -> str:
+    """Return the small plot, and the large one that a click opens."""
+    if len(one.mean) < 2:
+        return ""
+    label = html.escape(f"mean of {one.name} over {one.count:,} steps")
+    return (
+        f'<details><summary aria-label="{label}">{_plot(one, *_SMALL, False)}</summary>'
+        f"{_plot(one, *_LARGE, True)}</details>"
+    )
+
+
+def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
+    middle = thinned(curve(one), width)
+    low = thinned(_finite(one.min).min(axis=1), width)
+    high = thinned(_finite(one.max).max(axis=1), width)
+    known = np.concatenate([middle, low, high] if is_large else [middle])
+    known = known[np.isfinite(known)]
+    bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    top = top if top > bottom else bottom + 1
+
+    def points(values: np.ndarray) -> list[tuple[float, float]]:
+        x = np.linspace(0, width, len(values))
+        y = height - (np.clip(values, bottom, top) - bottom) / (top - bottom) * height
+        return [(a, b) for a, b in zip(x, y, strict=True) if np.isfinite(b)]
+
+    parts = [f'<svg width="{width}" height="{height + 16 * is_large}">']
+    if is_large:
+        band = [*points(low), *reversed(points(high))]
+        parts.append(f'<polygon class="band" points="{_text(band)}"/>')
+    parts.append(f'<polyline class="line" points="{_text(points(middle))}"/>')
+    for first, last in _runs(~np.isfinite(middle)):
+        x = [place / max(1, len(middle) - 1) * width for place in (first - 0.5, last + 0.5)]
+        size = f'x="{x[0]:.1f}" width="{x[1] - x[0]:.1f}" y="0" height="{height}"'
+        parts.append(f'<rect class="nan" {size}><title>NaN or infinite</title></rect>')
+    if is_large:
+        ends = f"step {_step(one, 0)}", f"step {_step(one, -1)}"
+        parts += [
+            f'<text class="axis" x="0" y="10">{top:.4g}</text>',
+            f'<text class="axis" x="0" y="{height - 2}">{bottom:.4g}</text>',
+            f'<text class="axis" x="0" y="{height + 13}">{ends[0]}</text>',
+            f'<text class="axis" x="{width}" y="{height + 13}" text-anchor="end">{ends[1]}</text>',
+        ]
+    return "".join([*parts, "</svg>"])
+
+
+def _runs(holds: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first and the last place of each run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(int)))
+    return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2)]
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(x), x, np.nan)
+
+
+def _step(one: Series, place: int) -> str:
+    steps = one.steps[place] if one.steps.shape[1] else [place % max(1, one.count)]
+    return ", ".join(map(str, steps))
+
+
+def _text(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -1,0 +1,115 @@
+"""What the values of one variable were, step by step."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..notes import History
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Series:
+    """The numbers of one variable at each step that is kept.
+
+    Attributes:
+        file: the file of the user's code, or the name of the cell.
+        line: its line.
+        function: the function that the line is in.
+        source: the line.
+        name: the variable, such as ``loss`` or ``grads['w']``; of a result that is returned, the
+            function with ``()``.
+        direction: "forward", or "backward" for the cotangent of the variable.
+        shape: of one batch element.
+        dtype: its name.
+        batch: the sizes of the vmaps around, outermost first.
+        count: how many times it was computed; more than are kept in a long run.
+        steps: the step of each loop around, outermost first, one row for each of the `n` kept.
+        min: the least finite value, of shape ``(n, elements)``; NaN if none is finite, as for
+            `mean` and `max`. Of complex values it is the absolute value that counts. A batch of
+            more than 16 has one column for all elements.
+        mean: the mean of the finite values.
+        max: the largest finite value.
+        nan: how many values are NaN.
+        inf: how many are infinite.
+        own: for each reduction of the user, its numbers.
+    """
+
+    file: str
+    line: int
+    function: str
+    source: str
+    name: str
+    direction: str
+    shape: tuple[int, ...]
+    dtype: str
+    batch: tuple[int, ...]
+    count: int
+    steps: np.ndarray
+    min: np.ndarray
+    mean: np.ndarray
+    max: np.ndarray
+    nan: np.ndarray
+    inf: np.ndarray
+    own: dict[str, np.ndarray]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the value of one element is a single number."""
+        return math.prod(self.shape) == 1
+
+
+def series_of(histories: Iterable[History]) -> list[Series]:
+    """Return the series of all variables, in the order of the lines."""
+    found: dict[tuple, list[History]] = {}
+    for history in histories:
+        if not history.facts.note.rows:
+            continue
+        facts = history.facts
+        note = facts.note
+        name = note.cotangent_of if note.is_backward else note.place.expression
+        of = (*note.place[:4], name, note.is_backward, facts.shape, facts.dtype, facts.batch)
+        found.setdefault(of, []).append(history)
+    ordered = sorted(found.values(), key=_order)
+    return [_series(several) for several in ordered]
+
+
+def _order(several: list[History]) -> tuple:
+    note = several[0].facts.note
+    return note.place.file, note.place.line, note.is_backward, note.number
+
+
+def _series(several: list[History]) -> Series:
+    """Join what several programs computed for one variable, in the order of time."""
+    note, facts = several[0].facts.note, several[0].facts
+    when = np.concatenate([history.arrivals for history in several])
+    order = np.argsort(when, kind="stable")
+    numbers = np.concatenate([h.numbers.astype(np.float64) for h in several])[order]
+    around = list(itertools.chain.from_iterable(h.around for h in several))
+    within = list(itertools.chain.from_iterable(h.steps.max(axis=1).tolist() for h in several))
+    steps = [(*around[place], *within[place]) for place in order]
+    depth = max(map(len, steps), default=0)
+    total, least, most, nan, inf, finite, *own = np.moveaxis(numbers, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = total / finite
+    names = [name for name, _ in note.options.reductions]
+    return Series(
+        *note.place[:4],
+        note.cotangent_of if note.is_backward else note.place.expression,
+        "backward" if note.is_backward else "forward",
+        facts.shape,
+        facts.dtype,
+        facts.batch,
+        sum(history.count for history in several),
+        np.array([step + (0,) * (depth - len(step)) for step in steps], np.int64),
+        np.where(finite > 0, least, np.nan),
+        mean,
+        np.where(finite > 0, most, np.nan),
+        nan.astype(np.int64),
+        inf.astype(np.int64),
+        dict(zip(names, own, strict=True)),
+    )

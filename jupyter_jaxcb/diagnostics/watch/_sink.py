@@ -1,0 +1,65 @@
+"""Hand the values of each step to a function of the user, such as a logger."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from ..notes import Block
+
+Sink = Callable[[int, dict[str, float]], object]
+
+
+class Sinking:
+    """The thread that calls a function of the user, so that the program does not wait for it.
+
+    Args:
+        sink: takes the number of the step and the mean of each variable.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._sent: queue.SimpleQueue[tuple[Block, int, bytes] | None] = queue.SimpleQueue()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="jupyter_jaxcb sink", daemon=True)
+        self._thread.start()
+
+    def put(self, block: Block, step: int, sent: bytes) -> None:
+        """Hand over what a block sent in its step `step`."""
+        self._sent.put((block, step, sent))
+
+    def close(self) -> None:
+        """Wait until all steps are handed over.
+
+        Raises:
+            Exception: what the function raised; later steps were not handed over.
+        """
+        self._sent.put(None)
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        while (one := self._sent.get()) is not None:
+            if self._error is None:
+                try:
+                    self._sink(one[1], means(one[0], one[2]))
+                except BaseException as error:
+                    self._error = error
+
+
+def means(block: Block, sent: bytes) -> dict[str, float]:
+    """Return the mean of each variable over its values and batch elements."""
+    whole, at, found = np.frombuffer(sent, np.int32)[None], 0, {}
+    for facts in block.facts:
+        numbers, _ = facts.read(whole[:, at : at + facts.size])
+        at += facts.size
+        total, _, _, nan, inf, finite, *own = numbers[0].astype(np.float64).sum(axis=0)
+        good = finite and not nan and not inf
+        found[facts.name] = float(total / finite) if good else float("nan")
+        for (name, _), value in zip(facts.note.options.reductions, own, strict=True):
+            found[f"{facts.name}.{name}"] = float(value / len(numbers[0]))
+    return found

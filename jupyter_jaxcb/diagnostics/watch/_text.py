@@ -1,0 +1,119 @@
+"""What a block saw, as text: a table by line, and a sparkline of each variable."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...stack.trace import is_cell
+from ._series import Series
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_SPARK = 24  # characters
+_LONG = 60
+COLUMNS = ("line", "variable", "shape", "times", "min", "mean", "max", "NaN", "inf")
+
+
+def table(series: Sequence[Series]) -> str:
+    """Return the variables, file by file."""
+    if not series:
+        return "no variable got an array of JAX"
+    rows = [[*COLUMNS, "mean by step"]]
+    lines: list[str | int] = [0]
+    for before, one in zip([None, *series], series, strict=False):
+        if before is None or before.file != one.file:
+            lines.append(label(one.file))
+        lines.append(len(rows))
+        rows.append([*cells(one), sparkline(curve(one))])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        line if isinstance(line, str) else _aligned(rows[line], widths) for line in lines
+    )
+
+
+def label(file: str) -> str:
+    """Return the name of a file; of a cell, its first line that is no magic."""
+    if not is_cell(file):
+        return os.path.basename(file)
+    lines = [line.strip() for line in linecache.getlines(file)]
+    own = [line for line in lines if line and not line.startswith(("%", "get_ipython()"))]
+    return f'cell "{shorten(own[0])}"' if own else "cell"
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a long text."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.ljust(width) if place in (1, 2, 9) else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def cells(one: Series) -> list[str]:
+    name = one.name if one.direction == "forward" else f"{one.name} (cotangent)"
+    shape = f"{one.dtype}[{','.join(map(str, one.shape))}]"
+    if one.batch:
+        shape += f" of {'x'.join(map(str, one.batch))}"
+    numbers = (_least(one.min), _mean(one.mean), -_least(-one.max))
+    return [
+        str(one.line), name, shape, f"{one.count:,}", *map(number, numbers),
+        f"{one.nan.sum() or ''}", f"{one.inf.sum() or ''}",
+    ]  # fmt: skip
+
+
+def _least(x: np.ndarray) -> float:
+    return float(np.min(x[np.isfinite(x)], initial=np.inf)) if np.isfinite(x).any() else np.nan
+
+
+def _mean(x: np.ndarray) -> float:
+    return float(np.mean(x[np.isfinite(x)])) if np.isfinite(x).any() else np.nan
+
+
+def number(x: float) -> str:
+    """Return a number with four digits; nothing if there is none."""
+    return "" if np.isnan(x) else f"{x:.4g}"
+
+
+def curve(one: Series) -> np.ndarray:
+    """Return the mean of each step over the batch elements; NaN where a value is not finite."""
+    finite = np.isfinite(one.mean)
+    count = finite.sum(axis=1)
+    total = np.where(finite, one.mean, 0).sum(axis=1)
+    bad = (one.nan.sum(axis=1) + one.inf.sum(axis=1)) > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bad, np.nan, total / count)
+
+
+def thinned(values: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` values, each the mean of its part; NaN if one of them is NaN."""
+    if len(values) <= most:
+        return values
+    edges = np.linspace(0, len(values), most + 1).astype(int)
+    return np.array([values[a:b].mean() for a, b in itertools.pairwise(edges)])
+
+
+def sparkline(values: np.ndarray) -> str:
+    """Return the values as blocks; x stands for NaN and infinite values."""
+    values = thinned(values, _SPARK)
+    if len(values) < 2:
+        return ""
+    return "".join(_blocks(values))
+
+
+def _blocks(values: np.ndarray) -> Iterator[str]:
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    for value in values:
+        if not np.isfinite(value):
+            yield "x"
+        else:
+            share = 0.5 if high == low else (value - low) / (high - low)
+            yield _BLOCKS[min(7, int(share * 8))]

@@ -1,0 +1,240 @@
+"""Watch the values of the programs that a block traces."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable
+from types import FrameType
+from typing import Any
+
+import jax
+
+from ... import jax_compat
+from ...stack.lowering import forget_open_calls
+from ..notes import (
+    WRAPPERS,
+    Following,
+    Options,
+    Store,
+    around_bind,
+    condition,
+    key,
+    receive_into,
+    unwatched,
+)
+from ._first_bad import Bad, first_bad
+from ._html import page
+from ._rows import Row, rows_of
+from ._series import Series, series_of
+from ._sink import Sink, Sinking
+from ._text import table
+
+_NONE_BAD = {
+    "nan": "no value was NaN",
+    "inf": "no value was infinite",
+    "both": "all values were finite",
+}
+Reduction = Callable[[jax.Array], Any]
+
+
+class Watch:
+    """What a block of `watching` has seen so far.
+
+    ``print(seen)`` shows a table by line, with the first bad value below; a notebook shows it with
+    plots.
+
+    Attributes:
+        series: what each variable was, step by step, in the order of the lines.
+        rows: the same as one list in the order of time, for ``pandas.DataFrame(seen.rows)``. Of a
+            loop with more than 20,000 steps, the older ones are thinned out.
+        first_bad: the first bad value, which is one sentence as text; None if there was none.
+    """
+
+    def __init__(self, options: Options, sink: Callable[..., None] | None) -> None:
+        self._store, self._options = Store(options.stop, sink), options
+
+    @property
+    def series(self) -> list[Series]:
+        return series_of(self._store.histories())
+
+    @property
+    def rows(self) -> list[Row]:
+        return rows_of(self._store)
+
+    @property
+    def first_bad(self) -> Bad | None:
+        return first_bad(self._store)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows to a CSV file, one column for each field of a row."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(Row._fields)
+            writer.writerows(self.rows)
+
+    def __str__(self) -> str:
+        told = [table(self.series)] if self._options.rows else []
+        bad = [str(self.first_bad)] if self.first_bad else []
+        return "\n".join([*told, *self._notes(), *bad])
+
+    def _repr_html_(self) -> str:
+        return page(self.series, self.first_bad, [*self._notes()])
+
+    def _notes(self) -> Iterable[str]:
+        for name, count in self._store.left_out.items():
+            yield f"{name} has {count:,} more arrays, which are not watched. Assign them to names."
+        if not self.first_bad:
+            text = self._options.bad.text
+            yield _NONE_BAD.get(text, f"no value had {text}")
+
+
+class watching:  # used as a function
+    """Watch the values of the JAX code in a ``with`` block, which nobody has to edit.
+
+    The variables of your functions are followed, line by line: in code that JAX compiles, inside
+    its loops, branches and vmaps, and in Python loops. Numbers are reduced on the device. Code of
+    libraries is not followed, but the first bad value is found in it too, and reported at your
+    line that called it. Programs are compiled again inside the block, and run as they were after
+    it.
+
+    Args:
+        names: the variables to watch, as ``"loss, grads"`` or a list; all by default. Only
+            arrays of real or complex numbers are, unless you name them.
+        first: with "nan", "inf", "both" or a condition on ``x`` such as ``"abs(x) > 1e6"``, only
+            the first bad value is looked for, which costs much less.
+        stop: end the program there, with FloatingPointError. A program on several devices goes on
+            to its end, because the others wait for each of them; then the block raises.
+        every: in a compiled loop, send the numbers of every `every`-th step only. Bad values are
+            found in all.
+        to: called as ``to(step, values)`` with the mean of each variable, such as
+            ``{"loss": 0.3}``, step by step on a separate thread. The block waits for it at its
+            end, and raises what it raised.
+        **reductions: more numbers of each array, such as ``norm=jnp.linalg.norm``. Functions of
+            one array of any shape that return one real number.
+
+    Returns:
+        A context manager, whose value is a `Watch`.
+
+    Raises:
+        ValueError: an argument is invalid; the message says what to write.
+        RuntimeError: another block watches; leave it first.
+
+    >>> import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+    >>> def step(x, _):
+    ...     y = jnp.sqrt(x - 1)
+    ...     return y, None
+    >>> with jaxcb.watching() as seen:
+    ...     x, _ = jax.lax.scan(step, 3.0, length=4)
+    >>> seen.first_bad.steps, seen.first_bad.expression
+    ((2,), 'jnp.sqrt(x - 1)')
+    """
+
+    def __init__(
+        self,
+        names: str | Iterable[str] = (),
+        *,
+        first: str | None = None,
+        stop: bool = False,
+        every: int = 1,
+        to: Sink | None = None,
+        **reductions: Reduction,
+    ) -> None:
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"every={every!r} is not a number of steps. Pass 1 or more.")
+        for name, reduce in reductions.items():
+            if not callable(reduce):
+                raise ValueError(
+                    f"{name}={reduce!r} is no option and no function. Pass a function of one array "
+                    f"that returns one number, such as {name}=jnp.linalg.norm."
+                )
+        if to is not None and not callable(to):
+            raise ValueError(f"to={to!r} is not a function. Pass one of the step and the values.")
+        self._to = to
+        self._options = Options(
+            rows=first is None, bad=condition("nan" if first is None else first),
+            names=_split(names), every=every, reductions=tuple(reductions.items()), stop=stop,
+        )  # fmt: skip
+
+    def __enter__(self) -> Watch:
+        return self._begin(sys._getframe(1))
+
+    def _begin(self, frame: FrameType) -> Watch:
+        sinking = Sinking(self._to) if self._to else None
+        watch = Watch(self._options, sinking.put if sinking else None)
+        changes = jax_compat.Changes()
+        with contextlib.ExitStack() as stack:
+            if sinking:
+                stack.callback(sinking.close)
+            receive_into(watch._store)
+            stack.callback(receive_into, None)
+            stack.callback(forget_open_calls)
+            stack.callback(changes.revert)
+            jax_compat.intercept_binds(around_bind, changes)
+            jax_compat.intercept_loops(WRAPPERS, changes)
+            jax_compat.intercept_other_programs(unwatched, changes)
+            stack.enter_context(key((self._options, 0)))
+            stack.callback(jax.effects_barrier)
+            following = Following(watch._store, self._options)
+            stack.callback(following.stop)
+            following.start(frame)
+            self._stack, self._watch = stack.pop_all(), watch
+        return watch
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        __tracebackhide__ = True
+        try:
+            self._stack.close()
+        except jax.errors.JaxRuntimeError:  # of a program that nobody has waited for
+            if not self._watch._store.is_stopped:
+                raise
+        if self._watch._store.is_stopped:
+            jax_compat.forget_tokens()
+            told = FloatingPointError(str(self._watch.first_bad))
+            raise told.with_traceback(traceback) from None
+
+
+def _split(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names as a tuple."""
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",") if name.strip()]
+    names = tuple(names) if isinstance(names, Iterable) else (names,)
+    for name in names:
+        if not isinstance(name, str) or not name.removesuffix("()").isidentifier():
+            raise ValueError(f"{name!r} is not the name of a variable. Write 'loss, grads'.")
+    return names
+
+
+def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any) -> Any:
+    """Return `f`, whose calls are watched; the attribute `seen` is what the last one did.
+
+    Args:
+        f: a function.
+        names: see `watching`.
+        **options: see `watching`.
+
+    Returns:
+        A function with the arguments and results of `f`.
+
+    >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
+    >>> def f(x):
+    ...     y = jnp.sin(x)
+    ...     return y * 2
+    >>> g = jaxcb.watch(f)
+    >>> float(g(jnp.array(0.5)))
+    0.9588510990142822
+    >>> [series.name for series in g.seen.series]
+    ['y', 'f()']
+    """
+    watching(names, **options)  # refuses wrong options at once
+
+    @functools.wraps(f)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        with watching(names, **options) as watched.seen:  # type: ignore[attr-defined]
+            return jax.block_until_ready(f(*args, **kwargs))
+
+    watched.seen = None  # type: ignore[attr-defined]
+    return watched

@@ -1,0 +1,50 @@
+"""The values that a watched cell has seen, while it runs and after it."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from typing import Any
+
+from IPython.display import DisplayHandle, display
+
+UPDATE_SECONDS = 1.0
+
+
+class WatchedView:
+    """Shows what a cell has seen, once a second from a separate thread, and at its end.
+
+    Args:
+        seen: the `jupyter_jaxcb.Watch` of the cell.
+    """
+
+    def __init__(self, seen: Any) -> None:
+        self._seen = seen
+        self._over = threading.Event()
+        self._handle: DisplayHandle | None = None
+        # A copy of the context, so that the thread's output goes to the running cell.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name="jupyter_jaxcb watch", daemon=True
+        )
+
+    def begin(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Show everything."""
+        self._over.set()
+        self._thread.join()
+        self._show()
+
+    def _run(self) -> None:
+        while not self._over.wait(UPDATE_SECONDS):
+            self._show()
+
+    def _show(self) -> None:
+        data = {"text/plain": str(self._seen), "text/html": self._seen._repr_html_()}
+        if self._handle is None:
+            self._handle = display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)

@@ -1,0 +1,46 @@
+"""The first bad value, where a program must not end at it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+ON_TWO_DEVICES = """
+import jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax import lax
+mesh, spec = Mesh(np.array(jax.devices()), ("d",)), PartitionSpec("d")
+x = jax.device_put(jnp.arange(8.0) - 4, NamedSharding(mesh, spec))
+for f in (
+    jax.jit(lambda x: jnp.log(x).sum()),
+    jax.shard_map(
+        lambda x: lax.psum(jnp.log(x), "d"), mesh=mesh, in_specs=spec, out_specs=PartitionSpec()
+    ),
+):
+    try:
+        with jaxcb.watching(stop=True):
+            jax.block_until_ready(jax.jit(f)(x))
+    except FloatingPointError as error:
+        print(error)
+"""
+
+
+def test_stop_lets_a_program_on_several_devices_go_on_to_its_end():
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    code = textwrap.dedent(ON_TWO_DEVICES)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | flags, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("gave NaN") == 2
+
+
+@pytest.mark.parametrize("first", ["", "NaN", "x"])
+def test_condition_that_means_nothing_is_refused(first):
+    with pytest.raises(ValueError, match="is not an expression of x"):
+        jaxcb.watching(first=first)

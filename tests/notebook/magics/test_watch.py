@@ -1,0 +1,92 @@
+"""``%%jax_watch``: the values of a cell, in a real kernel."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+LOAD = "%load_ext jupyter_jaxcb"
+STEP = """
+def step(x, s):
+    y = jnp.sqrt(x - s)
+    return y, y * 2
+scales = np.float32([1, 0.2, 5, 1])
+"""
+
+
+@pytest.fixture(scope="module")
+def prepared(fresh_kernel):
+    kernel = fresh_kernel()
+    assert kernel.run(f"{LOAD}\nimport jax, jax.numpy as jnp, numpy as np\n{STEP}").error is None
+    return kernel
+
+
+def last_shown(kernel, code):
+    """Run a cell, and return what it shows at its end: the output is updated while it runs."""
+    kernel.client.execute(code)
+    shown = None
+    while True:
+        message = kernel.client.get_iopub_msg(timeout=60)
+        kind, content = message["msg_type"], message["content"]
+        assert kind != "error", content
+        if kind in ("display_data", "update_display_data"):
+            shown = content["data"]
+        if content.get("execution_state") == "idle":
+            kernel.client.get_shell_msg(timeout=60)
+            return shown
+
+
+def test_cell_shows_its_variables_and_the_first_bad_value(prepared):
+    code = "%%jax_watch --to seen\n\nout, doubled = jax.lax.scan(step, 3.0, scales)\n"
+    shown = last_shown(prepared, code)
+    text = shown["text/plain"]
+    assert 'cell "out, doubled = jax.lax.scan(step, 3.0, scales)"' in text
+    assert re.search(r"^ +3  out +float32\[\] +1 +", text, re.M)
+    assert re.search(r"^ +5  y +float32\[\] +4 .* 2 +█▁xx$", text, re.M)
+    told = "line 5 of step: `jnp.sqrt(x - s)` gave NaN in step 2, forward; its inputs were finite:"
+    assert told in text
+    assert "gave NaN in step 2" in shown["text/html"]
+    assert "<script" not in shown["text/html"]
+    assert prepared.run("seen.first_bad.steps").value == "(2,)"
+
+
+def test_iterations_of_the_loops_of_the_cell_count_from_its_first_line(prepared):
+    code = "%%jax_watch y --to seen\n\n\nfor n in range(3):\n    y = jnp.float32(n)\n"
+    last_shown(prepared, code)
+    assert prepared.run("[(r.line, r.steps, r.mean) for r in seen.rows]").value == (
+        "[(5, (0,), 0.0), (5, (1,), 1.0), (5, (2,), 2.0)]"
+    )
+
+
+def test_stop_ends_the_cell_with_the_sentence(prepared):
+    ran = prepared.run("%%jax_watch --first nan --stop\njax.lax.scan(step, 3.0, scales)")
+    name, message, _ = ran.error
+    assert name == "FloatingPointError"
+    assert message.startswith("line 5 of step: `jnp.sqrt(x - s)` gave NaN in step 2, forward;")
+
+
+def test_number_of_the_user_and_names_are_taken(prepared):
+    prepared.run(
+        "%%jax_watch y --number norm=jnp.linalg.norm --to seen\n"
+        "y = jnp.array([3.0, 4.0])\nother = y + 1"
+    )
+    assert prepared.run("[(s.name, s.own['norm'].item()) for s in seen.series]").value == (
+        "[('y', 5.0)]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--every x", "invalid int value: 'x'"),
+        ("--number foo", "--number foo is no NAME=FUNCTION, such as norm=jnp.linalg.norm."),
+        ("--number a=foo", "NameError: name 'foo' is not defined"),
+        ("--fisrt nan", "did you mean '--first'?"),
+        ("--to 1", "'1' is not a valid name. Write %%jax_watch --to NAME."),
+        ('--first "abs(x)"', "is not an expression of x that returns one boolean"),
+    ],
+)
+def test_wrong_line_is_refused_before_the_cell_runs(prepared, line, words):
+    ran = prepared.run(f"%%jax_watch {line}\nprint('has run')")
+    assert words in ran.text + str(ran.error)
+    assert "has run" not in ran.text
