@@ -66,9 +66,12 @@ class ReturnedGradient:
     def __init__(self, host: HostFunction, declared: Any, names: str) -> None:
         __tracebackhide__ = True
         self._host, self._declared, self._names = host, declared, names.split(", ")
+        named = enumerate(self._names if self._names[1:] else ())
+        places = [f"; [1][{n}] is that by {name}" for n, name in named]
         host.because = (
             f"With gradient={names!r} it returns a tuple (value, gradient), where the gradient has "
-            f"the axes of the value and then those of {names}."
+            f"the axes of the value and then those of {names}. [0] is the value, [1] the gradient"
+            f"{''.join(places)}."
         )
         check_named(host, f"gradient={names!r}", self._names)
 

@@ -244,9 +244,10 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
     original.transposed = host.derivative = made
     names = original.names
     what = f"that of {names[0]}" if len(names) == 1 else f"a tuple of those of {', '.join(names)}"
+    places = "".join(f"; [{n}] is that of {name}" for n, name in enumerate(names) if names[1:])
     host.because = (
         f"It is the transpose of {original.host.name}: it takes the cotangent of the result and "
-        f"returns {what}, with the same shapes and dtypes."
+        f"returns {what}, with the same shapes and dtypes{places}."
     )
     return made
 

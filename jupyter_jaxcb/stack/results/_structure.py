@@ -86,7 +86,7 @@ def _first_difference(
             return which, declared, result, f": {which}{key} is missing"
     for key in got:
         if key not in wanted:
-            return which, declared, result, f": {which}{key} was not declared"
+            return which, declared, result, f": {which}{key} was not expected"
     if list(wanted) != list(got):
         return which, declared, result, ": the keys are in another order"
     if tree != other and _group(declared) is not tuple:

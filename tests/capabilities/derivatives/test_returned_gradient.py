@@ -144,3 +144,14 @@ def test_check_takes_value_and_gradient():
                                    gradient="theta"), THETA)  # fmt: skip
     assert "declared result" in found.kept
     assert found.left_out["derivative rule"] == "it returns its gradient itself"
+
+
+def test_gradient_with_a_part_too_many_is_told_which_parameter_each_place_is_for():
+    both = jaxcb.pure(
+        lambda x, y: (x.sum(), (x, y, y)), result="x[0]", gradient="x,y", vmap_method="sequential"
+    )
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.grad(both)(jnp.ones(3), jnp.ones(3))
+    words = str(jaxcb.host_error(caught.value))
+    assert "[1][2] was not expected." in words and "declare" not in words
+    assert "[1] the gradient; [1][0] is that by x; [1][1] is that by y." in words

@@ -258,6 +258,17 @@ def test_transpose_by_several_arguments_that_returns_one_is_asked_for_all():
     words = str(jaxcb.host_error(caught.value))
     assert "returned an array float64[3], expected a tuple of 2. Return that structure. " in words
     assert "returns a tuple of those of x, y" in words
+    assert words.count("; [0] is that of x; [1] is that of y.") == 1
+
+
+def test_result_of_a_transpose_too_many_is_told_which_argument_each_place_is_for():
+    add = jaxcb.pure(lambda x, y: x + y, result="x", linear="x,y")
+    add.deftranspose(lambda ct: (ct, ct, ct))
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.grad(lambda x: add(x, B).sum())(B)
+    words = str(jaxcb.host_error(caught.value))
+    assert "[2] was not expected." in words and "declare" not in words
+    assert "; [0] is that of x; [1] is that of y." in words
 
 
 def test_transpose_that_is_missing_is_asked_for_when_it_is_needed():

@@ -90,7 +90,7 @@ FIRST_DIFFERENCES = {
     ),
     "extra key": (
         {"pos": ONE, "vel": ONE}, {"pos": SCALAR},
-        "expected a dict of 'pos': oracle['vel'] was not declared.",
+        "expected a dict of 'pos': oracle['vel'] was not expected.",
     ),
     "deep": (
         {"a": [{"x": ONE}, {"y": ONE}]}, {"a": ({"x": SCALAR}, {"x": SCALAR})},
