@@ -6,6 +6,7 @@ import ast
 import dis
 import functools
 import linecache
+import weakref
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -80,7 +81,8 @@ class Running:
         self._loops = [loop for loop in loops(frame.f_code) if loop not in outside]
         self._iterations: dict[Loop, int] = {}
         self.line = frame.f_lineno
-        self.noted: dict[str, Any] = {}  # the last array that is noted under each name
+        # The last array that is noted under each name, which the user may delete.
+        self.noted: dict[str, weakref.ref[Any]] = {}
 
     def reaches(self, line: int) -> None:
         """Count the iterations."""
@@ -105,8 +107,6 @@ def leaves(name: str, value: Any) -> list[tuple[str, Any]]:
 
     if isinstance(value, jax.Array):
         return [(name, value)]
-    if isinstance(value, (int, float, str, bytes, type(None))):
-        return []
     try:
         found, _ = jax.tree_util.tree_flatten_with_path(value)
     except Exception:  # not a tree: a dict with keys that have no order, a class in a bad state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import linecache
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from ._received import Block, Facts, Store
 from ._reductions import numbers_of
 
 MOST_ARRAYS = 16  # of one variable
+_NO_ARRAYS = {bool, int, float, str, bytes, type(None)}  # for speed
 _COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
@@ -37,20 +39,23 @@ class Following:
 
     def start(self, frame: FrameType) -> None:
         """Follow the functions that are called from now on, and `frame`, which runs."""
-        self._before = sys.gettrace()
-        self._first = frame
+        self._before = sys.gettrace(), frame.f_trace
+        self._first, self._own = frame, None
         if _has_lines(frame.f_code.co_filename):
             line = frame.f_lineno
             around = [loop for loop in loops(frame.f_code) if loop.header <= line <= loop.last]
-            frame.f_trace = self._enter(frame, around)
+            frame.f_trace = self._own = self._enter(frame, around)
         sys.settrace(self._called)
 
     def stop(self) -> None:
-        """Follow no more."""
-        sys.settrace(self._before)
-        follow, self._first.f_trace = self._first.f_trace, None
-        if follow is not None:
-            follow(self._first, "line", None)  # a block in one line has no other end
+        """Follow no more; leave a debugger that was started in the block as it is."""
+        function, of_frame = self._before
+        if sys.gettrace() == self._called:
+            sys.settrace(function)
+        if self._own is not None:
+            if self._first.f_trace is self._own:
+                self._first.f_trace = of_frame
+            self._own(self._first, "line", None)  # a block in one line has no other end
 
     def iterations(self) -> tuple[int, ...]:
         """Return the iterations of the Python loops that run now, the outermost first."""
@@ -84,23 +89,23 @@ class Following:
 
     def _note(self, frame: FrameType, running: Running, name: str, value: Any) -> None:
         wanted = self._options.names
-        if not is_watching() or (wanted and name not in wanted):
+        if type(value) in _NO_ARRAYS or (wanted and name not in wanted) or not is_watching():
             return
         with paused():
             found = [(label, x) for label, x in leaves(name, value) if self._counts(x, running)]
             if len(found) > MOST_ARRAYS:
                 self._store.left_out[name] = len(found) - MOST_ARRAYS
         for label, x in found[:MOST_ARRAYS]:
-            running.noted[label] = x
+            running.noted[label] = weakref.ref(x)
             place = _place(frame.f_code, running.line, label)
             if isinstance(x, Tracer):
                 note_variable(place, frame, x)
-            elif x.is_fully_addressable and x.size:
+            elif x.is_fully_addressable and x.size and not x.is_deleted():
                 self._keep(place, x)
 
     def _counts(self, x: Any, running: Running) -> bool:
         """Return whether an array is to be noted, and is not noted under another name."""
-        is_noted = any(x is other for other in running.noted.values())
+        is_noted = any(x is noted() for noted in running.noted.values())
         kinds = jnp.number if self._options.names else jnp.inexact
         return not is_noted and bool(jnp.issubdtype(x.dtype, kinds))
 

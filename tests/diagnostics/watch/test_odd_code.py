@@ -1,0 +1,73 @@
+"""Watching leaves the user's objects and the debugger as they are."""
+
+import sys
+import weakref
+
+import jax
+import jax.numpy as jnp
+
+import jupyter_jaxcb as jaxcb
+
+
+def test_array_that_the_user_deletes_is_not_kept():
+    kept = []
+
+    def f():
+        x = jnp.ones(3)
+        kept.append(weakref.ref(x))
+        del x
+        count = len(kept)  # until Python 3.12, a frame has a copy of its variables up to here
+        return count, kept[0]()
+
+    with jaxcb.watching() as seen:
+        found = f()
+    assert found == (1, None)
+    assert [row.expression for row in seen.rows] == ["x"]
+
+
+def test_donated_array_in_a_container_is_no_error():
+    def first_of(state):
+        x = state[0]
+        return x.shape
+
+    state = [jnp.ones(3)]
+    jax.jit(lambda x: x * 2, donate_argnums=0)(state[0])
+    with jaxcb.watching() as seen:
+        assert first_of(state) == (3,)
+    assert not seen.rows
+
+
+def test_trace_function_that_is_set_in_the_block_stays():
+    def trace(frame, event, argument):
+        return None
+
+    def debug():
+        with jaxcb.watching():
+            sys.settrace(trace)
+        return sys.gettrace()
+
+    before = sys.gettrace()
+    try:
+        found = debug()
+    finally:
+        sys.settrace(before)
+    assert found is trace
+    assert trace(sys._getframe(), "call", None) is None
+
+
+def test_trace_functions_from_before_the_block_are_set_again():
+    def trace(frame, event, argument):
+        return trace
+
+    def debug():
+        with jaxcb.watching():
+            x = jnp.ones(1)
+        return sys.gettrace(), sys._getframe().f_trace, x
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        found, of_frame, _ = debug()
+    finally:
+        sys.settrace(before)
+    assert (found, of_frame) == (trace, trace)
