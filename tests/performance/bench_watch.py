@@ -149,8 +149,8 @@ LOOPS = {"scan": scanned, "fori_loop": counted_loop}
 FEATURES = 64
 # The number of examples and of steps, with the most that watching may cost.
 SIZES = {
-    "1 ms": (1500, 200, {"": 1.3, "nan": 1.1}),
-    "50 µs": (60, 2000, {"": 2.0, "nan": 1.5}),
+    "1 ms": (4500, 100, {"": 1.3, "nan": 1.1}),
+    "50 µs": (200, 2000, {"": 2.0, "nan": 1.5}),
 }
 
 
