@@ -21,7 +21,10 @@ _INDEX = re.compile(r"[{ ]index = (\d+) : ui64\}")
 _PRIMITIVE = re.compile(r"(?:^|/)(?:(?:jaxcb_\w+|pure|io|debug|buffer)_callback|debug_print)$")
 # A loop in the op_name of an instruction inside it.
 _IN_LOOP = re.compile(r"/while/(?:body|cond)\b")
-_ONCE = {"call", "fusion", "async-start"}  # opcodes that run their computation once
+# Opcodes that run their computation once; GPU programs have their command buffers as calls.
+_ONCE = {"call", "fusion", "async-start"}
+# They wait for what async-start has begun, and may name its computation again.
+_WAITS = {"async-update", "async-done"}
 # Field numbers of XLA's hlo.proto.
 _COMPUTATIONS, _MODULE_ID, _ENTRY = 3, 5, 6  # of HloModuleProto
 _INSTRUCTIONS, _ID = 2, 5  # of HloComputationProto
@@ -165,7 +168,7 @@ class _CallGraph:
     def _add(self, one: Instruction) -> None:
         if one.host_call is not None:
             self.host_calls.append((one.host_call, one.op_name, one.computation))
-        elif one.called:
+        elif one.called and one.opcode not in _WAITS:
             if one.opcode == "while":
                 self._loops.add(one.op_name)
             for callee, step in zip(one.called, _around(one), strict=True):

@@ -78,6 +78,42 @@ def test_computation_that_is_called_twice_makes_its_calls_twice():
     assert [host_call.calls for host_call in found] == [1, 1]
 
 
+def gpu_call(index, suffix=""):
+    target = f"xla_ffi_python_gpu_callback{suffix}"
+    op_name, config = "jit(f)/jaxcb_io_callback", f"{{index = {index} : ui64}}"
+    return instruction("custom-call", target=target, config=config, op_name=op_name)
+
+
+@pytest.mark.parametrize(
+    "again", [(), (1,)], ids=["named-by-the-start", "named-by-each-instruction"]
+)
+def test_asynchronous_computation_makes_its_calls_once(again):
+    entry = [
+        instruction("async-start", 1),
+        instruction("async-update", *again),
+        instruction("async-done", *again),
+    ]
+    ((_, found),) = host_call_instructions(module(entry, c1=[gpu_call(0)])).items()
+    assert [host_call.calls for host_call in found] == [1]
+
+
+def test_asynchronous_computation_in_a_loop_makes_its_calls_in_each_step():
+    body = [instruction("async-start", 3), instruction("async-done", 3)]
+    data = module([loop(1, 7, condition=2)], c1=body, c2=[], c3=[gpu_call(0)])
+    ((_, (found,)),) = host_call_instructions(data).items()
+    assert found.calls == 7
+
+
+def test_command_buffer_makes_the_calls_of_its_computation():
+    buffers = [instruction("call", 3), instruction("call", 4)]
+    data = module(
+        [loop(1, 5, condition=2), gpu_call(2)],
+        c1=buffers, c2=[], c3=[gpu_call(0, "_cmd_buffer")], c4=[gpu_call(1, "_cmd_buffer")],
+    )  # fmt: skip
+    found = host_call_instructions(data)
+    assert {n: [one.calls for one in own] for n, own in found.items()} == {0: [5], 1: [5], 2: [1]}
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
