@@ -1,5 +1,7 @@
 """A watched cell shows the values of its variables while it runs, and as saved."""
 
+import re
+
 from playwright.sync_api import expect
 
 from ._cells import LOAD
@@ -26,8 +28,11 @@ for n in range(4):
     shown = opened.cell(1).locator(".jaxcb-watch")
     row = shown.get_by_role("row").filter(has=opened.page.get_by_text("y", exact=True))
     expect(row.get_by_role("cell").nth(3)).to_have_text("3")
+    progress = opened.cell(1).get_by_role("status")
+    expect(progress).to_have_text(re.compile(r"step 2, inner step [\d,]+"))
     path.touch()
     opened.wait(1)
+    expect(progress).to_have_count(0)
     expect(row.get_by_role("cell").nth(3)).to_have_text("4")
     expect(shown.get_by_role("alert")).to_contain_text("gave NaN in step 3")
     plot = row.locator("details > svg")

@@ -64,10 +64,10 @@ def _with_loops(
     elif mask is not None and not sizes:
         with paused():
             args[-1] = jnp.logical_and(args[-1], mask)
-    kinds = (*note.loops[:outer], *(context.kind for context in loops), *note.loops[outer:])
+    lengths = (*note.loops[:outer], *(context.length for context in loops), *note.loops[outer:])
     within = (*note.within, *(context.number for context in missing))
     conditional = note.conditional or mask is not None
-    note = dataclasses.replace(note, loops=kinds, within=within, conditional=conditional)
+    note = dataclasses.replace(note, loops=lengths, within=within, conditional=conditional)
     with paused():
         return primitive.bind(*args, axes=tuple(axes), sizes=sizes, note=note)
 

@@ -95,7 +95,7 @@ class _Known:
         self._place, self._options, self._encloses = place, options, encloses
         around, self._all = contexts(frame)
         loops = [context for context in around if context.step is not None]
-        self._loops = tuple(context.kind for context in loops)
+        self._loops = tuple(context.length for context in loops)
         self._within = tuple(context.number for context in around)
         mask = around[-1].mask if around else None
         self._conditional = mask is not None

@@ -33,7 +33,7 @@ _numbers = itertools.count(1)
 class Context(NamedTuple):
     """A loop or a branch that is being traced."""
 
-    kind: str  # "scan", "while" or "branch"
+    length: int | None  # how many steps the loop has, as far as that is known
     step: Any  # the number of the step; None in a branch
     mask: Any  # whether the values count, with those of the contexts around it; None if all do
     trace: Any  # the trace of the body
@@ -86,7 +86,7 @@ def contexts(frame: FrameType | None) -> tuple[tuple[Context, ...], bool]:
 
 
 @contextlib.contextmanager
-def _inside(kind: str, step: Any = None, mask: Any = None) -> Iterator[None]:
+def _inside(step: Any = None, mask: Any = None, length: int | None = None) -> Iterator[None]:
     """Add a context around the body that is being traced."""
     (outer, _), before = contexts(sys._getframe(1)), _now.contexts
     around = outer[-1].mask if outer else None
@@ -96,7 +96,7 @@ def _inside(kind: str, step: Any = None, mask: Any = None) -> Iterator[None]:
         with paused():
             mask = jnp.logical_and(around, mask)
     options, number = key.value[0], next(_numbers)
-    _now.contexts = (*outer, Context(kind, step, mask, jax_compat.jaxpr_trace(), number))
+    _now.contexts = (*outer, Context(length, step, mask, jax_compat.jaxpr_trace(), number))
     try:
         # A number of its own: a function that is jitted and used in several bodies must not be
         # taken from JAX's cache, because its jaxpr contains the step of one of them.
@@ -116,7 +116,7 @@ def _scan(original: Callable[..., Any]) -> Callable[..., Any]:
 
         def body(carry: Any, numbered: Any) -> Any:
             step, x = numbered
-            with _inside("scan", step):
+            with _inside(step, length=count):
                 return f(carry, x)
 
         return original(_as(f, body), init, (steps, xs), length, *args, **kw)
@@ -154,12 +154,12 @@ def _while_loop(original: Callable[..., Any]) -> Callable[..., Any]:
 
         def cond(numbered: Any) -> Any:
             step, value = numbered
-            with _inside("while", step):
+            with _inside(step):
                 return cond_fun(value)
 
         def body(numbered: Any) -> Any:
             step, value = numbered
-            with _inside("while", step, _unfinished(cond_fun, value)):
+            with _inside(step, _unfinished(cond_fun, value)):
                 out = body_fun(value)
             with paused():
                 return step + 1, out
@@ -214,7 +214,7 @@ def _is_traced(value: Any) -> bool:
 
 def _branch(function: Any, mask: Any) -> Any:
     def branch(*operands: Any) -> Any:
-        with _inside("branch", mask=mask):
+        with _inside(mask=mask):
             return function(*operands)
 
     return _as(function, branch)

@@ -91,7 +91,7 @@ class Note:
         place: the expression.
         options: what is sent.
         rows: whether the numbers of the value are sent even if it is not bad.
-        loops: the kinds of the loops around it, outermost first.
+        loops: how many steps each loop around it has, outermost first; None if that is unknown.
         within: the numbers of the contexts around it.
         knows_steps: False if it may be in loops whose steps are unknown.
         conditional: whether the last operand says for which batch elements the value counts.
@@ -107,7 +107,7 @@ class Note:
     place: Place
     options: Options
     rows: bool
-    loops: tuple[str, ...] = ()
+    loops: tuple[int | None, ...] = ()
     within: tuple[int, ...] = ()
     knows_steps: bool = True
     conditional: bool = False

@@ -91,6 +91,7 @@ class Store:
         self._stops, self.is_stopped = stops, False
         self.sent: dict[Block, list[tuple[int, tuple[int, ...], bytes]]] = {}
         self.iterations: tuple[int, ...] = ()  # of the Python loops that run
+        self.latest: tuple[Block, bytes] | None = None
         self.left_out: dict[str, int] = {}  # arrays of variables that have many
         self.counts: collections.Counter[Block] = collections.Counter()
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
@@ -105,6 +106,7 @@ class Store:
             if len(kept) >= _MOST_STEPS:
                 del kept[1 : len(kept) // 2 : 2]  # the recent ones stay whole
             kept.append((next(self._arrival), self.iterations, numbers))
+            self.latest = block, numbers
             step = self.counts[block]
             self.counts[block] += 1
             if self._sink is not None:
@@ -138,6 +140,16 @@ class Store:
             if not facts.can_stop:
                 return
             raise FloatingPointError("a bad value ends the program")
+
+    def step(self) -> list[tuple[int, int | None]]:
+        """Return the step and the length of each loop that runs, the outermost first."""
+        found: list[tuple[int, int | None]] = [(n, None) for n in self.iterations]
+        if self.latest is not None:
+            block, sent = self.latest
+            facts = block.facts[0]
+            _, steps = facts.read(np.frombuffer(sent, np.int32)[None, : facts.size])
+            found += zip(steps[0].max(axis=0).tolist(), facts.note.loops, strict=True)
+        return found
 
     def histories(self) -> list[History]:
         """Return what each value was, in the order of the program."""

@@ -28,6 +28,7 @@ from ..notes import (
 )
 from ._first_bad import Bad, first_bad
 from ._html import page
+from ._progress import Progress
 from ._rows import Row, rows_of
 from ._series import Series, series_of
 from ._sink import Sink, Sinking
@@ -56,6 +57,7 @@ class Watch:
 
     def __init__(self, options: Options, sink: Callable[..., None] | None) -> None:
         self._store, self._options = Store(options.stop, sink), options
+        self._progress = Progress(self._store)
 
     @property
     def series(self) -> list[Series]:
@@ -68,6 +70,14 @@ class Watch:
     @property
     def first_bad(self) -> Bad | None:
         return first_bad(self._store)
+
+    def so_far(self, seconds: float) -> str:
+        """Return how far the loops are that run now, or ran last; "" if none did.
+
+        Args:
+            seconds: the time, on any clock that goes on, from which the time left is told.
+        """
+        return self._progress.text(seconds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rows to a CSV file, one column for each field of a row."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
+from html import escape
 from typing import Any
 
 from IPython.display import DisplayHandle, display
@@ -36,14 +38,17 @@ class WatchedView:
         """Show everything."""
         self._over.set()
         self._thread.join()
-        self._show()
+        self._show("")
 
     def _run(self) -> None:
         while not self._over.wait(UPDATE_SECONDS):
-            self._show()
+            self._show(self._seen.so_far(time.monotonic()))
 
-    def _show(self) -> None:
-        data = {"text/plain": str(self._seen), "text/html": self._seen._repr_html_()}
+    def _show(self, progress: str) -> None:
+        text, page = str(self._seen), self._seen._repr_html_()
+        if progress:
+            text, page = f"{progress}\n{text}", f"<div role='status'>{escape(progress)}</div>{page}"
+        data = {"text/plain": text, "text/html": page}
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)
         else:
