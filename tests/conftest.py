@@ -96,7 +96,7 @@ def pytest_ignore_collect(collection_path):
     return (name.endswith(".py") and not name.startswith("test_")) or None
 
 
-SLOW_FIXTURES = {"in_process", "fresh_kernel", "terminal", "servers"}
+SLOW_FIXTURES = {"in_process", "fresh_kernel", "lasting_kernel", "terminal", "servers"}
 
 
 def pytest_collection_modifyitems(items):

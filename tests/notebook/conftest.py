@@ -130,12 +130,9 @@ class Kernel:
         self.manager.shutdown_kernel(now=True)
 
 
-@pytest.fixture(scope="session")
-def fresh_kernel():
-    """Return a function that starts kernels, which run until the end of the session.
-
-    A kernel has its connection file in `folder`, if given.
-    """
+@contextlib.contextmanager
+def _kernels():
+    """Yield a function that starts kernels, which end with the block."""
     kernels = []
 
     def start(folder=None):
@@ -147,14 +144,32 @@ def fresh_kernel():
         kernel.close()
 
 
+@pytest.fixture
+def fresh_kernel():
+    """Return a function that starts kernels, which run until the end of the test.
+
+    A kernel has its connection file in `folder`, if given. Some tests leave one that computes
+    without end.
+    """
+    with _kernels() as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
-def _shared_kernel(fresh_kernel):
+def lasting_kernel():
+    """Return a function that starts kernels, which run until the end of the session."""
+    with _kernels() as start:
+        yield start
+
+
+@pytest.fixture(scope="session")
+def _shared_kernel(lasting_kernel):
     """Return a function that returns the shared kernel, or a new one if it does not respond."""
     kernels = []
 
     def kernel():
         if not kernels or not kernels[-1].responds:
-            kernels.append(fresh_kernel())
+            kernels.append(lasting_kernel())
             kernels[-1].run("import jax, jax.numpy as jnp, numpy as np, scipy.special")
             # Some tests collect garbage often: not among what these modules keep forever.
             kernels[-1].run("import gc, jupyter_jaxcb; gc.collect(); gc.freeze(); del gc")

@@ -15,8 +15,8 @@ scales = np.float32([1, 0.2, 5, 1])
 
 
 @pytest.fixture(scope="module")
-def prepared(fresh_kernel):
-    kernel = fresh_kernel()
+def prepared(lasting_kernel):
+    kernel = lasting_kernel()
     assert kernel.run(f"{LOAD}\nimport jax, jax.numpy as jnp, numpy as np\n{STEP}").error is None
     return kernel
 
