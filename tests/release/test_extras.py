@@ -95,7 +95,8 @@ def project():
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 BROWSER = sorted((TESTS / "browser").rglob("*.py"))
-OTHERS = sorted(set(TESTS.rglob("*.py")) - set(BROWSER))
+WATCHED = TESTS / "performance" / "watched"  # with requirements of its own
+OTHERS = sorted({*TESTS.rglob("*.py")} - {*BROWSER} - {*WATCHED.rglob("*.py")})
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,12 @@ OTHERS = sorted(set(TESTS.rglob("*.py")) - set(BROWSER))
 def test_extra_declares_all_that_is_imported_or_started(extra, paths):
     assert paths
     assert missing(paths, extra, project()) == {}
+
+
+def test_requirements_of_the_watched_programs_are_what_they_import():
+    own = set((WATCHED / "requirements.txt").read_text().split())
+    found = set().union(*map(used, WATCHED.glob("*.py")))
+    assert found - declared("test", project()) <= own <= found
 
 
 @pytest.mark.parametrize("requirement", ["nbconvert>=7", "scipy>=1.11", "jupyter_client>=8"])
