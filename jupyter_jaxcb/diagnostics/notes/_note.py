@@ -98,7 +98,7 @@ class Note:
         names: what the inputs of the expression are called.
         cotangent_of: for the backward pass, the expression whose cotangent it is.
         is_backward: whether it is noted in the backward pass.
-        looks_for_bad: whether a bad value is told.
+        looks_for_bad: whether a bad value is reported.
         encloses: whether the operation runs code of the user that is watched too.
         used_by: the numbers of the notes of the expressions that use the value.
         number: grows in the order in which JAX traces.

@@ -75,7 +75,7 @@ class Watch:
         """Return how far the loops are that run now, or ran last; "" if none did.
 
         Args:
-            seconds: the time, on any clock that goes on, from which the time left is told.
+            seconds: the time, on any clock that goes on, from which the time left is computed.
         """
         return self._progress.text(seconds)
 
