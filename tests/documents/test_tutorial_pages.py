@@ -1,5 +1,6 @@
 """The tutorials become pages of the documentation."""
 
+import itertools
 import json
 import re
 
@@ -12,6 +13,22 @@ TABLE = (REPOSITORY / "docs" / "tutorials.md").read_text(encoding="utf-8")
 def test_every_notebook_is_in_the_table_of_tutorials():
     linked = re.findall(r"\]\(\.\./notebooks/([^)]+)\)", TABLE)
     assert sorted(linked) == [path.name for path in PATHS]
+
+
+def last_cell(name):
+    notebook = json.loads((REPOSITORY / "notebooks" / name).read_text(encoding="utf-8"))
+    return "".join(notebook["cells"][-1]["source"])
+
+
+def test_each_tutorial_of_a_path_ends_with_a_link_to_the_next_and_the_last_with_one_to_the_table():
+    paths = [
+        re.findall(r"^\d+\. \[[^]]+\]\(\.\./notebooks/([^)]+)\)", section, re.MULTILINE)
+        for section in TABLE.split("\n## ")[1:4]
+    ]
+    assert all(paths)
+    for path in paths:
+        for name, after in itertools.pairwise([*path, "../docs/tutorials.md"]):
+            assert last_cell(name).endswith(f"]({after})"), name
 
 
 def test_every_notebook_has_a_page_and_stale_pages_are_removed(tutorial_pages, tmp_path):
