@@ -108,8 +108,9 @@ def test_file_of_a_script_contains_what_the_table_says(suffix, row, table, folde
 
 def test_page_without_sample_values_has_none(folder, in_process):
     (folder / "without.py").write_text(
-        PROGRAM.replace("for sign", "recorder = jaxcb.record(sample_values=False)\nfor sign")
-        .replace("    try:", "    try:\n      with recorder as r:")
+        PROGRAM.replace(
+            "for sign", "recorder = jaxcb.record(sample_values=False)\nfor sign"
+        ).replace("    try:", "    try:\n      with recorder as r:")
         + f"\nr.recording.save({str(folder / 'without.html')!r})"
     )
     in_process(folder / "without.py")
