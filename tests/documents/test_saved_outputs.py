@@ -10,7 +10,7 @@ from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
 MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
 PLOTTED = (
-    "quickstart", "shapes", "drum", "derivatives", "effects", "performance", "simulator",
+    "quickstart", "shapes", "derivatives", "effects", "performance", "simulator",
     "solver",
 )  # fmt: skip
 notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -23,7 +23,7 @@ def test_notebook_names_the_jax_version_of_its_host_traces(path):
 
 def test_all_notebooks_have_the_same_jax_version():
     assert len({jax_of(path) for path in PATHS}) == 1
-    assert len(PATHS) >= 14
+    assert len(PATHS) >= 10
 
 
 def test_each_notebook_has_a_unique_number():
