@@ -37,4 +37,4 @@ from .record import (
     stop,
     warn_of_running,
 )
-from .watch import Bad, Row, Series, Watch, watch, watching
+from .watch import Bad, Row, Series, Watch, brief, details, title, watch, watching

@@ -44,3 +44,38 @@ for n in range(4):
     (output,) = opened.server.saved(opened.name).cells[1].outputs
     assert "gave NaN in step 3" in output.data["text/html"]
     assert "gave NaN in step 3" in output.data["text/plain"]
+
+
+STEP = """def step(w, x):
+    y = jnp.sqrt(w - x)
+    return w - 0.25, y.mean()"""
+
+
+def values_at(cell, code):
+    """Return the values beside a line of a cell's editor."""
+    return cell.locator(".cm-line", has_text=code).locator(".jaxcb-badge-note")
+
+
+def test_values_stand_beside_the_lines_of_every_cell_that_computed_them(notebook):
+    cell = """%%jax_watch
+for n in range(3):
+    last, means = jax.lax.scan(step, 1.5 - n, jnp.ones((3, 2)))"""
+    opened = notebook(LOAD + PROGRAM, STEP, cell, "x = 1")
+    opened.run_and_wait()
+    roots = values_at(opened.cell(1), "y = jnp.sqrt(w - x)")
+    expect(roots).to_have_text("y NaN from step 1, 0")
+    expect(roots).to_have_class(re.compile("jaxcb-tone-error"))
+    last = values_at(opened.cell(2), "last, means")
+    expect(last.first).to_have_text("last 0.75 → -1.25")
+    expect(opened.cell(3).locator(".jaxcb-badge-note")).to_have_count(0)
+    roots.hover()
+    tip = opened.page.locator(".jaxcb-tip")
+    expect(tip).to_contain_text("float32[2] · 9 times")
+    expect(tip).to_contain_text("min 0 · mean 0.4024 · max 0.7071")
+    expect(tip).to_contain_text("12 NaN")
+    opened.cell(2).locator(".cm-line").last.click()
+    opened.page.keyboard.press("End")
+    opened.page.keyboard.type("  # changed")
+    expect(opened.cell(2).locator(".jaxcb-badge-edited")).to_have_count(1)
+    opened.run_and_wait(1)
+    expect(roots).to_have_text("y NaN from step 1, 0")

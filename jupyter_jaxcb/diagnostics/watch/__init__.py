@@ -6,4 +6,5 @@
 from ._first_bad import Bad
 from ._rows import Row
 from ._series import Series
+from ._text import brief, details, title
 from ._watch import Watch, watch, watching

@@ -57,14 +57,45 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells).rstrip()
 
 
+def brief(one: Series) -> tuple[str, bool]:
+    """Return a variable in a few words, from its first step to the last, and whether it is bad."""
+    values = curve(one)
+    known = values[np.isfinite(values)]
+    bad = np.flatnonzero((one.nan + one.inf).sum(axis=1))
+    if not len(bad) and not len(known):
+        return "", False
+    if not len(bad):
+        ends = known[:1] if (known == known[0]).all() else known[[0, -1]]
+        what = "" if one.is_scalar and not one.batch else "mean "
+        return f"{title(one)} {what}{' → '.join(map(number, ends))}", False
+    what = "NaN" if one.nan[bad[0]].any() else "inf"
+    if one.steps.shape[1]:
+        lasts = bad[-1] - bad[0] + 1 == len(bad) > 1 and bad[-1] == len(values) - 1
+        what += f" {'from' if lasts else 'in'} step {', '.join(map(str, one.steps[bad[0]]))}"
+    return f"{title(one)} {what}", True
+
+
+def details(one: Series) -> list[str]:
+    """Return the numbers of a variable, in lines."""
+    _, _, shape, times, least, mean, most, nan, inf = cells(one)
+    sizes = [f"min {least}", f"mean {mean}", f"max {most}"] if mean else []
+    counts = [f"{count} {what}" for count, what in ((nan, "NaN"), (inf, "inf")) if count]
+    times = f"{times} {'time' if times == '1' else 'times'}"
+    return [" · ".join(parts) for parts in ([shape, times], sizes, counts) if parts]
+
+
+def title(one: Series) -> str:
+    """Return the variable, or that it is the cotangent of one."""
+    return one.name if one.direction == "forward" else f"{one.name} (cotangent)"
+
+
 def cells(one: Series) -> list[str]:
-    name = one.name if one.direction == "forward" else f"{one.name} (cotangent)"
     shape = f"{one.dtype}[{','.join(map(str, one.shape))}]"
     if one.batch:
         shape += f" of {'x'.join(map(str, one.batch))}"
     numbers = (_least(one.min), _mean(one.mean), -_least(-one.max))
     return [
-        str(one.line), name, shape, f"{one.count:,}", *map(number, numbers),
+        str(one.line), title(one), shape, f"{one.count:,}", *map(number, numbers),
         f"{one.nan.sum() or ''}", f"{one.inf.sum() or ''}",
     ]  # fmt: skip
 

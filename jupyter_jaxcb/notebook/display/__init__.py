@@ -1,12 +1,13 @@
 """Displays: host traces, the live view, the side panel, badges.
 
 `_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs, `_watched` the
-values of one; `_panel` and
-`_panel_link` send data to JupyterLab's side panel and badges.
+values of one; `_panel`, `_line_values` and `_panel_link` send data to JupyterLab's side panel and
+badges.
 """
 
 from ._hang import hang_message, hang_title
 from ._host_trace import HostTrace, matrix_bundle, widget_of
+from ._line_values import LineValues
 from ._live import LiveView
 from ._origins import Origins, blank_lines
 from ._panel import snapshot

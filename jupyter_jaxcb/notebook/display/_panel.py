@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...recording import Site
@@ -20,6 +20,7 @@ def snapshot(
     origins: Origins,
     *,
     running: bool,
+    values: Sequence[dict[str, Any]] = (),
     live: Iterable[SiteProgress] = (),
 ) -> dict[str, Any]:
     """Return the state of the session as JSON.
@@ -29,6 +30,7 @@ def snapshot(
         known: the sites so far, shown as of the last cell that used them.
         origins: the cells they are in.
         running: whether a cell is running.
+        values: what watched cells have seen, see `LineValues`.
         live: the progress of the running cell.
     """
     latest, running_now = dict(known.latest), {one.site: one for one in live}
@@ -49,6 +51,7 @@ def snapshot(
         ],
         "sites": list(shown.values()),
         "more_sites": len(current) - len(shown),
+        "values": list(values),
         "cells": dict(origins.digests),
     }
 

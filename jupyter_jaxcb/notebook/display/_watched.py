@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
+from collections.abc import Callable
 from html import escape
-from typing import Any
 
 from IPython.display import DisplayHandle, display
+
+from ...diagnostics import Watch
 
 UPDATE_SECONDS = 1.0
 
@@ -17,11 +19,13 @@ class WatchedView:
     """Shows what a cell has seen, once a second from a separate thread, and at its end.
 
     Args:
-        seen: the `jupyter_jaxcb.Watch` of the cell.
+        seen: what the cell has seen.
+        report: called with it whenever it is shown.
     """
 
-    def __init__(self, seen: Any) -> None:
+    def __init__(self, seen: Watch, report: Callable[[Watch], None]) -> None:
         self._seen = seen
+        self._report = report
         self._over = threading.Event()
         self._handle: DisplayHandle | None = None
         # A copy of the context, so that the thread's output goes to the running cell.
@@ -53,3 +57,4 @@ class WatchedView:
             self._handle = display(data, raw=True, display_id=True)
         else:
             self._handle.update(data, raw=True)
+        self._report(self._seen)

@@ -71,7 +71,7 @@ class WatchMagics(SessionMagics):
             with block as seen:
                 if target:
                     self._namespace[target] = seen
-                view = WatchedView(seen)
+                view = WatchedView(seen, self._session.show_values)
                 view.begin()
                 return body.run()
         finally:

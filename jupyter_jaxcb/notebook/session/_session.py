@@ -12,6 +12,7 @@ from IPython.display import display
 from ...capabilities import Unfinished, queue
 from ...diagnostics import (
     Record,
+    Watch,
     drain,
     environment,
     is_off,
@@ -27,7 +28,7 @@ from ...recording import Mark, Matrix, Recorder, Recording
 from ...register import Callback
 from ...report import SiteProgress
 from ...stack import all_counted, host_error, interrupt, is_a, release
-from ..display import HostTrace, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
+from ..display import HostTrace, LineValues, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns
@@ -45,6 +46,7 @@ class Session:
         values: whether it shows sample values too; they are saved with the notebook.
         sites: the totals of all sites so far.
         origins: the cells that lines of code are in.
+        line_values: what watched cells have seen, by line.
         bodies: file names under which the running cell has compiled the bodies of magics.
         barrier: waits for host calls at the end of a cell.
         hangs: tells when no host call of a cell returns.
@@ -56,6 +58,7 @@ class Session:
         self.values = False
         self.sites = Sites()
         self.origins = Origins(shell)
+        self.line_values = LineValues(self.origins)
         self.bodies: list[str] = []
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
@@ -144,8 +147,14 @@ class Session:
     def _snapshot(self) -> dict[str, Any]:
         running = self._depth > 0 or self._live is not None
         return snapshot(
-            self.callbacks(), self.sites, self.origins, running=running, live=self._progress
-        )
+            self.callbacks(), self.sites, self.origins, running=running,
+            values=self.line_values.to_json(), live=self._progress,
+        )  # fmt: skip
+
+    def show_values(self, seen: Watch) -> None:
+        """Show beside the lines of the notebook what a watched cell has seen so far."""
+        self.line_values.add(seen.series)
+        self._link.push()
 
     def callbacks(self) -> dict[str, Callback]:
         """Return the registered callbacks in the user's namespace, by name."""

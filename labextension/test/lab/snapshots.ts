@@ -27,6 +27,16 @@ export const CALLBACK = {
   host_ns: 41000
 };
 
+export const VALUE = {
+  cell: 'two',
+  line: 3,
+  source: SITE.source,
+  name: 'y',
+  text: 'y mean 0.31 → 0.02',
+  bad: false,
+  details: ['float32[3] · 20 times', 'min 0 · mean 0.1 · max 1']
+};
+
 /** A snapshot message, as the kernel sends it. */
 export function message(parts: Record<string, unknown> = {}): Record<string, unknown> {
   return {
@@ -37,6 +47,7 @@ export function message(parts: Record<string, unknown> = {}): Record<string, unk
     callbacks: [CALLBACK],
     sites: [SITE],
     more_sites: 0,
+    values: [],
     cells: { two: 0x0b0e9cb0 },
     ...parts
   };

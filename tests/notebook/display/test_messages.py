@@ -8,8 +8,11 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.notebook.display import Origins, Sites, snapshot
+from jupyter_jaxcb.diagnostics import Series
+from jupyter_jaxcb.notebook.display import LineValues, Origins, Sites, snapshot
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
     Aval,
@@ -52,10 +55,22 @@ def panel():
     origins.begin(SimpleNamespace(cell_id="cell-1", raw_cell=SOURCE))
     known = Sites()
     known.add(recorder().freeze())
+    values = LineValues(origins)
+    values.add([variable()])
     sent = snapshot(
-        {"bessel": callback}, known, origins, running=True, live=[SiteProgress(LOG, 5, 2, 70)]
-    )
+        {"bessel": callback}, known, origins, running=True, values=values.to_json(),
+        live=[SiteProgress(LOG, 5, 2, 70)],
+    )  # fmt: skip
     return {"schema": SCHEMA, "type": "snapshot", "version": "0.1.0", **sent}
+
+
+def variable():
+    """Return a variable that was NaN in the last two of its three steps."""
+    known, bad = np.array([[0.5], [np.nan], [np.nan]]), np.array([[0], [1], [1]])
+    return Series(
+        CELL, 2, "bessel", "return z", "bessel()", "forward", (), "float32", (), 3,
+        np.arange(3)[:, None], known, known, known, bad, 0 * bad, {},
+    )  # fmt: skip
 
 
 def progress():

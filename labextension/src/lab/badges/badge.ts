@@ -32,7 +32,7 @@ export class Badge extends WidgetType {
       const badge = shown.get(node);
       const button = (event.target as Element).closest('button');
       const note = badge?.notes[[...row.children].indexOf(button as Element)];
-      if (badge && note) {
+      if (badge && note?.place) {
         badge.open(note.place);
       }
     });
@@ -65,10 +65,12 @@ export class Badge extends WidgetType {
     }
     this.notes.forEach((note, place) => this.fillButton(row.children[place]!, note));
     node.classList.toggle('jaxcb-badge-edited', this.edited);
-    node.setAttribute('aria-label', this.edited ? `JAX callbacks; ${EDITED}` : 'JAX callbacks');
+    const what = this.notes.some(note => note.place) ? 'JAX callbacks' : 'JAX values';
+    node.setAttribute('aria-label', this.edited ? `${what}; ${EDITED}` : what);
   }
 
   private fillButton(button: Element, note: Note): void {
+    button.setAttribute('aria-disabled', String(note.place === null));
     button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}`;
     const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
     button.replaceChildren(...sign, note.text);

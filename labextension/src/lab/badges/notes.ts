@@ -2,7 +2,7 @@
 
 import type { Site, Tone, Variant } from '../../view/data/schema.js';
 import { toneOf } from '../../view/data/words.js';
-import type { Callback, Snapshot } from '../kernel/snapshot.js';
+import type { Callback, Snapshot, Value } from '../kernel/snapshot.js';
 import {
   callbackBrief,
   drawnVariant,
@@ -16,7 +16,7 @@ import phrases from '../../view/data/phrases.json';
 /** A place in the snapshot that the panel can show. */
 export type Place = { readonly site: number } | { readonly callback: number };
 
-/** One site, or one callback, at the end of its line. */
+/** One site, callback or value at the end of its line. */
 export interface Note {
   readonly tone: Tone;
   readonly sign: string; // may be empty
@@ -25,7 +25,7 @@ export interface Note {
   readonly title: string; // "bessel, line 3"
   readonly details: readonly string[];
   readonly vmap: Variant | null; // the shapes to draw in the tooltip
-  readonly place: Place;
+  readonly place: Place | null; // null: not in the panel
 }
 
 /** The notes of one line of the executed source. */
@@ -61,14 +61,25 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
     const site = snapshot.sites[place]!;
     add(site.cell_line, site.source, siteNote(site, place));
   }
+  for (const place of places.values) {
+    const value = snapshot.values[place]!;
+    add(value.line, value.source, valueNote(value));
+  }
   const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
   return { crc: snapshot.crcs.get(cell) ?? null, lines: withNames };
 }
 
 // On a line with several functions, each note begins with its function.
 function named(notes: readonly Note[]): readonly Note[] {
-  const same = new Set(notes.map(note => note.name)).size === 1;
-  return same ? notes : notes.map(note => ({ ...note, text: `${note.name}: ${note.text}` }));
+  const ours = notes.filter(note => note.place);
+  const same = new Set(ours.map(note => note.name)).size <= 1;
+  const text = (note: Note): string => (note.place ? `${note.name}: ${note.text}` : note.text);
+  return same ? notes : notes.map(note => ({ ...note, text: text(note) }));
+}
+
+function valueNote({ name, text, bad, details }: Value): Note {
+  const tone = bad ? 'error' : 'quiet';
+  return { tone, sign: '', text, name, title: name, details, vmap: null, place: null };
 }
 
 function siteNote(site: Site, place: number): Note {

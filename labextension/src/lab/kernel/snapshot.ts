@@ -37,10 +37,24 @@ export const readCallback = objectOf({
 /** A registered callback, with the totals of its sites. */
 export interface Callback extends Read<typeof readCallback> {}
 
-/** Indices of the sites and callbacks in one cell. */
+const readValue = objectOf({
+  cell: text(NAME),
+  line: whole(),
+  source: text(SENTENCE),
+  name: text(NAME),
+  text: text(NAME), // `loss 0.31 → 0.02`
+  bad: flag, // NaN or infinite
+  details: listOf(text(NAME), 8)
+});
+
+/** What a variable was in a watched cell. */
+export interface Value extends Read<typeof readValue> {}
+
+/** Indices of the sites, callbacks and values in one cell. */
 export interface CellPlaces {
   readonly sites: readonly number[];
   readonly callbacks: readonly number[];
+  readonly values: readonly number[];
 }
 
 export interface Snapshot {
@@ -48,6 +62,7 @@ export interface Snapshot {
   readonly running: boolean;
   readonly callbacks: readonly Callback[];
   readonly sites: readonly Site[];
+  readonly values: readonly Value[];
   readonly more_sites: number; // that are not in `sites`
   readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
   readonly byCell: ReadonlyMap<string, CellPlaces>;
@@ -108,14 +123,16 @@ function readSnapshot(message: Fields): Snapshot {
   const sent = message.get('sites', list).length;
   const sites = message.get('sites', listOf(readSite, MOST_ENTRIES));
   const callbacks = message.get('callbacks', listOf(callbackOf(sent, sites.length), MOST_ENTRIES));
+  const values = message.get('values', listOf(readValue, MOST_ENTRIES));
   return {
     version: message.get('version', text(NAME)),
     running: message.get('running', flag),
     callbacks,
     sites,
+    values,
     more_sites: message.get('more_sites', whole()) + sent - sites.length,
     crcs: message.get('cells', readCrcs),
-    byCell: placesByCell(sites, callbacks)
+    byCell: placesByCell(sites, callbacks, values)
   };
 }
 
@@ -136,18 +153,20 @@ function readCrcs(value: unknown, path: string): Map<string, number> {
 
 function placesByCell(
   sites: readonly Site[],
-  callbacks: readonly Callback[]
+  callbacks: readonly Callback[],
+  values: readonly Value[]
 ): Map<string, CellPlaces> {
-  const found = new Map<string, { sites: number[]; callbacks: number[] }>();
-  const add = (kind: 'sites' | 'callbacks', cell: string | null, place: number): void => {
+  const found = new Map<string, Record<keyof CellPlaces, number[]>>();
+  const add = (kind: keyof CellPlaces, cell: string | null, place: number): void => {
     if (cell !== null) {
-      const places = found.get(cell) ?? { sites: [], callbacks: [] };
+      const places = found.get(cell) ?? { sites: [], callbacks: [], values: [] };
       places[kind].push(place);
       found.set(cell, places);
     }
   };
   sites.forEach((site, place) => add('sites', site.cell_id, place));
   callbacks.forEach((callback, place) => add('callbacks', callback.cell, place));
+  values.forEach((value, place) => add('values', value.cell, place));
   return found;
 }
 

@@ -75,6 +75,7 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
     running: false,
     callbacks: callbacksOf(all),
     sites: all,
+    values: [],
     more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
     crcs: new Map(),
     byCell: new Map()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
 import type { Variant } from '../../../src/view/data/schema.js';
 import { aVariant } from '../../view/recordings.js';
-import { CALLBACK, SITE, snapshot } from '../snapshots.js';
+import { CALLBACK, SITE, snapshot, VALUE } from '../snapshots.js';
 
 test('a cell that is not in the snapshot has no notes', () => {
   expect(notesOf(snapshot(), 'three')).toBeNull();
@@ -34,6 +34,31 @@ test('sites on one line share a badge, which names their functions if they diffe
   };
   expect(texts('bessel')).toEqual(['5 calls', '1 call ']);
   expect(texts('airy')).toEqual(['bessel:', 'airy: 1']);
+});
+
+test('a watched value is on its line, beside the sites, in the tone of an error if it is bad', () => {
+  const values = [VALUE, { ...VALUE, line: 5, source: 'z', text: 'z NaN from step 2', bad: true }];
+  const { lines } = notesOf(snapshot({ values }), 'two')!;
+  expect(lines.map(({ line, source }) => [line, source])).toEqual([
+    [3, SITE.source],
+    [5, 'z']
+  ]);
+  expect(lines[0]!.notes.map(note => note.text)).toEqual([
+    '5 calls · () → (5,) · 41 µs',
+    'y mean 0.31 → 0.02'
+  ]);
+  expect(lines[1]!.notes).toEqual([
+    {
+      tone: 'error',
+      sign: '',
+      text: 'z NaN from step 2',
+      name: 'y',
+      title: 'y',
+      details: VALUE.details,
+      vmap: null,
+      place: null
+    }
+  ]);
 });
 
 test('a cell whose source is unknown has no checksum', () => {

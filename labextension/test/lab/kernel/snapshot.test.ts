@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readMessage, type Snapshot } from '../../../src/lab/kernel/snapshot.js';
-import { CALLBACK, message, SITE, snapshot } from '../snapshots.js';
+import { CALLBACK, message, SITE, snapshot, VALUE } from '../snapshots.js';
 
 // The Python tests check that Python still sends exactly this.
 const SENT = JSON.parse(readFileSync('../tests/data/messages.json', 'utf8')).snapshot;
@@ -13,20 +13,20 @@ function trouble(data: unknown): string {
 
 test('reads what Python sends without loss', () => {
   const read = readMessage(SENT);
-  const { callbacks, sites, cells } = SENT;
-  expect(read).toMatchObject({ type: 'snapshot', snapshot: { running: true, callbacks, sites } });
+  const { callbacks, sites, values, cells } = SENT;
+  expect(read).toMatchObject({ type: 'snapshot', snapshot: { running: true, callbacks, sites, values } });
   const { byCell, crcs } = (read as { snapshot: Snapshot }).snapshot;
-  expect([...byCell]).toEqual([['cell-1', { sites: [0], callbacks: [0] }]]);
+  expect([...byCell]).toEqual([['cell-1', { sites: [0], callbacks: [0], values: [0] }]]);
   expect(Object.fromEntries(crcs)).toEqual(cells);
   const [bessel, log] = sites;
   expect([bessel.shapes.length, log.errors]).toEqual([1, ['2 failed']]);
 });
 
 test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
-  const read = snapshot({ sites: [SITE, { ...SITE, cell_id: null }, SITE] });
+  const read = snapshot({ sites: [SITE, { ...SITE, cell_id: null }, SITE], values: [VALUE] });
   expect(read.callbacks[0]!.options).toBe('vmap_method=expand_dims');
-  expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [] });
-  expect(read.byCell.get('one')).toEqual({ sites: [], callbacks: [0] });
+  expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [], values: [0] });
+  expect(read.byCell.get('one')).toEqual({ sites: [], callbacks: [0], values: [] });
   expect(read.crcs.get('two')).toBe(0x0b0e9cb0);
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
@@ -47,6 +47,7 @@ test.each([
   ['sites is an object, not a list.', { sites: {} }],
   ['callbacks[0].sites[0] is 1, not at most 0.', { callbacks: [{ ...CALLBACK, sites: [1] }] }],
   ['callbacks[0].line is -1, not a whole number of at least 0.', { callbacks: [{ ...CALLBACK, line: -1 }] }],
+  ['values[0].bad is 1, not true or false.', { values: [{ ...VALUE, bad: 1 }] }],
   ['running is missing.', { running: undefined }],
   ['cells is a list, not an object.', { cells: [] }],
   ['cells.two is "x", not a whole number of at least 0.', { cells: { two: 'x' } }]
@@ -73,7 +74,7 @@ test('reads the first 500 sites and counts the others', () => {
 
 test('accepts any string as the id of a cell', () => {
   const read = snapshot({ sites: [{ ...SITE, cell_id: '__proto__' }] });
-  expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [] });
+  expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [], values: [] });
 });
 
 test('reads the raw calls of a recording from any offset in a buffer', () => {
