@@ -10,7 +10,7 @@ from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
 MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
 PLOTTED = (
-    "quickstart", "shapes", "derivatives", "effects", "time-goes", "simulator", "solver",
+    "quickstart", "shapes", "derivatives", "time-goes", "simulator", "solver",
 )  # fmt: skip
 notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
