@@ -10,6 +10,9 @@ from ..notes import Note, Store
 from ._rows import direction, element_of
 
 
+_SPREADING = {"nan", "both"}  # what comes of an infinite or a large value need not be like it
+
+
 class Bad(NamedTuple):
     """The first bad value; as text, one sentence.
 
@@ -81,7 +84,8 @@ def first_bad(store: Store) -> Bad | None:
     for _, facts, bad in bads:
         if not facts.note.is_backward:
             found.setdefault(facts.note.number, []).append((facts.note, bad.steps))
-    made = [one for one in made if _spreads(one[1].note, one[2].steps, found)] or made
+    if made[0][1].note.options.bad.text in _SPREADING:
+        made = [one for one in made if _spreads(one[1].note, one[2].steps, found)] or made
     _, first, bad = min(made, key=lambda one: one[0])
     at = first.note.loops, bad.steps
     together = [one for one in made if (one[1].note.loops, one[2].steps) == at]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
@@ -38,6 +39,18 @@ def test_stop_lets_a_program_on_several_devices_go_on_to_its_end():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("gave NaN") == 2
+
+
+@pytest.mark.parametrize("first", ["inf", "x > 10"])
+def test_value_is_reported_where_it_is_made_though_none_like_it_comes_of_it(first):
+    def f(x):
+        y = 1 / x
+        z = y - 2 * y  # of two infinite values, NaN
+        return z
+
+    with jaxcb.watching(first=first) as seen:
+        jax.grad(f)(0.0)
+    assert (seen.first_bad.expression, seen.first_bad.direction) == ("1 / x", "forward")
 
 
 @pytest.mark.parametrize("first", ["", "NaN", "x"])

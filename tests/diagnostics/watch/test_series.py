@@ -61,6 +61,18 @@ def test_gradient_has_the_value_and_the_cotangent_of_a_variable():
     assert named(seen, "slope").steps.ravel().tolist() == [*range(5)]
 
 
+def test_cotangents_of_unpacked_variables_are_not_taken_for_those_of_the_first():
+    def f(x):
+        y, z = x * 2
+        return y + 3 * z
+
+    with jaxcb.watching() as seen:
+        jax.grad(f)(jnp.ones(2))
+    assert [(s.name, s.direction) for s in seen.series] == [
+        ("y", "forward"), ("z", "forward"), ("f()", "forward"), ("f()", "backward"),
+    ]  # fmt: skip
+
+
 def test_each_batch_element_has_its_numbers_and_many_elements_have_them_together():
     def f(x):
         y = x * 2
