@@ -9,7 +9,6 @@ import numpy as np
 from ..notes import Note, Store
 from ._rows import direction, element_of
 
-
 _SPREADING = {"nan", "both"}  # what comes of an infinite or a large value need not be like it
 
 

@@ -35,13 +35,14 @@ class WatchedView:
         )
 
     def begin(self) -> None:
-        """Start the thread."""
+        """Start the updates."""
         self._thread.start()
 
     def end(self) -> None:
-        """Show everything."""
+        """Show everything, also if no updates were started."""
         self._over.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         self._show("")
 
     def _run(self) -> None:

@@ -72,7 +72,8 @@ class WatchMagics(SessionMagics):
                 if target:
                     self._namespace[target] = seen
                 view = WatchedView(seen, self._session.show_values)
-                view.begin()
+                if self._session.is_attended:
+                    view.begin()
                 return body.run()
         finally:
             if view is not None:

@@ -298,10 +298,16 @@ class Session:
             return None
         return recorder.freeze(mark, environment=environment(), running=still_running(recorder))
 
+    @property
+    def is_attended(self) -> bool:
+        """Whether somebody may look at the cell that runs.
+
+        A terminal, nbconvert and nbval send no cell id, and nobody looks while their cells run.
+        """
+        return self.origins.running is not None
+
     def _start_watching(self) -> None:
-        # A terminal, nbconvert and nbval send no cell id, and nobody watches their cells run.
-        watched = self.origins.running is not None
-        if watched and self._recorder is not None and self._mark is not None:
+        if self.is_attended and self._recorder is not None and self._mark is not None:
             self._live = LiveView(self._recorder, self._mark, self._report)
             self._live.begin()
 

@@ -90,3 +90,13 @@ def test_wrong_line_is_refused_before_the_cell_runs(prepared, line, words):
     ran = prepared.run(f"%%jax_watch {line}\nprint('has run')")
     assert words in ran.text + str(ran.error)
     assert "has run" not in ran.text
+
+
+@pytest.mark.parametrize(("cell", "threads"), [("cell-a", "1"), (None, "0")])
+def test_output_is_updated_while_the_cell_runs_only_if_somebody_may_look(prepared, cell, threads):
+    """nbconvert, which saves what is shown, and nbval send no id of a cell."""
+    code = (
+        "%%jax_watch\nimport threading\n"
+        "sum(thread.name == 'jupyter_jaxcb watch' for thread in threading.enumerate())"
+    )
+    assert prepared.run(code, cell).value == threads
