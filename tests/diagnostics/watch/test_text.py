@@ -33,6 +33,7 @@ NAN, INF = float("nan"), float("inf")
         ([[1, 3], [5, 7]], ("y mean 2 → 6", False)),
         ([1, NAN, NAN], ("y NaN from step 1", True)),
         ([1, NAN, 3], ("y NaN in step 1", True)),
+        ([1, NAN, NAN, 3], ("y NaN in step 1", True)),
         ([1, 2, NAN], ("y NaN in step 2", True)),
         ([[1, 2], [1, INF], [NAN, 1]], ("y inf from step 1", True)),
     ],
