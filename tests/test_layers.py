@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "register": ({"stack", "capabilities"}, {"jax", "numpy"}),
     "diagnostics": (
         {"recording", "jax_compat", "stack", "capabilities", "register"},
-        {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
+        {"jax", "numpy", "ml_dtypes", "pyarrow", "jupyter_jaxcb_worker"},
     ),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
     "migrate": (set(), set()),

@@ -28,7 +28,7 @@ from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._export import add_export
 from ._script import run_module, run_script, without_our_frames
-from ._watch import add_watch, enter_watch
+from ._watch import add_watch, enter_watch, report_values
 
 _DESCRIPTION = """\
 Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         _show(ended)
     _report(recorded.recording, path, name, sorted(_jax_variables() - before))
     if seen is not None:
-        print(f"\n{seen}", file=sys.stderr)
+        report_values(seen, options.save_values)
     if ended is None:
         return 0
     if isinstance(ended, KeyboardInterrupt):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import sys
 
 from ..diagnostics import Watch, watching
 
@@ -23,16 +25,36 @@ def add_watch(run: argparse.ArgumentParser) -> None:
         '"abs(x) > 1e6"',
     )
     run.add_argument("--stop", action="store_true", help="end the script at the first bad value")
+    run.add_argument(
+        "--save-values",
+        metavar="FILE",
+        help="also write the values: .csv, .parquet, .json for ui.perfetto.dev, or .html",
+    )
 
 
 def enter_watch(block: contextlib.ExitStack, options: argparse.Namespace) -> Watch | None:
     """Watch until `block` ends, if an option asks for it.
 
     Raises:
-        ValueError: the options are invalid.
+        ValueError, OSError, ModuleNotFoundError: the options are invalid, or the file of the values
+            cannot be written, which a long run must not end with.
     """
-    if not (options.watch or options.names or options.first or options.stop):
+    asked = options.watch, options.names, options.first, options.stop, options.save_values
+    if not any(asked):
         return None
-    return block.enter_context(
+    seen = block.enter_context(
         watching(options.names or "", first=options.first, stop=options.stop)
     )
+    if options.save_values:
+        seen.save(options.save_values)
+        # The script may change the working directory.
+        options.save_values = os.path.abspath(options.save_values)
+    return seen
+
+
+def report_values(seen: Watch, path: str | None) -> None:
+    """Print the values, and write them to `path`."""
+    print(f"\n{seen}", file=sys.stderr)
+    if path is not None:
+        seen.save(path)
+        print(f"values: {path}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """``python -m jupyter_jaxcb run --watch`` prints the values of a script."""
 
+import csv
 import re
 import subprocess
 import sys
@@ -57,3 +58,26 @@ def test_names_choose_and_wrong_options_are_refused_before_the_script_runs(run):
     refused = run("--first", "x >")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "is not an expression of x that returns one boolean for each value" in refused.stderr
+
+
+def test_values_are_saved_where_the_command_was_started(run, tmp_path):
+    ran = run("--save-values", "values.csv")
+    assert "values: " in ran.stderr
+    with (tmp_path / "values.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["steps"] for row in rows if row["expression"] == "y"] == [
+        f"({n},)" for n in range(20)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("values.png", "cannot write values to 'values.png'. End its name in .csv, "),
+        ("missing/values.csv", "No such file or directory: 'missing/values.csv'"),
+    ],
+)
+def test_file_that_cannot_be_written_is_refused_before_the_script_runs(run, path, words):
+    refused = run("--save-values", path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert words in refused.stderr

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import itertools
 import math
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +96,6 @@ class Store:
         self.counts: collections.Counter[Block] = collections.Counter()
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
         self._bad_of: collections.Counter[Facts] = collections.Counter()
-        self._arrival = itertools.count()
         self._lock = threading.Lock()  # several devices send at once
 
     def add(self, block: Block, numbers: bytes) -> None:
@@ -105,7 +104,7 @@ class Store:
             kept = self.sent.setdefault(block, [])
             if len(kept) >= _MOST_STEPS:
                 del kept[1 : len(kept) // 2 : 2]  # the recent ones stay whole
-            kept.append((next(self._arrival), self.iterations, numbers))
+            kept.append((time.perf_counter_ns(), self.iterations, numbers))
             self.latest = block, numbers
             step = self.counts[block]
             self.counts[block] += 1
@@ -134,7 +133,7 @@ class Store:
         with self._lock:
             self._bad_of[facts] += 1
             if self._bad_of[facts] <= _MOST_BAD:
-                self.bad.append((next(self._arrival), facts, numbers, steps))
+                self.bad.append((time.perf_counter_ns(), facts, numbers, steps))
         if self._stops:
             self.is_stopped = True
             if not facts.can_stop:
@@ -166,7 +165,7 @@ class History:
     Attributes:
         facts: what is known of the value.
         count: how many steps there were; more than are kept in a long run.
-        arrivals: of shape ``(n,)``, grows.
+        arrivals: of shape ``(n,)``, in nanoseconds, grows.
         numbers: of shape ``(n, elements, 6)``, with the user's own reductions after the six.
         steps: of shape ``(n, elements, loops)``.
         around: for each of the ``n``, the iterations of the Python loops around.

@@ -1,6 +1,6 @@
 """Watch the values inside compiled programs, and in Python loops. Read `_watch` first.
 
-`_series`, `_rows`, `_first_bad`, `_text` and `_html` are what was seen.
+`_series`, `_rows`, `_first_bad`, `_text` and `_html` are what was seen, `_save` writes files of it.
 """
 
 from ._first_bad import Bad

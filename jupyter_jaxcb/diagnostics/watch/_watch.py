@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
 import os
 import sys
@@ -30,6 +29,7 @@ from ._first_bad import Bad, first_bad
 from ._html import page
 from ._progress import Progress
 from ._rows import Row, rows_of
+from ._save import writer_of
 from ._series import Series, series_of
 from ._sink import Sink, Sinking
 from ._text import table
@@ -80,11 +80,18 @@ class Watch:
         return self._progress.text(seconds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows to a CSV file, one column for each field of a row."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(Row._fields)
-            writer.writerows(self.rows)
+        """Write what was seen to a file, in the format that the ending of its name selects.
+
+        * ``.csv`` and ``.parquet``: the rows, with a column for each field.
+        * ``.json``: the mean of each variable as a counter over time, and bad values as events,
+          for https://ui.perfetto.dev.
+        * ``.html``: the table with its plots, as a page that needs no other file.
+
+        Raises:
+            ValueError: the ending is unknown; the message lists the known ones.
+            ModuleNotFoundError: Parquet needs pyarrow, which is not installed.
+        """
+        writer_of(path)(self, os.fspath(path))
 
     def __str__(self) -> str:
         told = [table(self.series)] if self._options.rows else []

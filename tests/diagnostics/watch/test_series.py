@@ -1,6 +1,5 @@
 """The numbers of variables, step by step, against NumPy."""
 
-import csv
 import functools
 
 import jax
@@ -167,18 +166,6 @@ def test_sink_gets_each_step_in_order_and_its_exception_ends_the_block():
     assert got == [(0, {"y": 2.0}), (1, {"y": 4.0}), (2, {"y": 6.0})]
     with pytest.raises(ZeroDivisionError), jaxcb.watching(to=lambda step, values: 1 / 0):
         jax.lax.scan(double, 0.0, np.float32([1, 2, 3]))
-
-
-def test_rows_are_saved_as_csv(tmp_path):
-    with jaxcb.watching("y") as seen:
-        jax.lax.scan(double, 0.0, np.float32([1, 2]))
-    seen.save(tmp_path / "values.csv")
-    with open(tmp_path / "values.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["expression"], row["steps"], row["mean"]) for row in rows] == [
-        ("y", "(0,)", "2.0"),
-        ("y", "(1,)", "4.0"),
-    ]
 
 
 def test_watched_function_returns_its_results_and_what_was_seen():

@@ -1,0 +1,94 @@
+"""Write what a block saw to a file, in the format that the ending of its name selects."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..notes import History
+from ._rows import Row
+
+Write = Callable[[Any, str], None]
+
+
+def writer_of(path: str | os.PathLike[str]) -> Write:
+    """Return the function that writes a `Watch` to `path`.
+
+    Raises:
+        ValueError: the ending is unknown; the message lists the known ones.
+    """
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in WRITERS:
+        *others, last = WRITERS
+        raise ValueError(
+            f"cannot write values to {os.fspath(path)!r}. End its name in {', '.join(others)} or "
+            f"{last}."
+        )
+    return WRITERS[ending]
+
+
+def _csv(seen: Any, path: str) -> None:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(Row._fields)
+        writer.writerows(seen.rows)
+
+
+def _parquet(seen: Any, path: str) -> None:
+    try:
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a .parquet file needs pyarrow, which is not installed. Run `pip install pyarrow`, or "
+            "save a .csv file.",
+            name="pyarrow",
+        ) from error
+    rows: Sequence[Row] = seen.rows
+    table = {name: [getattr(row, name) for row in rows] for name in Row._fields if name != "own"}
+    for name in dict.fromkeys(name for row in rows for name in row.own):
+        table[f"own.{name}"] = [row.own.get(name) for row in rows]
+    parquet.write_table(pyarrow.table(table), path)
+
+
+def _perfetto(seen: Any, path: str) -> None:
+    """Write a counter for the mean of each variable, and an event where a value is bad."""
+    histories = [one for one in seen._store.histories() if one.facts.note.rows]
+    begun = min((int(one.arrivals[0]) for one in histories), default=0)
+    named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "values"}}
+    events = [named, *(event for one in histories for event in _events(one, begun))]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": events}, file)
+
+
+def _events(one: History, begun: int) -> Iterable[dict[str, Any]]:
+    place = one.facts.note.place
+    name = f"{one.facts.name} ({place.function}, line {place.line})"
+    totals = one.numbers[..., :6].sum(axis=1).tolist()
+    for arrival, (total, _, _, nan, inf, finite) in zip(one.arrivals.tolist(), totals, strict=True):
+        at = {"name": name, "pid": 1, "tid": 1, "ts": (arrival - begun) / 1000}
+        if nan or inf:
+            counts = {"NaN": int(nan), "inf": int(inf)}
+            yield at | {"ph": "i", "s": "t", "name": f"bad: {name}", "args": counts}
+        elif finite and math.isfinite(total):
+            yield at | {"ph": "C", "args": {"mean": total / finite}}
+
+
+def _html(seen: Any, path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>values</title>'
+            f"<style>:root{{color-scheme:light dark}}</style>{seen._repr_html_()}</html>"
+        )
+
+
+WRITERS: dict[str, Write] = {
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".json": _perfetto,
+    ".html": _html,
+}
