@@ -100,7 +100,7 @@ REASONS: Mapping[Reason, Words] = {
     Reason.OPTIMIZED_AWAY: Words(
         "XLA proved that its result cannot affect the output, and removed the call (dead-code "
         "elimination)",
-        "check how the result is used (multiplied by 0, in an empty slice, in a branch that is "
+        "check how the result is used (an integer times 0, in an empty slice, in a branch that is "
         "never taken); {keep} if it must run regardless",
     ),
     Reason.CONDITION_SKIPPED: Words(_IN_CONDITION, _EVALUATE),
