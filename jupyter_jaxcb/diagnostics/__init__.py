@@ -37,4 +37,16 @@ from .record import (
     stop,
     warn_of_running,
 )
-from .watch import Bad, Row, Series, Watch, brief, details, title, watch, watching
+from .watch import (
+    Bad,
+    Comparison,
+    Difference,
+    Row,
+    Series,
+    Watch,
+    brief,
+    details,
+    title,
+    watch,
+    watching,
+)

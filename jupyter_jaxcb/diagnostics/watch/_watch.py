@@ -25,6 +25,7 @@ from ..notes import (
     receive_into,
     unwatched,
 )
+from ._compare import Comparison, compare
 from ._first_bad import Bad, first_bad
 from ._html import page
 from ._progress import Progress
@@ -78,6 +79,30 @@ class Watch:
             seconds: the time, on any clock that goes on, from which the time left is computed.
         """
         return self._progress.text(seconds)
+
+    def compare(self, before: Watch, *, rtol: float = 0.0) -> Comparison:
+        """Compare with what an earlier block saw; as text, a sentence for each difference.
+
+        Variables of one function, name and direction are compared, step by step, also if they are
+        on another line now.
+
+        Args:
+            before: what the earlier block saw.
+            rtol: the relative difference that two numbers may have and count as equal.
+
+        >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
+        >>> def train(rate):
+        ...     x = jnp.array(1.0)
+        ...     for _ in range(3):
+        ...         x = x - rate * x
+        >>> with jaxcb.watching() as before:
+        ...     train(0.1)
+        >>> with jaxcb.watching() as after:
+        ...     train(0.2)
+        >>> print(after.compare(before))
+        line 4 of train: x differs from step 0 on: 0.8, was 0.9
+        """
+        return compare(self.series, before.series, rtol)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was seen to a file, in the format that the ending of its name selects.

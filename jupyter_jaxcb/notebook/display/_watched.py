@@ -38,21 +38,22 @@ class WatchedView:
         """Start the updates."""
         self._thread.start()
 
-    def end(self) -> None:
-        """Show everything, also if no updates were started."""
+    def end(self, before: Watch | None) -> None:
+        """Show everything, also if no updates were started, compared with an earlier cell's."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
-        self._show("")
+        self._show("" if before is None else str(self._seen.compare(before)))
 
     def _run(self) -> None:
         while not self._over.wait(UPDATE_SECONDS):
             self._show(self._seen.so_far(time.monotonic()))
 
-    def _show(self, progress: str) -> None:
+    def _show(self, above: str) -> None:
         text, page = str(self._seen), self._seen._repr_html_()
-        if progress:
-            text, page = f"{progress}\n{text}", f"<div role='status'>{escape(progress)}</div>{page}"
+        if above:
+            shown = f"<div role='status' style='white-space:pre-line'>{escape(above)}</div>"
+            text, page = f"{above}\n{text}", f"{shown}{page}"
         data = {"text/plain": text, "text/html": page}
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)

@@ -9,7 +9,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from ...diagnostics import watching
+from ...diagnostics import Watch, watching
 from ..display import WatchedView
 from ._base import SessionMagics
 from ._options import unquoted
@@ -39,6 +39,11 @@ class WatchMagics(SessionMagics):
         help="one more number of each array, as in norm=jnp.linalg.norm",
     )
     @argument("--to", metavar="NAME", help="assign what was seen to this name")
+    @argument(
+        "--compare",
+        metavar="NAME",
+        help="say above the table what differs from what was seen before; NAME is that of --to",
+    )
     @no_var_expand
     @cell_magic
     def jax_watch(self, line: str, cell: str) -> Any:
@@ -55,6 +60,7 @@ class WatchMagics(SessionMagics):
         target = options.to
         if target is not None and (not target.isidentifier() or keyword.iskeyword(target)):
             raise UsageError(f"{target!r} is not a valid name. Write %%jax_watch --to NAME.")
+        before = self._earlier(options.compare) if options.compare else None
         try:
             block = watching(
                 " ".join(options.names),
@@ -77,7 +83,17 @@ class WatchMagics(SessionMagics):
                 return body.run()
         finally:
             if view is not None:
-                view.end()
+                view.end(before)
+
+    def _earlier(self, name: str) -> Watch:
+        """Return what ``--compare`` names."""
+        before = self._namespace.get(name)
+        if not isinstance(before, Watch):
+            raise UsageError(
+                f"--compare {name}: {name!r} is not what a cell has seen. Run the cell to compare "
+                f"with under %%jax_watch --to {name} first."
+            )
+        return before
 
     def _number(self, text: str) -> tuple[str, Any]:
         """Return the name and the function of ``--number``."""

@@ -82,6 +82,7 @@ def test_number_of_the_user_and_names_are_taken(prepared):
         ("--number foo", "--number foo is no NAME=FUNCTION, such as norm=jnp.linalg.norm."),
         ("--number a=foo", "NameError: name 'foo' is not defined"),
         ("--fisrt nan", "did you mean '--first'?"),
+        ("--compare jnp", "'jnp' is not what a cell has seen. Run the cell to compare with under"),
         ("--to 1", "'1' is not a valid name. Write %%jax_watch --to NAME."),
         ('--first "abs(x)"', "is not an expression of x that returns one boolean"),
     ],
@@ -100,3 +101,12 @@ def test_output_is_updated_while_the_cell_runs_only_if_somebody_may_look(prepare
         "sum(thread.name == 'jupyter_jaxcb watch' for thread in threading.enumerate())"
     )
     assert prepared.run(code, cell).value == threads
+
+
+def test_cell_says_what_differs_from_an_earlier_one(prepared):
+    cell = "np.float32([1, {}]) * jnp.ones(2)"
+    assert prepared.run(f"%%jax_watch --to before\nout = {cell.format(2)}").error is None
+    shown = last_shown(prepared, f"%%jax_watch out --compare before\n\nout = {cell.format(3)}")
+    words = "line 3 of <module>: out differs: mean 2, was 1.5"
+    assert shown["text/plain"].startswith(f"{words}\nline ")
+    assert words.replace("<module>", "&lt;module&gt;") in shown["text/html"]

@@ -1,0 +1,160 @@
+"""Compare what two blocks saw: which variables differ, and from which step on."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...stack.trace import is_cell
+from ._rows import element_of
+from ._series import Series
+from ._text import cells, label, title
+
+_MOST = 20  # sentences
+
+
+class Difference(NamedTuple):
+    """A variable that differs; as text, one sentence.
+
+    Attributes:
+        name: the variable, with "(cotangent)" if it is that of one.
+        function: the function that it is in.
+        steps: of each loop around it, outermost first, where it differs first; None if the blocks
+            have no step of it in common.
+        sentence: what differs.
+    """
+
+    name: str
+    function: str
+    steps: tuple[int, ...] | None
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What differs between two blocks; as text, a sentence for each variable.
+
+    Attributes:
+        differences: in the order of the lines; empty if everything is equal.
+        compared: how many variables both blocks have.
+    """
+
+    differences: tuple[Difference, ...]
+    compared: int
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return f"no difference in {self.compared:,} variable{'s' * (self.compared != 1)}"
+        more = len(self.differences) - _MOST
+        told = [str(one) for one in self.differences[:_MOST]]
+        return "\n".join([*told, *([f"and {more:,} more differ"] if more > 0 else [])])
+
+
+def compare(now: Sequence[Series], before: Sequence[Series], rtol: float) -> Comparison:
+    """Compare variables by file, function, name and direction: lines may have moved."""
+    news, olds = _by_name(now), _by_name(before)
+    found, compared = [], 0
+    for key, new in news.items():
+        old = olds.get(key, [])
+        if len(new) == len(old):
+            compared += len(new)
+            for one, other in zip(new, old, strict=True):
+                found += _differences(one, other, rtol)
+        elif not old:
+            found += [_difference(one, "is only in this run") for one in new]
+        else:
+            words = f"has {len(new)} rows, had {len(old)}, so it is not compared"
+            found.append(_difference(new[0], words))
+    for key, old in olds.items():
+        if key not in news:
+            found += [_difference(one, "is only in the earlier run") for one in old]
+    return Comparison(tuple(found), compared)
+
+
+def _by_name(series: Sequence[Series]) -> dict[tuple, list[Series]]:
+    found: dict[tuple, list[Series]] = {}
+    for one in series:
+        # The name of a cell changes with its source.
+        file = "" if is_cell(one.file) else label(one.file)
+        key = file, one.function, one.name, one.direction
+        found.setdefault(key, []).append(one)
+    return found
+
+
+def _difference(one: Series, words: str, steps: tuple[int, ...] | None = None) -> Difference:
+    name = title(one)
+    sentence = f"line {one.line} of {one.function}: {name} {words}"
+    return Difference(name, one.function, steps, sentence)
+
+
+def _differences(now: Series, before: Series, rtol: float) -> Iterator[Difference]:
+    shape, was = cells(now)[2], cells(before)[2]
+    if shape != was:
+        yield _difference(now, f"is {shape}, was {was}")
+        return
+    rows, others = _rows(now), _rows(before)
+    common = [key for key in rows if key in others]
+    if not common:
+        yield _difference(now, "has no step in common with the earlier run")
+        return
+    a = _numbers(now)[[rows[key] for key in common]]
+    b = _numbers(before)[[others[key] for key in common]]
+    differs = ~np.isclose(a, b, rtol=rtol, atol=0, equal_nan=True)
+    where = np.flatnonzero(differs.any(axis=(1, 2)))
+    if len(where):
+        first = int(where[0])
+        steps = common[first][0]
+        element, field = np.argwhere(differs[first])[0]
+        values = _values(now, int(field), a[first, element, field], b[first, element, field])
+        which = ""
+        if a.shape[1] > 1:
+            which = f" in batch element {element_of(int(element), now.batch)}"
+        words = f"differs{_steps(steps, where, len(common))}{which}: {values}"
+        yield _difference(now, words, steps)
+    elif now.count != before.count:
+        yield _difference(now, f"is equal, but has {now.count:,} steps, had {before.count:,}")
+
+
+def _rows(one: Series) -> dict[tuple[tuple[int, ...], int], int]:
+    """Return the place of each step; a program that runs again has the same steps again."""
+    count: collections.Counter[tuple[int, ...]] = collections.Counter()
+    found = {}
+    for place, row in enumerate(one.steps.tolist()):
+        steps = tuple(row)
+        found[steps, count[steps]] = place
+        count[steps] += 1
+    return found
+
+
+def _numbers(one: Series) -> np.ndarray:
+    """Return all numbers of each step and batch element."""
+    return np.stack([one.mean, one.min, one.max, one.nan, one.inf, *one.own.values()], axis=-1)
+
+
+def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:
+    if not steps:
+        return "" if len(where) == count else f" in {len(where):,} of {count:,} runs"
+    first = f"step {', '.join(map(str, steps))}"
+    if len(where) == 1:
+        return f" in {first}"
+    if len(where) == count - where[0]:
+        return f" from {first} on"
+    return f" in {len(where):,} of {count:,} steps, first in {first}"
+
+
+def _values(one: Series, field: int, now: float, before: float) -> str:
+    what = ("mean", "min", "max", "NaN", "inf", *one.own)[field]
+    if what == "mean" and one.is_scalar:
+        what = ""
+    new, old = (f"{x:.4g}" for x in (now, before))
+    if new == old:
+        new, old = (f"{x:.9g}" for x in (now, before))
+    new, old = ("not finite" if text == "nan" else text for text in (new, old))
+    return f"{what} {new}, was {old}".strip()
