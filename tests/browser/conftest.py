@@ -21,7 +21,11 @@ playwright.sync_api.expect.set_options(timeout=20_000)
 @pytest.fixture(scope="session")
 def browser():
     with playwright.sync_api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=browser_path(),
+            args=["--no-sandbox"],
+            ignore_default_args=["--hide-scrollbars"],  # users see them
+        )
         yield browser
         browser.close()
 

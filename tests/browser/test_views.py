@@ -1,6 +1,8 @@
 """The view below a cell, with a live kernel and in a saved notebook without a kernel."""
 
+import copy
 import json
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -220,3 +222,38 @@ def test_colors_follow_the_theme(used):
             "return darkest <= sum && sum <= brightest; }",
             arg=[source.element_handle(), darkest, brightest],
         )
+
+
+# The scrolled elements that are wider than they show, and timelines that scroll without need.
+SCROLLED = """() => [...document.querySelectorAll(
+    '.jp-NotebookPanel:not(.lm-mod-hidden) :is(.jp-OutputArea-output, .jp-OutputArea-output *)')]
+  .filter(one => one.clientWidth > 0 && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX)
+      && one.scrollWidth > one.clientWidth
+    || one.matches('.jaxcb-timeline-scroller') && one.scrollHeight > one.clientHeight)
+  .map(one => `${one.className}: ${one.scrollWidth} of ${one.clientWidth}`)"""
+# JupyterLab lays out, then our observers run, then Chromium paints.
+SETTLED = """() => new Promise(done =>
+  requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))
+  .then(() => true)"""
+WIDTHS = (700, 800, 1400)
+
+
+def test_no_view_scrolls_sideways_at_700_800_and_1400_pixels(notebook, page):
+    facts, measured = recording()
+    profile = json.loads((Path(__file__).parents[1] / "data" / "recording.json").read_text())
+    profiled = copy.deepcopy(measured) | {"profile": profile["metadata"][MIME]["profile"]}
+    saved = [[output(facts, measured)], [output(facts, profiled)]]
+    book = notebook("None", "None", outputs=saved, name="widths")
+    book.command("application:toggle-left-area")
+    try:
+        for number, tabs in enumerate([("Sites", "Calls"), ("Time",)]):
+            view = opened_view(book, number)
+            for tab in tabs:
+                view.get_by_role("tab", name=tab).click()
+                for width in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 1000})
+                    page.wait_for_function(SETTLED)
+                    assert page.evaluate(SCROLLED) == [], (tab, width)
+    finally:
+        book.command("application:toggle-left-area")
+        page.set_viewport_size({"width": 1400, "height": 1000})

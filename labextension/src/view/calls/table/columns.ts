@@ -36,7 +36,7 @@ export function columnsOf(store: Store): Column[] {
     {
       name: 'site',
       title: 'Site',
-      pixels: 140,
+      pixels: 100,
       share: 1.6,
       differs: () => store.labels.sites.length > 1,
       text: row => siteOf(store, row),
@@ -106,6 +106,21 @@ export function columnsOf(store: Store): Column[] {
       key: () => sampleKey(store)
     }
   ];
+}
+
+const LEFT_OUT = ['shapes', 'thread', 'start', 'sample', 'element', 'error']; // where they do not fit
+
+/** The columns without the first of `LEFT_OUT`, until they fit into a width (0: unknown). */
+export function fitting(columns: readonly Column[], width: number): readonly Column[] {
+  const out = columns.filter(({ name }) => LEFT_OUT.includes(name));
+  out.sort((one, other) => LEFT_OUT.indexOf(one.name) - LEFT_OUT.indexOf(other.name));
+  let free = columns.reduce((room, { pixels }) => room - pixels, width);
+  const left = new Set<Column>();
+  while (width > 0 && free < 0 && out.length > 0) {
+    left.add(out[0]!);
+    free += out.shift()!.pixels;
+  }
+  return columns.filter(column => !left.has(column));
 }
 
 /** Whether some row passes; each row is checked once, when it is added. */

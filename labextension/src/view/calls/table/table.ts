@@ -3,11 +3,12 @@
 import { button, h } from '../../dom/elements.js';
 import { type Change, EVERYTHING, type Store } from '../../data/store.js';
 import type { Figures } from '../distribution/figures.js';
-import { type Column, columnsOf } from './columns.js';
+import { type Column, columnsOf, fitting } from './columns.js';
 import { Filters } from './filters.js';
 import { Head } from './head.js';
 import { Order } from './order.js';
 import { Rows } from './rows.js';
+import { watchLook } from '../timeline/picture/look.js';
 import { ROW, Scroll } from './scroll.js';
 
 const HEAD = 26;
@@ -28,7 +29,7 @@ export class CallTable {
   private shown: readonly Column[] = []; // those in which rows differ
   private active: number | null = null; // the row that keys move from
   private frameAsked = 0;
-  private readonly forget: () => void;
+  private readonly forget: (() => void)[];
 
   constructor(
     private readonly store: Store,
@@ -55,13 +56,16 @@ export class CallTable {
     this.grid.addEventListener('scroll', () => this.scrolled());
     this.grid.addEventListener('keydown', event => this.key(event));
     this.rows.node.addEventListener('click', event => this.click(event));
-    this.forget = store.on(change => this.changed(change));
+    this.forget = [
+      store.on(change => this.changed(change)),
+      watchLook(this.grid, () => this.resize())
+    ];
     this.resize();
     this.follow();
   }
 
   dispose(): void {
-    this.forget();
+    this.forget.forEach(each => each());
     cancelAnimationFrame(this.frameAsked);
   }
 
@@ -155,9 +159,9 @@ export class CallTable {
     this.draw();
   }
 
-  /** Shows the columns in which rows differ. */
+  /** Shows the columns in which rows differ, without those that there is no room for. */
   private showColumns(): void {
-    const shown = this.columns.filter(column => column.differs());
+    const shown = fitting(this.columns.filter(column => column.differs()), this.grid.clientWidth);
     if (shown.length === this.shown.length && shown.every((each, nth) => each === this.shown[nth])) {
       return;
     }

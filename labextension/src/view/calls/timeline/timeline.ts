@@ -216,8 +216,10 @@ export class Timeline implements Actions {
     const last = calls.length ? calls.start(calls.length - 1) : 0;
     const { compilations } = this.store.labels;
     const end = Math.max(this.tracks.end, last, nowNs);
-    const first = compilations.reduce((least, one) => Math.min(least, one.start_ns), this.tracks.start);
-    this.time.grow(end, first, compilations.reduce((most, one) => Math.max(most, endOf(one)), end));
+    const first = Math.min(...compilations.map(one => one.start_ns), this.tracks.start);
+    const past = compilations.filter(one => one.start_ns < 0).map(endOf);
+    const before = past.length ? Math.min(Math.max(...past), 0) : 0;
+    this.time.grow(end, first, Math.max(...compilations.map(endOf), end), before);
     this.frame.fit(this.firstThread + this.tracks.threads.length);
     this.showColours();
     this.lit.forget();

@@ -12,6 +12,7 @@ export class TimeWindow {
   private end = SHORTEST_NS; // of the calls
   private first = 0; // of calls and compilations
   private last = SHORTEST_NS;
+  private before = 0; // the end of the compilations before the calls
 
   get span(): number {
     return this.to - this.from;
@@ -28,17 +29,20 @@ export class TimeWindow {
   }
 
   /**
-   * The calls now end at `end`; compilations began at `first` and ended at `last`.
+   * The calls now end at `end`; compilations began at `first` and ended at `last`, those that
+   * began before the calls at `before`.
    *
    * The first view has room for the calls, and little for the compilations before them, which may
-   * take a hundred times as long.
+   * take a hundred times as long; none if they ended long before.
    */
-  grow(end: number, first = 0, last = end): void {
+  grow(end: number, first = 0, last = end, before = 0): void {
     this.end = Math.max(end, SHORTEST_NS);
     this.first = Math.min(first, 0);
     this.last = Math.max(last, this.end);
+    this.before = before;
     if (!this.zoomed) {
-      this.from = Math.max(this.first, -BEFORE_SHARE * this.end);
+      const earliest = -BEFORE_SHARE * this.end;
+      this.from = before < earliest ? 0 : Math.max(this.first, earliest);
       this.to = this.end;
     }
   }
@@ -47,7 +51,7 @@ export class TimeWindow {
   all(): void {
     if (this.span === this.whole) {
       this.zoomed = false;
-      this.grow(this.end, this.first, this.last);
+      this.grow(this.end, this.first, this.last, this.before);
     } else {
       this.show(this.first, this.last);
     }

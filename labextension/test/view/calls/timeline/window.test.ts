@@ -47,6 +47,16 @@ describe('TimeWindow', () => {
     expect([time.from, time.to]).toEqual([-250, 1000]);
   });
 
+  test('has no room before the calls for compilations that ended long before them', () => {
+    const time = new TimeWindow();
+    time.grow(1000, -9000, 1000, -300);
+    expect([time.from, time.to]).toEqual([0, 1000]);
+    time.all();
+    expect([time.from, time.to]).toEqual([-9000, 1000]);
+    time.all();
+    expect([time.from, time.to]).toEqual([0, 1000]);
+  });
+
   test('zooms in no further than 20 ns', () => {
     const time = new TimeWindow();
     time.grow(1000);

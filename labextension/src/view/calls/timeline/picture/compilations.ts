@@ -1,6 +1,7 @@
 /** Draws the compilations of programs, on a band of their own. */
 
 import type { TimedCompilation } from '../../../data/labels.js';
+import { timeWords } from '../../../data/words.js';
 import { cut } from './axis.js';
 import type { Drawing } from './bars.js';
 import { barHeight, barTop, type Geometry } from './geometry.js';
@@ -11,11 +12,18 @@ const LEAST_LABELLED = 26;
 const LOWERING = 0.12; // opacities: unlike those of calls, these bars are not solid
 const COMPILING = 0.28;
 
-/** Lowering is drawn lighter than compiling, which follows it. */
+/** Lowering is drawn lighter than compiling, which follows it. If all ended earlier, it says so. */
 export function paintCompilations(drawing: Drawing, band: number): void {
   const { pen, at, theme, store } = drawing;
   const top = at.top(band) + barTop(0);
-  for (const one of store.labels.compilations) {
+  const { compilations } = store.labels;
+  if (compilations.every(one => endOf(one) < at.scale.from)) {
+    const ns = compilations.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
+    pen.fillStyle = theme.muted;
+    const words = `◂ ${timeWords(ns)} before`;
+    pen.fillText(cut(pen, words, at.plot), at.gutter + 5, top + barHeight(0) / 2 + 0.5);
+  }
+  for (const one of compilations) {
     const [start, end] = visible(one, at);
     if (end <= start) {
       continue;
