@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Sinking:
         self._sink = sink
         self._sent: queue.SimpleQueue[tuple[Block, int, bytes] | None] = queue.SimpleQueue()
         self._error: BaseException | None = None
+        self._counted: dict[Block, tuple[int, int]] = {}  # steps of earlier runs, last step
         self._thread = threading.Thread(target=self._run, name="jupyter_jaxcb sink", daemon=True)
         self._thread.start()
 
@@ -46,9 +48,24 @@ class Sinking:
         while (one := self._sent.get()) is not None:
             if self._error is None:
                 try:
-                    self._sink(one[1], means(one[0], one[2]))
+                    self._sink(self._step(*one), means(one[0], one[2]))
                 except BaseException as error:
                     self._error = error
+
+    def _step(self, block: Block, count: int, sent: bytes) -> int:
+        """Return the number of the step, of which only every so-manyth may be sent."""
+        facts = block.facts[0]
+        every, loops = facts.note.options.every, facts.note.loops
+        if every == 1 or not loops:
+            return count
+        if None in loops:
+            return count * every
+        _, steps = facts.read(np.frombuffer(sent, np.int32)[None, : facts.size])
+        step = int(np.ravel_multi_index(steps[0].max(axis=0), loops))  # type: ignore[arg-type]
+        before, last = self._counted.get(block, (0, -1))
+        before += math.prod(loops) if step <= last else 0  # type: ignore[arg-type]
+        self._counted[block] = before, step
+        return before + step
 
 
 def means(block: Block, sent: bytes) -> dict[str, float]:

@@ -154,7 +154,8 @@ class watching:  # used as a function
             found in all.
         to: called as ``to(step, values)`` with the mean of each variable, such as
             ``{"loss": 0.3}``, step by step on a separate thread. The block waits for it at its
-            end, and raises what it raised.
+            end, and raises what it raised; after an exception it is not called again. The step
+            counts the runs of the body of a loop, in all calls of the program.
         **reductions: more numbers of each array, such as ``norm=jnp.linalg.norm``. Functions of
             one array of any shape that return one real number.
 

@@ -38,6 +38,11 @@ class WatchMagics(SessionMagics):
         default=[],
         help="one more number of each array, as in norm=jnp.linalg.norm",
     )
+    @argument(
+        "--sink",
+        metavar="FUNCTION",
+        help="called with the number and the values of each step: a logger",
+    )
     @argument("--to", metavar="NAME", help="assign what was seen to this name")
     @argument(
         "--compare",
@@ -67,6 +72,7 @@ class WatchMagics(SessionMagics):
                 first=unquoted(options.first) if options.first else None,
                 stop=options.stop,
                 every=options.every,
+                to=self._value("--sink", options.sink) if options.sink else None,
                 **dict(self._number(text) for text in options.number),
             )
         except ValueError as error:
@@ -100,7 +106,11 @@ class WatchMagics(SessionMagics):
         name, equals, expression = unquoted(text).partition("=")
         if not (equals and name.isidentifier()):
             raise UsageError(f"--number {text} is no NAME=FUNCTION, such as norm=jnp.linalg.norm.")
+        return name, self._value(f"--number {text}", expression)
+
+    def _value(self, option: str, expression: str) -> Any:
+        """Return the value of an expression of the user."""
         try:
-            return name, eval(expression, self.shell.user_ns)  # type: ignore[union-attr]
+            return eval(unquoted(expression), self.shell.user_ns)  # type: ignore[union-attr]
         except Exception as error:
-            raise UsageError(f"--number {text}: {type(error).__name__}: {error}") from None
+            raise UsageError(f"{option}: {type(error).__name__}: {error}") from None

@@ -168,6 +168,15 @@ def test_sink_gets_each_step_in_order_and_its_exception_ends_the_block():
         jax.lax.scan(double, 0.0, np.float32([1, 2, 3]))
 
 
+def test_sink_gets_the_numbers_of_the_steps_that_every_chooses_in_all_runs():
+    run = jax.jit(lambda xs: jax.lax.scan(double, 0.0, xs))
+    got = []
+    with jaxcb.watching("y", every=3, to=lambda step, values: got.append((step, values["y"]))):
+        for _ in range(2):
+            jax.block_until_ready(run(jnp.arange(7.0)))
+    assert got == [(0, 0), (3, 6), (6, 12), (7, 0), (10, 6), (13, 12)]
+
+
 def test_watched_function_returns_its_results_and_what_was_seen():
     @jax.jit
     def f(x):

@@ -75,9 +75,21 @@ def test_number_of_the_user_and_names_are_taken(prepared):
     )
 
 
+def test_sink_of_a_cell_gets_all_steps_and_its_exception_ends_the_cell(prepared):
+    prepared.run("got = []\ndef log(step, values):\n    got.append((step, values['y']))")
+    prepared.run("%%jax_watch y --sink log\njax.lax.scan(step, 4.0, np.ones(1000) - 1)")
+    assert prepared.run("[n for n, _ in got] == [*range(1000)], got[0]").value == "(True, (0, 2.0))"
+    ran = prepared.run(
+        "%%jax_watch --sink 'lambda step, values: 1 / 0'\nprint(np.sqrt(step(1.0, 0)))"
+    )
+    assert ran.error[0] == "ZeroDivisionError"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
+        ("--sink foo", "--sink: NameError: name 'foo' is not defined"),
+        ("--sink 3", "to=3 is not a function"),
         ("--every x", "invalid int value: 'x'"),
         ("--number foo", "--number foo is no NAME=FUNCTION, such as norm=jnp.linalg.norm."),
         ("--number a=foo", "NameError: name 'foo' is not defined"),
