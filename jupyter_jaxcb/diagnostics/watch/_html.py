@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,23 +17,25 @@ _STYLE = """<style>
 color:var(--jp-ui-font-color1,inherit)}
 .jaxcb-watch table{border-collapse:collapse}
 .jaxcb-watch td,.jaxcb-watch th{padding:1px 8px;text-align:right;white-space:nowrap;\
-vertical-align:middle}
+vertical-align:top}
 .jaxcb-watch th{font-weight:600;color:var(--jp-ui-font-color2,inherit)}
 .jaxcb-watch td.text,.jaxcb-watch th.text,.jaxcb-watch caption.text{text-align:left}
-.jaxcb-watch td code{font-family:var(--jp-code-font-family,monospace);background:none;\
+.jaxcb-watch td.text code{font-family:var(--jp-code-font-family,monospace);background:none;\
 color:inherit;white-space:nowrap;padding:0}
 .jaxcb-watch .bad{color:var(--jp-error-color1,#c62828);font-weight:600}
 .jaxcb-watch summary{cursor:pointer;list-style:none}
 .jaxcb-watch svg{vertical-align:middle;max-width:none}
-.jaxcb-watch details > svg{display:block;margin:6px 0}
+.jaxcb-watch details > svg{display:block;margin:6px 0 6px -280px}
+.jaxcb-watch details > div{margin-left:-280px}
 .jaxcb-watch .line{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:1.2}
 .jaxcb-watch .band{fill:var(--jp-brand-color1,#1976d2);opacity:.18}
 .jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
 .jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px}
 </style>"""
+_QUANTILE = re.compile(r"p\d+")
 _BAD = ' class="bad"'
 _TEXT = ' class="text"'
-_SMALL, _LARGE = (120, 18), (400, 130)
+_SMALL, _LARGE, _OWN = (120, 18), (400, 130), (400, 50)
 
 
 def page(series: Sequence[Series], bad: object, notes: Sequence[str]) -> str:
@@ -76,15 +80,35 @@ def _plots(one: Series) -> str:
     label = html.escape(f"mean of {one.name} over {one.count:,} steps")
     return (
         f'<details><summary aria-label="{label}">{_plot(one, *_SMALL, False)}</summary>'
-        f"{_plot(one, *_LARGE, True)}</details>"
+        f"{_plot(one, *_LARGE, True)}{_own_plots(one)}</details>"
     )
+
+
+def _own_plots(one: Series) -> str:
+    """Return a plot of each number of the user, but quantiles, which are part of the large one."""
+    none = np.zeros_like(one.nan)
+    plots = []
+    for name, values in one.own.items():
+        if not _QUANTILE.fullmatch(name):
+            own = dataclasses.replace(
+                one, mean=values, min=values, max=values, nan=none, inf=none, own={}
+            )
+            plots.append(f"<div>{html.escape(name)}</div>{_plot(own, *_OWN, True)}")
+    return "".join(plots)
+
+
+def _bands(one: Series) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the pairs of curves with a band between them: the range, and the user's quantiles."""
+    names = sorted(filter(_QUANTILE.fullmatch, one.own), key=lambda name: int(name[1:]))
+    curves = [one.min, *(one.own[name] for name in names), one.max]
+    pairs = zip(curves[: len(curves) // 2], reversed(curves), strict=False)
+    return [(_finite(low).min(axis=1), _finite(high).max(axis=1)) for low, high in pairs]
 
 
 def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
     middle = thinned(curve(one), width)
-    low = thinned(_finite(one.min).min(axis=1), width)
-    high = thinned(_finite(one.max).max(axis=1), width)
-    known = np.concatenate([middle, low, high] if is_large else [middle])
+    bands = [thinned(curve, width) for band in _bands(one) for curve in band]
+    known = np.concatenate([middle, *bands] if is_large else [middle])
     known = known[np.isfinite(known)]
     bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     top = top if top > bottom else bottom + 1
@@ -96,8 +120,9 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
 
     parts = [f'<svg width="{width}" height="{height + 16 * is_large}">']
     if is_large:
-        band = [*points(low), *reversed(points(high))]
-        parts.append(f'<polygon class="band" points="{_text(band)}"/>')
+        for low, high in zip(bands[::2], bands[1::2], strict=True):
+            band = [*points(low), *reversed(points(high))]
+            parts.append(f'<polygon class="band" points="{_text(band)}"/>')
     parts.append(f'<polyline class="line" points="{_text(points(middle))}"/>')
     for first, last in _runs(~np.isfinite(middle)):
         x = [place / max(1, len(middle) - 1) * width for place in (first - 0.5, last + 0.5)]

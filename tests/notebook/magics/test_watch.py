@@ -122,3 +122,31 @@ def test_cell_says_what_differs_from_an_earlier_one(prepared):
     words = "line 3 of <module>: out differs: mean 2, was 1.5"
     assert shown["text/plain"].startswith(f"{words}\nline ")
     assert words.replace("<module>", "&lt;module&gt;") in shown["text/html"]
+
+
+def interrupted(kernel, code):
+    """Run a cell and interrupt it at its second update; return the error and what is shown."""
+    shown, errors = [], []
+
+    def receive(message):
+        content = message["content"]
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            shown.append(content["data"]["text/plain"])
+            if len(shown) == 2:
+                kernel.manager.interrupt_kernel()
+        elif message["msg_type"] == "error":
+            errors.append(content["ename"])
+
+    kernel.run_cell(code, "cell", receive)
+    return errors, shown[-1]
+
+
+def test_interrupted_cell_keeps_what_was_seen(prepared, tmp_path):
+    loop = "while True:\n    for m in range(3):\n        y = jnp.sin(jnp.float32(m))"
+    errors, shown = interrupted(prepared, f"%%jax_watch --to seen\n{loop}")
+    assert errors == ["KeyboardInterrupt"]
+    assert "no value was NaN" in shown
+    path = str(tmp_path / "values.csv")
+    rows = prepared.run(f"seen.save({path!r}); len(seen.rows)").value
+    assert int(rows) > 10
+    assert len((tmp_path / "values.csv").read_text().splitlines()) == int(rows) + 1
