@@ -20,10 +20,10 @@ export function siteSign(site: Site): string {
   return phrases.signs[site.consequence];
 }
 
-/** `5 calls · () → (5,) · 41 µs`, without empty parts. */
+/** `5 calls · 41 µs · () → (5,)`, without empty parts: where there is little room, shapes are cut. */
 export function siteFigures(site: Site): string {
   const time = site.calls > 0 && site.host_ns ? timeWords(site.host_ns) : ''; // perhaps not saved
-  return joined([callWords(site.calls), shapesOf(site), time]);
+  return joined([callWords(site.calls), time, shapesOf(site)]);
 }
 
 /** `() → (5,)` or `3 shapes`; the kernel sends at most a hundred variants of a site. */

@@ -25,8 +25,8 @@ const UNUSED = site({
   advice: 'return it'
 });
 
-test('the text of a kept site gives its calls, shapes and time', () => {
-  expect(siteBrief(site())).toBe('5 calls · () → (5,) · 41 µs');
+test('the text of a kept site gives its calls, time and shapes', () => {
+  expect(siteBrief(site())).toBe('5 calls · 41 µs · () → (5,)');
 });
 
 test('different shapes of a site are counted', () => {
@@ -42,7 +42,7 @@ test('different shapes of a site are counted', () => {
 });
 
 test('the text of a kept site includes its elided calls', () => {
-  expect(siteBrief(site({ elided: 2 }))).toBe('5 calls · () → (5,) · 41 µs · 2 elided');
+  expect(siteBrief(site({ elided: 2 }))).toBe('5 calls · 41 µs · () → (5,) · 2 elided');
 });
 
 test('the text of an elided site gives the reason in one clause', () => {
@@ -65,7 +65,7 @@ test('the text of a site that raised is its error', () => {
 
 test('the text of a site that returned NaN says so before its figures', () => {
   const text = siteBrief(site({ consequence: 'not_finite' }));
-  expect(text).toBe('NaN or infinity · 5 calls · () → (5,) · 41 µs');
+  expect(text).toBe('NaN or infinity · 5 calls · 41 µs · () → (5,)');
 });
 
 test('the tone of several sites is that of the worst', () => {
@@ -91,4 +91,11 @@ test('the text of a callback gives its flavor, calls, sites and errors', () => {
 
 test('sentences start with a capital letter, end with punctuation, and are omitted if empty', () => {
   expect(sentences('it is so', '', 'Is it?')).toEqual(['It is so.', 'Is it?']);
+});
+
+test('equal shapes in a row are counted, so that thirty results are short', () => {
+  const scalar: [number[], string] = [[], 'float32'];
+  const results = Array(30).fill(scalar);
+  const shapes = [{ ...SITE.shapes[0]!, operands: [scalar, scalar], results, levels: [], axes: [] }];
+  expect(siteBrief(site({ shapes }))).toBe('5 calls · 41 µs · (), () → 30 × ()');
 });

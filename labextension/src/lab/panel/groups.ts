@@ -35,16 +35,25 @@ export function groupsOf(snapshot: Snapshot): Group[] {
   return left.length > 0 ? [...groups, formerly(snapshot, left)] : groups;
 }
 
-/** Sorts the groups stably; sites without a callback come last. */
-export function sorted(groups: readonly Group[], order: Order): Group[] {
+/** Sorts the groups stably, and the sites in each; sites without a callback come last. */
+export function sorted(snapshot: Snapshot, groups: readonly Group[], order: Order): Group[] {
   if (order === 'registered') {
     return [...groups];
   }
+  const amountOf = (place: number): number => {
+    const { calls, host_ns, errors, elided } = snapshot.sites[place]!;
+    return { calls, host_ns: host_ns ?? 0, trouble: errors.length + elided }[order];
+  };
   const rank = ({ key, callback }: Group): number => {
     const amount = order === 'trouble' ? callback.errors + callback.elided : callback[order];
     return key === FORMERLY ? -1 : amount;
   };
-  return [...groups].sort((one, other) => rank(other) - rank(one));
+  return [...groups]
+    .sort((one, other) => rank(other) - rank(one))
+    .map(group => {
+      const sites = [...group.sites].sort((one, other) => amountOf(other) - amountOf(one));
+      return { ...group, sites };
+    });
 }
 
 /**

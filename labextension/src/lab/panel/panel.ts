@@ -35,7 +35,7 @@ export class Panel {
   private readonly filter = h('input', {
     type: 'search',
     class: 'jaxcb-panel-filter',
-    placeholder: 'Filter by function, status, [cell]',
+    placeholder: 'Filter',
     'aria-label': 'Filter by function, flavor, status or cell'
   });
   private readonly order = orderSelect();
@@ -84,7 +84,8 @@ export class Panel {
     }
     this.filter.value = '';
     this.update();
-    const group = groupsOf(snapshot).find(({ callback, sites }) =>
+    const order = this.order.value as Order;
+    const group = sorted(snapshot, groupsOf(snapshot), order).find(({ callback, sites }) =>
       'site' in place
         ? sites.includes(place.site)
         : callback === snapshot.callbacks[place.callback]
@@ -118,7 +119,7 @@ export class Panel {
 
   private fill(groups: readonly Group[], snapshot: Snapshot): void {
     const labels = this.cells.labels();
-    const shown = sorted(groups, this.order.value as Order).flatMap(
+    const shown = sorted(snapshot, groups, this.order.value as Order).flatMap(
       group => filtered(snapshot, group, this.filter.value, labels) ?? []
     );
     const rows = new Map(

@@ -56,8 +56,21 @@ export function shapeWords(shape: readonly number[]): string {
 
 /** `(4,), (1,) → (4,)`: the operands and results of one host call. */
 export function variantShapes(variant: Variant): string {
-  const [operands, results] = callShapes(variant).map(words => words.join(', '));
+  const [operands, results] = callShapes(variant).map(words => folded(words).join(', '));
   return `${operands || phrases.nothing} → ${results || phrases.nothing}`;
+}
+
+/** Equal shapes in a row, from three on, as one: `30 × ()`. */
+function folded(shapes: readonly string[]): string[] {
+  const runs: string[][] = [];
+  for (const shape of shapes) {
+    if (runs.at(-1)?.[0] === shape) {
+      runs.at(-1)!.push(shape);
+    } else {
+      runs.push([shape]);
+    }
+  }
+  return runs.flatMap(run => (run.length < 3 ? run : [`${run.length} × ${run[0]}`]));
 }
 
 /**

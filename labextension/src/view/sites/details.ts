@@ -161,5 +161,5 @@ function samplesOf(site: Site): HTMLElement[] {
       )
     )
   ];
-  return [disclosure(title, count <= 4, items)];
+  return [disclosure(title, site.consequence !== 'kept' && count <= 4, items)];
 }

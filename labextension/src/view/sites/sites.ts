@@ -1,12 +1,14 @@
-/** The sites of a recording in program order, each with a row and details. */
+/** The sites of a recording, each with a row and details; the user orders and filters many. */
 
 import { button, h, set } from '../dom/elements.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
-import type { Facts } from '../data/schema.js';
+import { TONES, type Facts, type Site } from '../data/schema.js';
+import { statusWord, toneOf } from '../data/words.js';
 
 const AT_ONCE = 100; // sites that are listed at a time
+const MANY = 10; // more sites than this begin with problems, and can be ordered and filtered
 const FEW_DIAGRAMS = 4; // diagrams that are expanded initially
 
 export class SiteList {
@@ -15,6 +17,14 @@ export class SiteList {
   private readonly more = h('button', { class: 'jaxcb-sites-more', type: 'button' });
   private readonly unfolded: Unfolded;
   private readonly colours: readonly number[];
+  private readonly search = h('input', {
+    type: 'search',
+    placeholder: 'Search',
+    'aria-label': 'Search sites'
+  });
+  private readonly order = orderSelect();
+  private status = ''; // only sites with it, if not empty
+  private places: readonly number[] = []; // of the listed sites, in their order
 
   constructor(
     private readonly facts: Facts,
@@ -24,8 +34,10 @@ export class SiteList {
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
     this.colours = coloursOf(facts.sites);
     this.more.addEventListener('click', this.listMore);
-    this.node.append(this.list, this.more);
-    this.listMore();
+    const many = facts.sites.length > MANY;
+    this.order.value = many ? 'problem' : 'program';
+    this.node.append(...(many ? [this.tools()] : []), this.list, this.more);
+    this.arrange();
   }
 
   dispose(): void {
@@ -33,11 +45,52 @@ export class SiteList {
     this.node.remove();
   }
 
+  /** The search, a button for each status that is not just kept, and the order. */
+  private tools(): HTMLElement {
+    const counts = new Map<string, number>();
+    for (const { consequence } of this.facts.sites) {
+      const word = statusWord(consequence);
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    counts.delete(''); // kept
+    const chips = [...counts].map(([status, count]) => {
+      const chip = button({ class: 'jaxcb-sites-chip', 'aria-pressed': 'false' }, () => {
+        this.status = this.status === status ? '' : status;
+        chips.forEach(each =>
+          each.setAttribute('aria-pressed', String(each === chip && this.status !== ''))
+        );
+        this.arrange();
+      });
+      chip.textContent = `${count.toLocaleString('en-US')} ${status}`;
+      return chip;
+    });
+    this.search.addEventListener('input', () => this.arrange());
+    this.order.addEventListener('change', () => this.arrange());
+    return h('div', { class: 'jaxcb-sites-tools' }, this.search, ...chips, this.order);
+  }
+
+  /** Lists the sites that pass the filters, in the chosen order. */
+  private arrange(): void {
+    const { sites } = this.facts;
+    const words = this.search.value.toLowerCase().split(/\s+/);
+    const rank = RANKS[this.order.value as keyof typeof RANKS];
+    this.places = [...sites.keys()]
+      .filter(place => {
+        const { where, source, function: name, flavor, consequence } = sites[place]!;
+        const text = [where, source, name, flavor, statusWord(consequence)].join('\n').toLowerCase();
+        const wanted = this.status === '' || this.status === statusWord(consequence);
+        return wanted && words.every(word => text.includes(word));
+      })
+      .sort((one, other) => rank(sites[one]!) - rank(sites[other]!));
+    this.list.replaceChildren();
+    this.listMore();
+  }
+
   private readonly listMore = (): void => {
     const from = this.list.childElementCount;
-    const sites = this.facts.sites.slice(from, from + AT_ONCE);
-    this.list.append(...sites.map((_, place) => this.item(from + place)));
-    const left = this.facts.sites.length - from - sites.length;
+    const next = this.places.slice(from, from + AT_ONCE);
+    this.list.append(...next.map(place => this.item(place)));
+    const left = this.places.length - from - next.length;
     this.more.hidden = left === 0;
     this.more.textContent = `show ${Math.min(left, AT_ONCE)} more of ${left} sites`;
     if (from > 0) {
@@ -73,4 +126,17 @@ export class SiteList {
     const attributes = { class: 'jaxcb-link jaxcb-site-show', 'aria-label': label };
     return button(attributes, () => filter(place), 'show calls');
   }
+}
+
+/** What comes first in each order. */
+const RANKS = {
+  problem: ({ consequence }: Site) => TONES.indexOf(toneOf(consequence)),
+  program: () => 0,
+  time: ({ host_ns }: Site) => -(host_ns ?? 0)
+} as const;
+
+function orderSelect(): HTMLSelectElement {
+  const words = { problem: 'Problems first', program: 'As in the program', time: 'Most time' };
+  const options = Object.entries(words).map(([value, text]) => h('option', { value }, text));
+  return h('select', { 'aria-label': 'Order of sites' }, ...options);
 }

@@ -55,7 +55,7 @@ afterEach(() => {
   expect(listeners.size).toBe(0);
 });
 
-const BADGE = 'y = f(1) | ● 5 calls · () → (5,) · 41 µs';
+const BADGE = 'y = f(1) | ● 5 calls · 41 µs · () → (5,)';
 
 test('an editor created after the run starts with its badges', () => {
   expect(badgeTexts()).toEqual([BADGE]);

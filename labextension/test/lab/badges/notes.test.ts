@@ -13,7 +13,7 @@ test('a site has a note on its line, with the source text that identifies the li
   expect(notes).toMatchObject({ crc: 0x0b0e9cb0, lines: [{ line: 3, source: SITE.source }] });
   expect(notes!.lines[0]!.notes[0]).toMatchObject({
     sign: '●',
-    text: '5 calls · () → (5,) · 41 µs',
+    text: '5 calls · 41 µs · () → (5,)',
     title: 'bessel · line 3',
     place: { site: 0 }
   });
@@ -44,7 +44,7 @@ test('a watched value is on its line, beside the sites, in the tone of an error 
     [5, 'z']
   ]);
   expect(lines[0]!.notes.map(note => note.text)).toEqual([
-    '5 calls · () → (5,) · 41 µs',
+    '5 calls · 41 µs · () → (5,)',
     'y mean 0.31 → 0.02'
   ]);
   expect(lines[1]!.notes).toEqual([

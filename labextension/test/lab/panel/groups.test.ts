@@ -30,14 +30,28 @@ test('sites of callbacks that are no longer registered come last, with their tot
 });
 
 test('sorts groups by the requested order', () => {
-  const by = (order: Parameters<typeof sorted>[1]): string =>
-    names(sorted(groupsOf(THREE), order)).join('');
+  const by = (order: Parameters<typeof sorted>[2]): string =>
+    names(sorted(THREE, groupsOf(THREE), order)).join('');
   expect([by('registered'), by('calls'), by('host_ns'), by('trouble')]).toEqual([
     'abc',
     'bca',
     'acb',
     'cba'
   ]);
+});
+
+test('sorts the sites of a callback by the same order', () => {
+  const few = { ...SITE, calls: 1, host_ns: 90, elided: 1 };
+  const data = snapshot({
+    callbacks: [{ ...CALLBACK, sites: [0, 1] }],
+    sites: [few, { ...SITE, calls: 3, host_ns: 20, elided: 0 }]
+  });
+  const by = (order: Parameters<typeof sorted>[2]): readonly number[] =>
+    sorted(data, groupsOf(data), order)[0]!.sites;
+  expect(by('registered')).toEqual([0, 1]);
+  expect(by('calls')).toEqual([1, 0]);
+  expect(by('host_ns')).toEqual([0, 1]);
+  expect(by('trouble')).toEqual([0, 1]);
 });
 
 const TWO_SITES = snapshot({

@@ -204,6 +204,7 @@ describe('the details of SiteList', () => {
 
   it('list the arguments and results of the sampled calls', () => {
     const node = nodeOf({
+      consequence: 'raised',
       sample_values: [
         [2, ['0.5', '1'], ['0.479'], false, null],
         [-1, [], [], true, 3]
@@ -214,6 +215,62 @@ describe('the details of SiteList', () => {
       'element 2: 0.5, 1 → 0.479',
       'shard 3: nothing → ✕ raised'
     ]);
+  });
+});
+
+it('folds the values of a site without a problem', () => {
+  const node = nodeOf({ sample_values: [[-1, ['0.5'], ['1'], false, null]] });
+  const values = [...node.querySelectorAll('details')].at(-1)!;
+  expect([values.open, values.textContent]).toEqual([false, 'values of one call']);
+});
+
+describe('a SiteList of more than ten sites', () => {
+  const slow = { host_ns: 9e9, source: 'slow(x)' };
+  const sites = Array.from({ length: 200 }, (_, place) =>
+    place === 137
+      ? unusedSite()
+      : aSite({ where: `line ${place}`, host_ns: 5, ...(place === 7 ? slow : {}) })
+  );
+  const first = (node: Element): string | null => text(node as HTMLElement, '.jaxcb-site-where');
+  const order = (node: Element, value: string): void => {
+    const select = node.querySelector('select')!;
+    select.value = value;
+    select.dispatchEvent(new Event('change'));
+  };
+
+  it('begins with the problems, and can be in the order of the program or of time', () => {
+    const { node } = list(someFacts(sites));
+    expect(text(node, '.jaxcb-site .jaxcb-status')).toBe('⚠ unused');
+    order(node, 'program');
+    expect(first(node)).toBe('line 0');
+    order(node, 'time');
+    expect(first(node)).toBe('line 7');
+  });
+
+  it('can be searched', () => {
+    const { node } = list(someFacts(sites));
+    const search = node.querySelector<HTMLInputElement>('input[type=search]')!;
+    search.value = 'slow line 7';
+    search.dispatchEvent(new Event('input'));
+    expect(node.querySelectorAll('.jaxcb-site')).toHaveLength(1);
+    expect(first(node)).toBe('line 7');
+  });
+
+  it('has a button for each problem that lists only the sites with it; again: all', () => {
+    const { node } = list(someFacts(sites));
+    const chips = [...node.querySelectorAll<HTMLElement>('.jaxcb-sites-chip')];
+    expect(chips.map(chip => chip.textContent)).toEqual(['1 unused']);
+    chips[0]!.click();
+    expect(node.querySelectorAll('.jaxcb-site')).toHaveLength(1);
+    expect(chips[0]!.getAttribute('aria-pressed')).toBe('true');
+    chips[0]!.click();
+    expect(node.querySelectorAll('.jaxcb-site')).toHaveLength(100);
+  });
+
+  it('is absent for ten sites, which are in the order of the program', () => {
+    const { node } = list(someFacts([...sites.slice(0, 9), unusedSite()]));
+    expect(node.querySelector('.jaxcb-sites-tools')).toBeNull();
+    expect(first(node)).toBe('line 0');
   });
 });
 
