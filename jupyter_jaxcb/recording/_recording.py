@@ -106,6 +106,8 @@ class Recording(RecordedFacts):
         Raises:
             ValueError: the suffix is not one of these.
             ModuleNotFoundError: the format needs pyarrow, which is not installed.
+            OSError: the file cannot be written, because its folder does not exist
+                (FileNotFoundError), for instance. An existing file is not changed then.
 
         >>> import tempfile, os, jupyter_jaxcb as jaxcb
         >>> with jaxcb.record() as r:
@@ -144,9 +146,14 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Rec
         path: the file to read.
         limit_bytes: the memory that reading may take, in bytes.
 
+    Returns:
+        A `Recording` with everything that was in the one that was saved.
+
     Raises:
         RecordingFileError: the file is not a recording, is truncated or damaged, has another
             schema, or would take more memory than `limit_bytes`.
+        OSError: the file cannot be read, because it does not exist (FileNotFoundError), for
+            instance.
 
     >>> import tempfile, pathlib, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)

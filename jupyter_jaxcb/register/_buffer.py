@@ -67,7 +67,9 @@ def buffer(
 
     Raises:
         TypeError: if `function` is not callable.
-        ValueError: if `result` is missing or `vmap_method` is unknown.
+        ValueError: if `result` is missing, `vmap_method` or `compile` is unknown, or options
+            cannot be combined; the message says what to write instead.
+        ImportError: if `compile` is given and numba is not installed.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.buffer(result="x")

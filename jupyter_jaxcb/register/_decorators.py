@@ -117,9 +117,10 @@ def pure(
         A `PureCallback`. Call it in JAX code; `defjvp` and `defvjp` define its derivative.
 
     Raises:
-        TypeError: if `function` is not callable, or cannot be sent to `executor`.
-        ValueError: if `result` is missing, `vmap_method`, `executor` or `compile` is unknown, or
-            the executor is shut down.
+        TypeError: if `function` is not callable, or `executor` is not an executor. Later, if the
+            function cannot be sent to `executor`.
+        ValueError: if `result` is missing, an option has an invalid value, the executor is shut
+            down, or options cannot be combined; the message says what to write instead.
         ImportError: if `compile` is given and numba is not installed.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
@@ -282,8 +283,12 @@ def io(
         A `Callback`. Call it in JAX code.
 
     Raises:
-        TypeError: if `function` is not callable.
-        ValueError: if `result` is missing, `vmap_method` is unknown, or options cannot be combined.
+        TypeError: if `function` is not callable, or `executor` is not an executor. Later, if the
+            function cannot be sent to `executor`.
+        ValueError: if `result` is missing, an option has an invalid value, the executor is shut
+            down, or options cannot be combined: `queued` needs ``result=None``, `on_full` needs
+            `queued`, and `ordered` excludes `executor`; the message says what to write instead.
+        ImportError: if `compile` is given and numba is not installed.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> generator = np.random.default_rng(0)
@@ -363,7 +368,8 @@ def debug(
 
     Raises:
         TypeError: if `function` is not callable.
-        ValueError: if `vmap_method` is unknown, or options cannot be combined.
+        ValueError: if `vmap_method`, `arrays` or `on_full` is unknown, or options cannot be
+            combined: `on_full` needs `queued`; the message says what to write instead.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> @jaxcb.debug

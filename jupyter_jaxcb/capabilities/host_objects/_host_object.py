@@ -181,10 +181,12 @@ def host_object(
         all objects.
 
     Raises:
-        ValueError: a limit is not a number above zero, or `size` returned a negative number.
+        ValueError: a limit is not a number above zero; when it is called: `size` returned a
+            negative number.
         RuntimeError: when it is called: the function needs the object that it computes.
-        TypeError: when it is called: an argument has no content to compare (pass the arrays that
-            it is made of), is traced by JAX, or the object cannot be closed.
+        TypeError: `function`, `size` or `close` is not callable; when it is called: an argument has
+            no content to compare (pass the arrays that it is made of), is traced by JAX, or the
+            object cannot be closed.
 
     >>> import numpy as np, jax, jupyter_jaxcb as jaxcb
     >>> @jaxcb.host_object
@@ -202,7 +204,10 @@ def host_object(
     _check_limits(max_objects, max_age)
     for name, called in (("size", size), ("close", close)):
         if called is not None and not callable(called):
-            raise TypeError(f"{name}={called!r} is not a function.")
+            raise TypeError(
+                f"{name}={called!r} is not a function. Pass a function of the object, or drop "
+                f"{name}=."
+            )
     limit = default_limit() if max_bytes is None else parsed(max_bytes)
     options = {
         "max_bytes": limit, "max_objects": max_objects, "max_age": max_age, "size": size,
@@ -214,11 +219,17 @@ def host_object(
 def _check_limits(max_objects: Any, max_age: Any) -> None:
     is_number = isinstance(max_objects, int) and not isinstance(max_objects, bool)
     if not is_number or max_objects < 1:
-        raise ValueError(f"max_objects={max_objects!r} is not a number of objects above zero.")
+        raise ValueError(
+            f"max_objects={max_objects!r} is not a number of objects above zero. Pass a whole "
+            "number, as in max_objects=8."
+        )
     if max_age is None:
         return
     if not isinstance(max_age, int | float) or not max_age > 0:
-        raise ValueError(f"max_age={max_age!r} is not a number of seconds above zero.")
+        raise ValueError(
+            f"max_age={max_age!r} is not a number of seconds above zero. Pass one, as in "
+            "max_age=60, or None to keep objects however old they are."
+        )
 
 
 def _kept(options: dict[str, Any]) -> Callable[[Any], HostObject[..., Any]]:

@@ -57,7 +57,8 @@ class _Making:
                 if other is not None:
                     raise RuntimeError(
                         f"{name} needs its own object: it calls itself with equal arguments, also "
-                        "through the functions of other host objects."
+                        "through the functions of other host objects. Compute the object without "
+                        "it, or call it with other arguments."
                     )
                 _waiting[me] = self
             while not self.ended.wait(_AGAIN_SECONDS):
@@ -208,7 +209,10 @@ class Store:
         if self._size is not None:
             nbytes = int(self._size(value))
             if nbytes < 0:
-                raise ValueError(f"size= returned {nbytes} for an object of {self.name}.")
+                raise ValueError(
+                    f"size= returned {nbytes} for an object of {self.name}. Return its bytes, at "
+                    "least 0."
+                )
             return nbytes
         known = visible_bytes(value)
         if known is not None:

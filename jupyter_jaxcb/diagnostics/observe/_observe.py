@@ -92,6 +92,7 @@ def observe_jax(
     Raises:
         RuntimeError: this version of JAX is not supported; the message says what is missing.
         ValueError: as for `record`.
+        jax.errors.JaxRuntimeError: as for `record`.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> with jaxcb.observe_jax() as r:

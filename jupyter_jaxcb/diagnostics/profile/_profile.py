@@ -67,6 +67,7 @@ def profile(
     Raises:
         RuntimeError: JAX's profiler is running already, or this version of JAX is not supported.
         ValueError: as for `record`.
+        jax.errors.JaxRuntimeError: as for `record`.
 
     >>> import jax, time, jupyter_jaxcb as jaxcb
     >>> def simulate(x):

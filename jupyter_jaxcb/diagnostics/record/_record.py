@@ -69,9 +69,13 @@ def record(
 ) -> contextlib.AbstractContextManager[Record]:
     """Record the host calls and elided callbacks of the programs that run in a ``with`` block.
 
-    At its end the block waits for the host calls of programs that were dispatched inside. Blocks
-    may be nested and entered in several threads: each records everything, in any thread, until it
-    ends. With ``JUPYTER_JAXCB=off`` in the environment the recording is empty.
+    At its end the block waits for the host calls of programs that were dispatched inside: without
+    a limit for queued calls and for programs with effects, and at most 5 s for programs with only
+    pure callbacks. If one of these still runs then, a warning says that its later host calls are
+    not recorded; call `jax.block_until_ready` on its result in the block.
+
+    Blocks may be nested and entered in several threads: each records everything, in any thread,
+    until it ends. With ``JUPYTER_JAXCB=off`` in the environment the recording is empty.
 
     Args:
         capacity: number of host calls to log (48 bytes each, up to three times that while the
@@ -90,6 +94,9 @@ def record(
 
     Raises:
         ValueError: `capacity` is not a whole number of at least 0.
+        jax.errors.JaxRuntimeError: at the end of the block, if a host function failed in a program
+            with effects that nobody waited for. `jupyter_jaxcb.host_error` returns the original
+            exception.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)

@@ -115,6 +115,7 @@ class Watch:
         Raises:
             ValueError: the ending is unknown; the message lists the known ones.
             ModuleNotFoundError: Parquet needs pyarrow, which is not installed.
+            OSError: the file cannot be written, because its folder does not exist, for instance.
         """
         writer_of(path)(self, os.fspath(path))
 
@@ -165,6 +166,8 @@ class watching:  # used as a function
     Raises:
         ValueError: an argument is invalid; the message says what to write.
         RuntimeError: another block watches; leave it first.
+        FloatingPointError: at the end of the block, with the first bad value, if it was found with
+            ``stop=True``.
 
     >>> import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
     >>> def step(x, _):
@@ -195,7 +198,9 @@ class watching:  # used as a function
                     f"that returns one number, such as {name}=jnp.linalg.norm."
                 )
         if to is not None and not callable(to):
-            raise ValueError(f"to={to!r} is not a function. Pass one of the step and the values.")
+            raise ValueError(
+                f"to={to!r} is not a function. Pass a function of the step and the values."
+            )
         self._to = to
         self._options = Options(
             rows=first is None, bad=condition("nan" if first is None else first),

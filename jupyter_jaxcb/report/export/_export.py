@@ -25,6 +25,7 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
         TypeError: `recording` is not a `Recording`.
         ValueError: the suffix is unknown; the message lists the known ones.
         ModuleNotFoundError: the format needs pyarrow, which is not installed.
+        OSError: the file cannot be written, as for `Recording.save`.
 
     >>> import pathlib, tempfile, numpy as np, jupyter_jaxcb as jaxcb
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
