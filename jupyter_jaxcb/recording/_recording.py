@@ -92,7 +92,8 @@ class Recording(RecordedFacts):
         ``.json``                               everything, for `load` and other programs
         ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
         ``.html``                               an interactive page with everything
-        ``.txt``                                the report of its sites
+        ``.txt``, ``.md``                       the report of its sites, as text and Markdown
+        ``.sites.json``                         the same for other programs
         ``.csv``                                a row for each host call
         ``.arrow``, ``.feather``, ``.parquet``  the rows of ``.csv`` (needs pyarrow)
         ======================================  ==================================================

@@ -1,11 +1,11 @@
 """Reports: pure functions of a recording.
 
 `summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
-text and HTML, `profile` those of a profile, `frontend` builds what the notebook front end reads,
-and `export` writes files.
+text, HTML and Markdown, `profile` the text and HTML of a profile, `frontend` builds what the
+notebook front end reads, and `export` writes files.
 """
 
-from .export import NOTHING, OF_CALLS, export
+from .export import NOTHING, OF_CALLS, OF_SITES, export
 from .frontend import (
     LONG_NS,
     MIME_TYPE,

@@ -58,10 +58,30 @@ def refusal(capsys, *arguments):
 @pytest.mark.parametrize("suffix", [".jaxcb", ".json"])
 def test_recording_becomes_what_save_writes(tmp_path, suffix):
     SEVERAL.save(tmp_path / f"run{suffix}")
-    for out in ("calls.csv", "run.perfetto.json", "again.json", "run.txt"):
+    for out in ("calls.csv", "run.perfetto.json", "again.json", "run.txt", "run.md"):
         SEVERAL.save(tmp_path / f"wanted {out}")
         text = exported(tmp_path / f"run{suffix}", tmp_path / out)
         assert text == (tmp_path / f"wanted {out}").read_text()
+
+
+def test_dash_prints_a_report_as_save_writes_it(tmp_path, capsysbinary):
+    SEVERAL.save(tmp_path / "run.jaxcb")
+    for suffix, options in (
+        (".md", []),
+        (".md", ["--format", ".md"]),
+        (".txt", ["--format", ".txt"]),
+        (".sites.json", ["--format", ".sites.json"]),
+    ):
+        SEVERAL.save(tmp_path / f"wanted{suffix}")
+        assert main(["export", *options, str(tmp_path / "run.jaxcb"), "-"]) == 0
+        assert capsysbinary.readouterr().out == (tmp_path / f"wanted{suffix}").read_bytes()
+
+
+def test_format_of_what_is_printed_is_refused_for_a_file(tmp_path, capsys):
+    SEVERAL.save(tmp_path / "run.jaxcb")
+    words = refusal(capsys, "--format", ".txt", tmp_path / "run.jaxcb", tmp_path / "run.md")
+    assert "--format .txt is for OUT -" in words
+    assert not (tmp_path / "run.md").exists()
 
 
 def test_calls_of_a_view_become_a_table(view, tmp_path):

@@ -1,7 +1,7 @@
-"""Write recordings to files for readers and other tools: HTML, CSV, Arrow, Parquet, Perfetto.
+"""Write recordings to files for readers and other tools: pages, reports, tables, timelines.
 
-`_export` maps file name suffixes to formats; each format has a module.
+`_export` maps file name suffixes to formats; each format of more than a few lines has a module.
 """
 
-from ._export import OF_CALLS, export
+from ._export import OF_CALLS, OF_SITES, export
 from ._page import NOTHING

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import BinaryIO
 
 from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
+from ..frontend import to_sites
 from ..profile import to_text
-from ..text import matrix_to_text, outcome_to_text
+from ..text import matrix_to_text, outcome_to_text, to_markdown
 from ._csv import write_csv
 from ._page import NOTHING, versions, write_page
 from ._parquet import write_arrow, write_parquet
@@ -51,6 +53,16 @@ def _write_text(recording: Recording, file: BinaryIO) -> None:
     file.write(text.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
 
 
+def _write_markdown(recording: Recording, file: BinaryIO) -> None:
+    text = f"{to_markdown(recording) or NOTHING}\n\n{versions(recording)}\n"
+    file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _write_sites(recording: Recording, file: BinaryIO) -> None:
+    file.write(f"{json.dumps(to_sites(recording), indent=1)}\n".encode())
+
+
+_OF_SITES = {".md": _write_markdown, ".sites.json": _write_sites, ".txt": _write_text}
 _OF_CALLS = {
     ".csv": write_csv,
     ".perfetto.json": write_perfetto,
@@ -60,5 +72,6 @@ _OF_CALLS = {
     ".parquet": write_parquet,
 }
 OF_CALLS = tuple(_OF_CALLS)  # suffixes of tables and timelines, which are made of host calls alone
-FORMATS.update({".txt": _write_text, ".html": write_page, **_OF_CALLS})
+OF_SITES = tuple(_OF_SITES)  # suffixes of reports, which are short enough to print
+FORMATS.update({".html": write_page, **_OF_SITES, **_OF_CALLS})
 TEXTS.update({Recording: to_text, Matrix: matrix_to_text, Outcome: outcome_to_text})

@@ -71,6 +71,17 @@ def to_page(recording: Recording) -> dict[str, Any]:
     }
 
 
+def to_sites(recording: Recording) -> dict[str, Any]:
+    """Return what every display says about the call sites, as JSON for other programs."""
+    sites = summarize(recording)
+    views = [finished(site) for site in sites]
+    return {
+        **_facts(recording, sites, views),
+        "environment": dict(recording.environment),
+        "sites": [view.to_json() for view in views],
+    }
+
+
 def to_message(
     recording: Recording, *, values: bool = True, place: Place | None = None, name: str = ""
 ) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:

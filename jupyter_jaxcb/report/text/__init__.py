@@ -1,12 +1,13 @@
-"""Render recordings as text and HTML.
+"""Render recordings as text, HTML and Markdown.
 
-`_text` and `_html` lay out the rows of `summary`, and `_diagram` draws what vmap did. `_words`
-phrases shapes, counts and times, `_phrases` holds the words that the front end uses too.
+`_text`, `_html` and `_markdown` lay out the rows of `summary`, and `_diagram` draws what vmap did.
+`_words` phrases shapes, counts and times, `_phrases` holds the words that the front end uses too.
 """
 
 from ._cost import cost_to_text
 from ._headline import headline
 from ._html import sites_to_html, to_html
+from ._markdown import to_markdown
 from ._matrix import matrix_to_html, matrix_to_text
 from ._text import outcome_to_text, sites_to_text, to_text
 from ._words import level_words, shorten, status_words, time_words

@@ -124,9 +124,13 @@ def _which(sites: Sequence[SiteSummary], own: Sequence[SiteSummary]) -> str:
 
 def _errors(having: Sequence[SiteSummary]) -> str:
     first, *more = (error for one in having for error in one.errors)
-    lines = [line for line in first.splitlines() if line.strip()] or ["an error"]
-    line = lines[-1] if lines[0].startswith("Traceback") else lines[0]
-    return shorten(line, _LONGEST) + (f" and {len(more)} more" if more else "")
+    return shorten(error_line(first), _LONGEST) + (f" and {len(more)} more" if more else "")
+
+
+def error_line(error: str) -> str:
+    """Return the line of an error that names it: the last one of a traceback, else the first."""
+    lines = [line for line in error.splitlines() if line.strip()] or ["an error"]
+    return lines[-1] if lines[0].startswith("Traceback") else lines[0]
 
 
 def _details(own: Sequence[SiteSummary]) -> list[Part]:

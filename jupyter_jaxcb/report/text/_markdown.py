@@ -1,0 +1,86 @@
+"""Render a recording as Markdown, for an issue or a chat."""
+
+from __future__ import annotations
+
+import re
+
+from ...recording import Recording
+from ..summary import SiteSummary, call_words, out_of_order, summarize
+from . import _phrases
+from ._headline import error_line, headline_words
+from ._words import (
+    MAX_SITES,
+    count_words,
+    full_words,
+    left_out,
+    note,
+    shapes_in_words,
+    shorten,
+    status_words,
+    time_words,
+    variant_words,
+)
+from ._workers import by_other_threads
+
+_HEAD = ("where", "source", "status", "calls", "shapes of one call", "host time")
+_LONGEST = 200  # characters of a line of code, or of an error
+_MOST_SHAPES = 3  # described for one call site
+
+
+def to_markdown(recording: Recording) -> str:
+    """Return a summary line, a table of call sites, and what there is to say about each.
+
+    Returns:
+        Text without a final newline; empty when nothing was called, compiled or elided.
+    """
+    sites = summarize(recording)
+    if not sites:
+        return ""
+    listed = sites[:MAX_SITES]
+    rows = [_HEAD, ["---"] * len(_HEAD), *map(_cells, listed)]
+    more = left_out(sites), full_words(recording)
+    about = (*more, *by_other_threads(recording), *out_of_order(recording, sites))
+    remarks = [remark for site in listed for remark in _remarks(site)]
+    parts = (
+        _escaped(headline_words(sites, times=True)),
+        "\n".join(f"| {' | '.join(row)} |" for row in rows),
+        "\n".join(f"* {line}" for line in (*remarks, *map(_escaped, filter(None, about)))),
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def _cells(site: SiteSummary) -> list[str]:
+    words = shapes_in_words(site.shapes)
+    variants = [
+        " ".join(filter(None, (_code(said), _escaped(variant_words(shapes)))))
+        for said, shapes in zip(words, site.shapes, strict=True)
+    ]
+    cells = [
+        _escaped(site.where),
+        _code(site.source),
+        status_words(site),
+        count_words(site, None) if site.ahead else call_words(site.calls),
+        f"{len(words):,} shapes" if len(words) > _MOST_SHAPES else "<br>".join(variants),
+        time_words(site.host_ns) if site.calls else "",
+    ]
+    return [cell.replace("|", r"\|") for cell in cells]  # a bar ends a cell, even in code
+
+
+def _remarks(site: SiteSummary) -> list[str]:
+    """Return reason and advice, notes and errors of a call site."""
+    words = [_escaped(one) for one in (note(site), *site.notes) if one]
+    words += [f"{_phrases.SIGNS['raised']} {_code(error_line(error))}" for error in site.errors]
+    return [f"{_escaped(site.where)}: {one}" for one in words]
+
+
+def _escaped(text: str) -> str:
+    """Return `text` on one line, in which nothing is markup."""
+    return re.sub(r"[\\`*_\[\]<>#]", r"\\\g<0>", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Return `text` on one line, as a code span."""
+    line = shorten(" ".join(text.split()), _LONGEST)
+    ticks = max(map(len, re.findall("`+", line)), default=0)
+    pad, fence = " " * bool(ticks), "`" * (ticks + 1)
+    return f"{fence}{pad}{line}{pad}{fence}" if line else ""
