@@ -10,4 +10,5 @@ from ._binding import around_bind
 from ._contexts import WRAPPERS, key, unwatched
 from ._note import Note, Options, condition
 from ._received import Block, Facts, History, Store, receive_into
+from ._reductions import MOST_ELEMENTS
 from ._variables import Following

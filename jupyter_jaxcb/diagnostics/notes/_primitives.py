@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import jax_compat
-from ...stack.lowering import lower_joined_call, lower_plain_call
+from ...stack.lowering import SHARD_NUMBER, lower_joined_call, lower_plain_call
 from ._contexts import paused
 from ._note import Note
 from ._received import Block, Facts
@@ -98,11 +98,22 @@ def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: 
 def _lower_note(ctx: Any, *operands: Any, axes: Any, sizes: Any, note: Note) -> Any:
     if jax_compat.is_for_export(ctx) or 0 in sizes or not ctx.avals_in[0].size:
         return []  # an exported program leaves this process
-    facts = _facts(note, ctx, axes[0], sizes)
-
     every = note.options.every if note.rows and note.loops else 1
+    at, shards = 1 + len(note.names), 1
+    if jax_compat.shard_count(ctx) > 1:
+        shards = jax_compat.times_called(ctx, everywhere=True)  # of this process
+    number = jax_compat.shard_number(ctx) if shards > 1 else None
+    if number is not None:  # a step of a loop over the shards, which is outside of all others
+        note = dataclasses.replace(note, loops=(shards, *note.loops))
+        operands = (*operands[:at], number, *operands[at:])
+        axes = (*axes[:at], (None,) * len(sizes), *axes[at:])
+        avals = [*ctx.avals_in[:at], SHARD_NUMBER, *ctx.avals_in[at:]]
+        ctx = dataclasses.replace(ctx, avals_in=avals)
+    facts = _facts(note, ctx, axes[0], sizes, 1 if number is None else shards)
 
     def reduce(*arrays: Any) -> list:
+        if number is not None:
+            arrays = (*arrays[:at], arrays[at].astype(np.int32), *arrays[at + 1 :])
         numbers = look(send_p.bind, facts, note.rows and every == 1, axes, sizes, arrays)
         if every > 1:
             rarely(
@@ -128,7 +139,7 @@ def _block_of(facts: Facts) -> Block:
     return block
 
 
-def _facts(note: Note, ctx: Any, axes: Any, sizes: Any) -> Facts:
+def _facts(note: Note, ctx: Any, axes: Any, sizes: Any, shards: int) -> Facts:
     aval = ctx.avals_in[0]
     own = [a for a in axes if a is not None]
     shape = tuple(size for place, size in enumerate(aval.shape) if place not in own)
@@ -138,7 +149,7 @@ def _facts(note: Note, ctx: Any, axes: Any, sizes: Any) -> Facts:
     batch = tuple(reversed(sizes))
     counts = jax_compat.device_count, jax_compat.shard_count, jax_compat.group_count
     is_alone = all(count(ctx) == 1 for count in counts)
-    return Facts(note, shape, str(aval.dtype), batch, elements, is_wide, can_stop=is_alone)
+    return Facts(note, shape, str(aval.dtype), batch, elements, is_wide, is_alone, shards)
 
 
 def _send(ctx: Any, value: Any, facts: Facts) -> None:

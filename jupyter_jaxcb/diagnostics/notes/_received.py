@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +32,8 @@ class Facts:
         is_wide: whether the numbers have 64 bits.
         can_stop: whether the program can end early: one device alone cannot, because the others
             wait for it, and then XLA ends the process.
+        shards: how many devices of this process compute it, each on its shard. If there are
+            several, the first of the note's loops is that over the shards.
     """
 
     note: Note
@@ -40,12 +43,25 @@ class Facts:
     elements: int
     is_wide: bool
     can_stop: bool = True
+    shards: int = 1
 
     @property
     def name(self) -> str:
         """The variable, or that it is the cotangent of one."""
         note = self.note
         return f"{note.cotangent_of} (cotangent)" if note.is_backward else note.place.expression
+
+    @property
+    def loops(self) -> tuple[int | None, ...]:
+        """The lengths of the loops, outermost first."""
+        return self.note.loops[self.shards > 1 :]
+
+    def shard_of(self, sent: bytes) -> int | None:
+        """Return which device sent a step; None if only one computes it."""
+        if self.shards == 1:
+            return None
+        at = 4 * (self.size // self.elements - len(self.note.loops))
+        return int.from_bytes(sent[at : at + 4], sys.byteorder)
 
     @property
     def is_together(self) -> bool:
@@ -67,7 +83,8 @@ class Facts:
         each = sent.reshape(len(sent), self.elements, -1)
         split = each.shape[-1] - len(self.note.loops)
         kind = np.float64 if self.is_wide else np.float32
-        return np.ascontiguousarray(each[..., :split]).view(kind), each[..., split:]
+        steps = each[..., split + (self.shards > 1) :]
+        return np.ascontiguousarray(each[..., :split]).view(kind), steps
 
 
 class Block:
@@ -83,31 +100,35 @@ class Block:
         return ()
 
 
+Sender = tuple[Block, int | None]  # and the shard
+
+
 class Store:
     """The numbers of all values, in the order in which they arrived."""
 
     def __init__(self, stops: bool = False, sink: Callable[..., None] | None = None) -> None:
         self._sink = sink  # called with each block, the number of the step, and what it sent
         self._stops, self.is_stopped = stops, False
-        self.sent: dict[Block, list[tuple[int, tuple[int, ...], bytes]]] = {}
+        self.sent: dict[Sender, list[tuple[int, tuple[int, ...], bytes]]] = {}
         self.iterations: tuple[int, ...] = ()  # of the Python loops that run
         self.latest: tuple[Block, bytes] | None = None
         self.left_out: dict[str, int] = {}  # arrays of variables that have many
-        self.counts: collections.Counter[Block] = collections.Counter()
+        self.counts: collections.Counter[Sender] = collections.Counter()
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
         self._bad_of: collections.Counter[Facts] = collections.Counter()
         self._lock = threading.Lock()  # several devices send at once
 
     def add(self, block: Block, numbers: bytes) -> None:
         """Keep the numbers of one step."""
+        sender = block, block.facts[0].shard_of(numbers)
         with self._lock:
-            kept = self.sent.setdefault(block, [])
+            kept = self.sent.setdefault(sender, [])
             if len(kept) >= _MOST_STEPS:
                 del kept[1 : len(kept) // 2 : 2]  # the recent ones stay whole
             kept.append((time.perf_counter_ns(), self.iterations, numbers))
             self.latest = block, numbers
-            step = self.counts[block]
-            self.counts[block] += 1
+            step = self.counts[sender]
+            self.counts[sender] += 1
             if self._sink is not None:
                 self._sink(block, step, numbers)  # in order; it only puts it into a queue
 
@@ -126,10 +147,11 @@ class Store:
         Args:
             facts: the value.
             numbers: those of the value and of each input, each followed by whether it is bad.
-            steps: the number of the batch element, then the step of each loop in the program.
+            steps: the number of the batch element, that of the shard if there are several, then
+                the step of each loop in the program.
         """
-        element, *within = steps
-        steps = [element, *self.iterations, *within]
+        first = 1 + (facts.shards > 1)
+        steps = [*steps[:first], *self.iterations, *steps[first:]]
         with self._lock:
             self._bad_of[facts] += 1
             if self._bad_of[facts] <= _MOST_BAD:
@@ -147,14 +169,14 @@ class Store:
             block, sent = self.latest
             facts = block.facts[0]
             _, steps = facts.read(np.frombuffer(sent, np.int32)[None, : facts.size])
-            found += zip(steps[0].max(axis=0).tolist(), facts.note.loops, strict=True)
+            found += zip(steps[0].max(axis=0).tolist(), facts.loops, strict=True)
         return found
 
     def histories(self) -> list[History]:
         """Return what each value was, in the order of the program."""
         with self._lock:
-            sent = [(block, list(kept), self.counts[block]) for block, kept in self.sent.items()]
-        found = [one for block, kept, count in sent for one in _histories(block, kept, count)]
+            sent = [(one, list(kept), self.counts[one]) for one, kept in self.sent.items()]
+        found = [one for sender, kept, count in sent for one in _histories(*sender, kept, count)]
         return sorted(found, key=lambda one: one.facts.note.number)
 
 
@@ -164,6 +186,7 @@ class History:
 
     Attributes:
         facts: what is known of the value.
+        shard: the device that sent them; None if only one computes the value.
         count: how many steps there were; more than are kept in a long run.
         arrivals: of shape ``(n,)``, in nanoseconds, grows.
         numbers: of shape ``(n, elements, 6)``, with the user's own reductions after the six.
@@ -172,6 +195,7 @@ class History:
     """
 
     facts: Facts
+    shard: int | None
     count: int
     arrivals: np.ndarray
     numbers: np.ndarray
@@ -180,7 +204,7 @@ class History:
 
 
 def _histories(
-    block: Block, kept: list[tuple[int, tuple[int, ...], bytes]], count: int
+    block: Block, shard: int | None, kept: list[tuple[int, tuple[int, ...], bytes]], count: int
 ) -> list[History]:
     arrivals = np.array([arrival for arrival, _, _ in kept])
     around = [iterations for _, iterations, _ in kept]
@@ -189,7 +213,7 @@ def _histories(
     for facts in block.facts:
         numbers, steps = facts.read(whole[:, at : at + facts.size])
         at += facts.size
-        found.append(History(facts, count, arrivals, numbers, steps, around))
+        found.append(History(facts, shard, count, arrivals, numbers, steps, around))
     return found
 
 

@@ -16,7 +16,8 @@ class Bad(NamedTuple):
     """The first bad value; as text, one sentence.
 
     Attributes:
-        file, line, function, expression, steps, element, direction: as in `Row`.
+        file, line, function, expression, steps, element, shard, direction: as in
+            `Row`.
         knows_steps: False in code that JAX differentiates without the loop around it.
         cotangent_of: for the backward pass, the operand whose cotangent is bad.
         what: "NaN" or "inf".
@@ -31,6 +32,7 @@ class Bad(NamedTuple):
     steps: tuple[int, ...]
     knows_steps: bool
     element: tuple[int, ...]
+    shard: int | None
     direction: str
     cotangent_of: str
     what: str
@@ -42,6 +44,8 @@ class Bad(NamedTuple):
         if self.direction == "backward":
             made = f"gave {self.what} as the cotangent of `{self.cotangent_of}`"
         where = [made, *_steps_in_words(self)]
+        if self.shard is not None:
+            where.append(f"shard {self.shard}")
         if self.element:
             where.append(f"element {', '.join(map(str, self.element))}")
         where.append(self.direction)
@@ -109,10 +113,12 @@ def _bad(call: Any, numbers: list[float], steps: list[int]) -> Bad:
     bad = note.options.bad
     what = "NaN" if own[3] and bad.text in ("nan", "both") else "inf"
     what = what if bad.is_finite else f"a value with {bad.text}"
+    element, *within = steps
+    shard = within.pop(0) if call.shards > 1 else None
     described = tuple((name, _describe(one)) for name, one in zip(note.names, inputs, strict=True))
     return Bad(
         note.place.file, note.place.line, note.place.function, note.place.expression,
-        tuple(steps[1:]), note.knows_steps, element_of(steps[0], call.batch), direction(call),
+        tuple(within), note.knows_steps, element_of(element, call.batch), shard, direction(call),
         note.cotangent_of, what, described,
         not any(one[6] for one in inputs),
     )  # fmt: skip

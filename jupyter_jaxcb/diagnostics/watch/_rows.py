@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..notes import Facts, Store
+from ..notes import History, Store
 
 
 class Row(NamedTuple):
@@ -22,6 +22,7 @@ class Row(NamedTuple):
         steps: of each loop around it, outermost first, from 0; empty outside loops.
         element: the index of the batch element at each vmap, outermost first; empty without vmap,
             and None if the row is that of all elements together, because there are many.
+        shard: the device in a ``shard_map``, whose shard the value belongs to; None elsewhere.
         direction: "forward", or "backward" for the cotangent of the expression.
         shape: of one batch element.
         dtype: its name.
@@ -41,6 +42,7 @@ class Row(NamedTuple):
     expression: str
     steps: tuple[int, ...]
     element: tuple[int, ...] | None
+    shard: int | None
     direction: str
     shape: tuple[int, ...]
     dtype: str
@@ -63,7 +65,7 @@ def rows_of(store: Store) -> list[Row]:
                 if sum(own[3:6]):  # the value of a branch that was not taken has none
                     element = None if facts.is_together else element_of(index, facts.batch)
                     found.append(
-                        ((arrival, place, index), _row(facts, own, [*around, *at], element))
+                        ((arrival, place, index), _row(history, own, [*around, *at], element))
                     )
     return [row for _, row in sorted(found, key=lambda one: one[0])]
 
@@ -72,13 +74,14 @@ def element_of(index: int, batch: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(index, batch)) if batch else ()
 
 
-def _row(facts: Facts, numbers: list[float], steps: list[int], element: Any) -> Row:
+def _row(history: History, numbers: list[float], steps: list[int], element: Any) -> Row:
+    facts = history.facts
     total, least, most, nan, inf, finite, *others = numbers
     some = finite > 0
     place = facts.note.place
     return Row(
         place.file, place.line, place.function, place.source, place.expression, tuple(steps),
-        element, direction(facts), facts.shape, facts.dtype,
+        element, history.shard, direction(facts), facts.shape, facts.dtype,
         least if some else math.nan, total / finite if some else math.nan,
         most if some else math.nan, int(nan), int(inf),
         dict(zip([name for name, _ in facts.note.options.reductions], others, strict=True)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..notes import History
+from ..notes import MOST_ELEMENTS, Facts, History
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,11 +27,13 @@ class Series:
         shape: of one batch element.
         dtype: its name.
         batch: the sizes of the vmaps around, outermost first.
+        shards: how many devices computed it, each on its shard; 1 outside of ``shard_map``.
         count: how many times it was computed; more than are kept in a long run.
         steps: the step of each loop around, outermost first, one row for each of the `n` kept.
         min: the least finite value, of shape ``(n, elements)``; NaN if none is finite, as for
             `mean` and `max`. Of complex values it is the absolute value that counts. A batch of
-            more than 16 has one column for all elements.
+            more than 16 has one column for all elements. Of several shards, each has its columns,
+            one shard after another; there is one column for all if they are more than 16.
         mean: the mean of the finite values.
         max: the largest finite value.
         nan: how many values are NaN.
@@ -48,6 +50,7 @@ class Series:
     shape: tuple[int, ...]
     dtype: str
     batch: tuple[int, ...]
+    shards: int
     count: int
     steps: np.ndarray
     min: np.ndarray
@@ -73,6 +76,7 @@ def series_of(histories: Iterable[History]) -> list[Series]:
         note = facts.note
         name = note.cotangent_of if note.is_backward else note.place.expression
         of = (*note.place[:4], name, note.is_backward, facts.shape, facts.dtype, facts.batch)
+        of += (facts.shards,)
         found.setdefault(of, []).append(history)
     ordered = sorted(found.values(), key=_order)
     return [_series(several) for several in ordered]
@@ -83,8 +87,33 @@ def _order(several: list[History]) -> tuple:
     return note.place.file, note.place.line, note.is_backward, note.number
 
 
+def _beside(several: list[History]) -> list[History]:
+    """Put the columns of shards beside each other, if all shards made the same steps."""
+    by_program: dict[Facts, list[History]] = {}
+    for history in several:
+        by_program.setdefault(history.facts, []).append(history)
+    groups = [sorted(g, key=lambda one: one.shard or 0) for g in by_program.values()]
+    lengths = {(len(group), len({len(one.arrivals) for one in group})) for group in groups}
+    ((count, different), *others) = lengths
+    if count == 1 or different > 1 or others:
+        return several
+    return [_joined(group) for group in groups]
+
+
+def _joined(shards: list[History]) -> History:
+    numbers = np.concatenate([one.numbers for one in shards], axis=1)
+    if numbers.shape[1] > MOST_ELEMENTS:
+        total, least, most, *rest = np.moveaxis(numbers, -1, 0)
+        counts, own = rest[:3], rest[3:]
+        reduced = [total.sum(1), least.min(1), most.max(1), *(one.sum(1) for one in counts)]
+        numbers = np.stack([*reduced, *(one.mean(1) for one in own)], axis=-1)[:, None]
+    arrivals = np.max([one.arrivals for one in shards], axis=0)
+    return dataclasses.replace(shards[0], arrivals=arrivals, numbers=numbers)
+
+
 def _series(several: list[History]) -> Series:
-    """Join what several programs computed for one variable, in the order of time."""
+    """Join what several programs and shards computed for one variable, in the order of time."""
+    several = _beside(several)
     note, facts = several[0].facts.note, several[0].facts
     when = np.concatenate([history.arrivals for history in several])
     order = np.argsort(when, kind="stable")
@@ -104,6 +133,7 @@ def _series(several: list[History]) -> Series:
         facts.shape,
         facts.dtype,
         facts.batch,
+        facts.shards,
         sum(history.count for history in several),
         np.array([step + (0,) * (depth - len(step)) for step in steps], np.int64),
         np.where(finite > 0, least, np.nan),

@@ -25,6 +25,7 @@ class Sinking:
         self._sink = sink
         self._sent: queue.SimpleQueue[tuple[Block, int, bytes] | None] = queue.SimpleQueue()
         self._error: BaseException | None = None
+        self._parts: dict[tuple[Block, int], list[bytes]] = {}  # of steps that shards still compute
         self._counted: dict[Block, tuple[int, int]] = {}  # steps of earlier runs, last step
         self._thread = threading.Thread(target=self._run, name="jupyter_jaxcb sink", daemon=True)
         self._thread.start()
@@ -45,17 +46,29 @@ class Sinking:
             raise self._error
 
     def _run(self) -> None:
-        while (one := self._sent.get()) is not None:
-            if self._error is None:
-                try:
-                    self._sink(self._step(*one), means(one[0], one[2]))
-                except BaseException as error:
-                    self._error = error
+        try:
+            while (one := self._sent.get()) is not None:
+                self._collect(*one)
+            for (block, count), parts in self._parts.items():  # that only some shards computed
+                self._hand_over(block, count, parts)
+        except BaseException as error:
+            self._error = error
+
+    def _hand_over(self, block: Block, count: int, parts: list[bytes]) -> None:
+        self._sink(self._step(block, count, parts[0]), means(block, parts))
+
+    def _collect(self, block: Block, count: int, sent: bytes) -> None:
+        """Hand over a step once all shards have sent it."""
+        parts = self._parts.setdefault((block, count), [])
+        parts.append(sent)
+        if len(parts) == block.facts[0].shards:
+            del self._parts[block, count]
+            self._hand_over(block, count, parts)
 
     def _step(self, block: Block, count: int, sent: bytes) -> int:
         """Return the number of the step, of which only every so-manyth may be sent."""
         facts = block.facts[0]
-        every, loops = facts.note.options.every, facts.note.loops
+        every, loops = facts.note.options.every, facts.loops
         if every == 1 or not loops:
             return count
         if None in loops:
@@ -68,15 +81,15 @@ class Sinking:
         return before + step
 
 
-def means(block: Block, sent: bytes) -> dict[str, float]:
-    """Return the mean of each variable over its values and batch elements."""
-    whole, at, found = np.frombuffer(sent, np.int32)[None], 0, {}
+def means(block: Block, sent: list[bytes]) -> dict[str, float]:
+    """Return the mean of each variable over its values, batch elements and shards."""
+    whole, at, found = np.stack([np.frombuffer(one, np.int32) for one in sent]), 0, {}
     for facts in block.facts:
         numbers, _ = facts.read(whole[:, at : at + facts.size])
         at += facts.size
-        total, _, _, nan, inf, finite, *own = numbers[0].astype(np.float64).sum(axis=0)
+        total, _, _, nan, inf, finite, *own = numbers.astype(np.float64).sum(axis=(0, 1))
         good = finite and not nan and not inf
         found[facts.name] = float(total / finite) if good else float("nan")
         for (name, _), value in zip(facts.note.options.reductions, own, strict=True):
-            found[f"{facts.name}.{name}"] = float(value / len(numbers[0]))
+            found[f"{facts.name}.{name}"] = float(value / numbers[..., 0].size)
     return found

@@ -93,6 +93,8 @@ def cells(one: Series) -> list[str]:
     shape = f"{one.dtype}[{','.join(map(str, one.shape))}]"
     if one.batch:
         shape += f" of {'x'.join(map(str, one.batch))}"
+    if one.shards > 1:
+        shape += f" on {one.shards} shards"
     numbers = (_least(one.min), _mean(one.mean), -_least(-one.max))
     return [
         str(one.line), title(one), shape, f"{one.count:,}", *map(number, numbers),
