@@ -106,7 +106,7 @@ def test_axe_finds_no_violation_in_any_theme(notebook, page):
 
 
 def test_view_can_be_opened_and_navigated_by_keyboard(view, page):
-    page.locator(".jp-Notebook .jp-Cell").first.click()
+    page.locator(".jp-Notebook .jp-InputPrompt").first.click()
     page.keyboard.press("Escape")
     tab_to(page, ".jaxcb-disclosure")
     page.keyboard.press("Enter")
