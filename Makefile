@@ -10,7 +10,7 @@
 #                   nothing: PYTHON needs JAX, NumPy, SciPy, numba, pytest and hypothesis
 # make frontend     build the TypeScript front end
 # make notebooks    run the notebooks and save their outputs
-# make docs         build the documentation: docs/_build/html/index.html
+# make docs         build the documentation: docs/_build/html/index.html, and each page as Markdown
 # make pictures     take the screenshots and films of docs/pictures, light and dark
 # make bench        the figures of docs/benchmarks.md
 # make bench-browser  those of its section about JupyterLab, in Chromium
@@ -192,6 +192,7 @@ notebooks: $(VENV)/.lab
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --quiet -E -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx --quiet -W --keep-going -b markdown docs docs/_build/html
 	@echo docs/_build/html/index.html
 
 # These two take from the network what they need, and end with an error that says what failed.

@@ -37,9 +37,10 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "markdown_pages",  # in this folder
 ]
 exclude_patterns = ["_build", "_generated", "pictures"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 # `record` in a docstring links to the documented object of this name; any other name is code.
 default_role = "py:obj"
@@ -55,6 +56,11 @@ python_use_unqualified_type_names = True
 # so a host trace is the table of the saved notebook.
 nb_execution_mode = "off"
 nb_merge_streams = True
+# In the pages as Markdown, a host trace is its text.
+nb_mime_priority_overrides = [
+    ("markdown", "text/plain", 10),
+    ("markdown", "image/png", 20),
+]
 
 # The prompts of pycon and IPython are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |In \[\d*\]: |\$ "
@@ -113,10 +119,11 @@ THEMED = """
 
 
 def adapt_readme(app, path, docname, source):
-    """Adapt an included README or CONTRIBUTING: its links, and its picture for two themes."""
-    if path.name not in ("README.md", "CONTRIBUTING.md"):
+    """Adapt an included README, CONTRIBUTING or CHANGELOG: links, and pictures for two themes."""
+    if path.name not in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         return
     text = source[0].replace("](CONTRIBUTING.md", "](contributing.md")
+    text = text.replace("](notebooks/", "](/tutorials/")
     text = text.replace("](CHANGELOG.md", "](changelog.md")
     for picture in re.findall(r"<picture>.*?</picture>", text, re.DOTALL):
         (dark,) = re.findall(

@@ -13,7 +13,7 @@ DOCUMENTS = [
     path
     for pattern in ("*.md", "docs/**/*.md", "labextension/*.md", ".github/**/*.md")
     for path in sorted(REPOSITORY.glob(pattern))
-    if "_generated" not in path.parts
+    if not {"_generated", "_build"} & set(path.parts)
 ]
 documents = pytest.mark.parametrize(
     "text",

@@ -15,7 +15,7 @@ DOCUMENTS = [
     *REPOSITORY.glob(".github/**/*.md"),
     *REPOSITORY.glob("notebooks/*.ipynb"),
 ]
-DOCUMENTS = [path for path in DOCUMENTS if "_generated" not in path.parts]
+DOCUMENTS = [path for path in DOCUMENTS if not {"_generated", "_build"} & set(path.parts)]
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\]\([^()]*\))*\]\(([^()\s]+)\)")
 GENERATED = {"recording.schema.json", "view.schema.json"}
 
