@@ -68,7 +68,11 @@ def check_views(notebook, expected):
     expect(views.last.locator(".jaxcb-site").first).to_be_visible()
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+# One notebook has tables of watched values only.
+WITH_TRACES = [path for path in PATHS if traces(nbformat.read(path, as_version=4))]
+
+
+@pytest.mark.parametrize("path", WITH_TRACES, ids=lambda path: path.stem)
 def test_saved_notebook_shows_every_host_trace(path, tutorial):
     saved = nbformat.read(path, as_version=4)
     check_views(tutorial(f"saved-{path.name}", saved), saved)
