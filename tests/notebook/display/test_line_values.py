@@ -13,7 +13,7 @@ def variable(file, line=1, name="y", values=(0.5, 0.25)):
     column = np.array(values)[:, None]
     none = np.zeros_like(column, dtype=int)
     return Series(
-        file, line, "f", "y = g(x)", name, "forward", (), "float32", (), len(values),
+        file, line, "f", "y = g(x)", name, "forward", (), "float32", (), 1, len(values),
         np.arange(len(values))[:, None], column, column, column, none, none, {},
     )  # fmt: skip
 

@@ -68,7 +68,7 @@ def variable():
     """Return a variable that was NaN in the last two of its three steps."""
     known, bad = np.array([[0.5], [np.nan], [np.nan]]), np.array([[0], [1], [1]])
     return Series(
-        CELL, 2, "bessel", "return z", "bessel()", "forward", (), "float32", (), 3,
+        CELL, 2, "bessel", "return z", "bessel()", "forward", (), "float32", (), 1, 3,
         np.arange(3)[:, None], known, known, known, bad, 0 * bad, {},
     )  # fmt: skip
 
