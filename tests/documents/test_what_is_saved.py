@@ -23,7 +23,7 @@ for sign in (-1, 1):
     try:
         y = run(np.{LINE})
         y.block_until_ready()
-    except Exception:
+    except (ValueError, jax.errors.JaxRuntimeError):
         pass"""
 WATCHED = f"""\
 %%jax_watch

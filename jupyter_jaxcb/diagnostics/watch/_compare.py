@@ -53,8 +53,8 @@ class Comparison:
         if not self.differences:
             return f"no difference in {self.compared:,} variable{'s' * (self.compared != 1)}"
         more = len(self.differences) - _MOST
-        told = [str(one) for one in self.differences[:_MOST]]
-        return "\n".join([*told, *([f"and {more:,} more differ"] if more > 0 else [])])
+        sentences = [str(one) for one in self.differences[:_MOST]]
+        return "\n".join([*sentences, *([f"and {more:,} more differ"] if more > 0 else [])])
 
 
 def compare(now: Sequence[Series], before: Sequence[Series], rtol: float) -> Comparison:

@@ -19,7 +19,7 @@ def watched(xs, start=0.0, function=add):
     return seen
 
 
-def told(now, before, **options):
+def sentences(now, before, **options):
     return [str(one).partition(": ")[2] for one in now.compare(before, **options).differences]
 
 
@@ -50,8 +50,8 @@ def test_equal_runs_have_no_difference():
 
 def test_numbers_are_equal_up_to_rtol_and_else_have_the_digits_that_differ():
     now, before = watched([1.00001]), watched([1])
-    assert told(now, before) == ["total differs in step 0: 1.00001001, was 1"]
-    assert told(now, before, rtol=1e-4) == []
+    assert sentences(now, before) == ["total differs in step 0: 1.00001001, was 1"]
+    assert sentences(now, before, rtol=1e-4) == []
 
 
 def test_variable_on_another_line_is_compared():
@@ -63,7 +63,7 @@ def test_variable_on_another_line_is_compared():
     moved.__code__ = moved.__code__.replace(co_name="add")
     now = watched([1, 2], function=moved)
     assert now.series[0].line != add.__code__.co_firstlineno + 1
-    assert told(now, watched([1, 1])) == ["total differs in step 1: 3, was 2"]
+    assert sentences(now, watched([1, 1])) == ["total differs in step 1: 3, was 2"]
 
 
 def test_variable_of_one_run_only_or_with_more_rows_is_named():
@@ -75,17 +75,17 @@ def test_variable_of_one_run_only_or_with_more_rows_is_named():
 
     other.__code__ = other.__code__.replace(co_name="add")
     now, before = watched([1], function=other), watched([1])
-    assert told(now, before) == [
+    assert sentences(now, before) == [
         "total has 2 rows, had 1, so it is not compared",
         "x is only in this run",
     ]
-    assert told(before, now)[1:] == ["x is only in the earlier run"]
+    assert sentences(before, now)[1:] == ["x is only in the earlier run"]
 
 
 def test_another_shape_and_the_number_that_differs_are_named():
-    assert told(watched([1], [0, 0]), watched([1])) == ["total is float32[2], was float32[]"]
+    assert sentences(watched([1], [0, 0]), watched([1])) == ["total is float32[2], was float32[]"]
     now, before = watched([1], [0, 2]), watched([1], [1, 1])
-    assert told(now, before) == ["total differs in step 0: min 1, was 2"]
+    assert sentences(now, before) == ["total differs in step 0: min 1, was 2"]
 
 
 def test_batch_element_that_differs_is_named():
@@ -94,7 +94,7 @@ def test_batch_element_that_differs_is_named():
             jax.vmap(lambda start: jax.lax.scan(add, start, jnp.ones(2)))(jnp.float32(starts))
         return seen
 
-    assert told(run([0, 5, 0]), run([0, 0, 0])) == [
+    assert sentences(run([0, 5, 0]), run([0, 0, 0])) == [
         "total differs from step 0 on in batch element (1,): 6, was 1"
     ]
 
@@ -121,5 +121,5 @@ def test_program_that_ran_again_is_compared_run_by_run():
             jax.block_until_ready(jax.lax.scan(add, 0.0, jnp.float32([1, 1])))
         return seen
 
-    assert told(twice(3), twice(2)) == ["total differs in step 1: 4, was 3"]
-    assert told(twice(2), twice(2)) == []
+    assert sentences(twice(3), twice(2)) == ["total differs in step 1: 4, was 3"]
+    assert sentences(twice(2), twice(2)) == []

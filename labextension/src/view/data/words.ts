@@ -56,12 +56,12 @@ export function shapeWords(shape: readonly number[]): string {
 
 /** `(4,), (1,) → (4,)`: the operands and results of one host call. */
 export function variantShapes(variant: Variant): string {
-  const [operands, results] = callShapes(variant).map(words => folded(words).join(', '));
+  const [operands, results] = callShapes(variant).map(words => grouped(words).join(', '));
   return `${operands || phrases.nothing} → ${results || phrases.nothing}`;
 }
 
 /** Equal shapes in a row, from three on, as one: `30 × ()`. */
-function folded(shapes: readonly string[]): string[] {
+function grouped(shapes: readonly string[]): string[] {
   const runs: string[][] = [];
   for (const shape of shapes) {
     if (runs.at(-1)?.[0] === shape) {
