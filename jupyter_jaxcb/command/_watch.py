@@ -16,7 +16,10 @@ def add_watch(run: argparse.ArgumentParser) -> None:
         "--watch", action="store_true", help="also print the values of the script, line by line"
     )
     run.add_argument(
-        "--names", metavar="NAMES", help="the variables to watch, as in loss,grads; all by default"
+        "--names",
+        metavar="NAMES",
+        help="the variables to watch, as in loss,step.* for all of step, "
+        "or lines of a file, as in model.py:40-60; all by default",
     )
     run.add_argument(
         "--first",

@@ -251,7 +251,7 @@ ROWS = [
     ("watching", "ValueError", "no function", lambda m, _: jaxcb.watching(norm=3)),
     ("watching", "ValueError", "not a function", lambda m, _: jaxcb.watching(to=3)),
     ("watching", "ValueError", "condition", lambda m, _: jaxcb.watching(first="y > 1")),
-    ("watching", "ValueError", "name of a var", lambda m, _: jaxcb.watching("2")),
+    ("watching", "ValueError", "does not choose", lambda m, _: jaxcb.watching("2")),
     ("watching", "RuntimeError", "another block", lambda m, _: twice(jaxcb.watching)),
     ("watching", "FloatingPointError", "NaN", lambda m, _: watched(first="nan", stop=True)),
     ("Watch.save", "ValueError", "End its name", lambda m, to: (

@@ -13,6 +13,7 @@ from jax.core import Tracer
 
 from ... import jax_compat
 from ._again import bind_again
+from ._choice import numbers_watched
 from ._contexts import contexts, is_watching, key, paused
 from ._note import Note, Options
 from ._place import Place, find_place
@@ -48,7 +49,7 @@ def around_bind(
     watched = [known.with_cotangent(x, name) for x, name in zip(args, names, strict=True)]
     out = bind(primitive, *watched, **params)
     inputs = [(x, name) for x, name in zip(args, names, strict=True) if _is_array(x)]
-    variable = place.target if _wants(place.target, options) else ""
+    variable = place.target if _wants(place, options) else ""
 
     def noted(x: Any) -> Any:
         return known.noted(x, inputs, variable)
@@ -58,8 +59,9 @@ def around_bind(
     return [noted(x) for x in out] if isinstance(out, (list, tuple)) else out.map(noted)
 
 
-def _wants(name: str, options: Options) -> bool:
-    return not options.names or name in options.names
+def _wants(place: Place, options: Options) -> bool:
+    of = place.target, place.function, place.file, place.line
+    return numbers_watched(options.names, *of) is not None
 
 
 def note_variable(place: Place, frame: FrameType, x: Any) -> None:

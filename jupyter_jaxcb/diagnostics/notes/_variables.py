@@ -17,6 +17,7 @@ from jax.core import Tracer
 from ... import jax_compat
 from ...stack.trace import is_user_code
 from ._binding import note_variable
+from ._choice import numbers_watched
 from ._contexts import is_watching, key, paused
 from ._lines import Loop, Running, leaves, loops, stores
 from ._note import Note, Options
@@ -88,26 +89,25 @@ class Following:
         return follow
 
     def _note(self, frame: FrameType, running: Running, name: str, value: Any) -> None:
-        wanted = self._options.names
-        if type(value) in _NO_ARRAYS or (wanted and name not in wanted) or not is_watching():
+        if type(value) in _NO_ARRAYS or not is_watching():
+            return
+        code = frame.f_code
+        kind = numbers_watched(
+            self._options.names, name, code.co_name, code.co_filename, running.line
+        )
+        if kind is None:
             return
         with paused():
-            found = [(label, x) for label, x in leaves(name, value) if self._counts(x, running)]
+            found = [(label, x) for label, x in leaves(name, value) if _counts(x, kind, running)]
             if len(found) > MOST_ARRAYS:
                 self._store.left_out[name] = len(found) - MOST_ARRAYS
         for label, x in found[:MOST_ARRAYS]:
             running.noted[label] = weakref.ref(x)
-            place = _place(frame.f_code, running.line, label)
+            place = _place(code, running.line, label)
             if isinstance(x, Tracer):
                 note_variable(place, frame, x)
             elif x.is_fully_addressable and x.size and not x.is_deleted():
                 self._keep(place, x)
-
-    def _counts(self, x: Any, running: Running) -> bool:
-        """Return whether an array is to be noted, and is not noted under another name."""
-        is_noted = any(x is noted() for noted in running.noted.values())
-        kinds = jnp.number if self._options.names else jnp.inexact
-        return not is_noted and bool(jnp.issubdtype(x.dtype, kinds))
 
     def _keep(self, place: Place, x: Any) -> None:
         """Keep the numbers of an array that no program computes any more."""
@@ -125,6 +125,12 @@ class Following:
 def _has_lines(file: str) -> bool:
     """Return whether the user wrote `file`: not the methods that `dataclass` makes, for example."""
     return is_user_code(file) and bool(linecache.getlines(file))
+
+
+def _counts(x: Any, kind: Any, running: Running) -> bool:
+    """Return whether an array is to be noted, and is not noted under another name."""
+    is_noted = any(x is noted() for noted in running.noted.values())
+    return not is_noted and bool(jnp.issubdtype(x.dtype, kind))
 
 
 def _value(frame: FrameType, name: str) -> Any:

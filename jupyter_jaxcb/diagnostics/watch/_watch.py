@@ -20,6 +20,7 @@ from ..notes import (
     Options,
     Store,
     around_bind,
+    chosen,
     condition,
     key,
     receive_into,
@@ -145,8 +146,10 @@ class watching:  # used as a function
     it.
 
     Args:
-        names: the variables to watch, as ``"loss, grads"`` or a list; all by default. Only
-            arrays of real or complex numbers are, unless you name them.
+        names: the variables to watch, as ``"loss, grads"`` or a list; all by default. Also
+            ``"step.loss"`` or ``"step.*"`` for those of the function ``step``, and
+            ``"model.py:40-60"`` for lines of a file. Only arrays of real or complex numbers are,
+            unless you name them.
         first: with "nan", "inf", "both" or a condition on ``x`` such as ``"abs(x) > 1e6"``, only
             the first bad value is looked for, which costs much less.
         stop: end the program there, with FloatingPointError. A program on several devices goes on
@@ -204,7 +207,7 @@ class watching:  # used as a function
         self._to = to
         self._options = Options(
             rows=first is None, bad=condition("nan" if first is None else first),
-            names=_split(names), every=every, reductions=tuple(reductions.items()), stop=stop,
+            names=chosen(names), every=every, reductions=tuple(reductions.items()), stop=stop,
         )  # fmt: skip
 
     def __enter__(self) -> Watch:
@@ -243,17 +246,6 @@ class watching:  # used as a function
             jax_compat.forget_tokens()
             told = FloatingPointError(str(self._watch.first_bad))
             raise told.with_traceback(traceback) from None
-
-
-def _split(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names as a tuple."""
-    if isinstance(names, str):
-        names = [name.strip() for name in names.split(",") if name.strip()]
-    names = tuple(names) if isinstance(names, Iterable) else (names,)
-    for name in names:
-        if not isinstance(name, str) or not name.removesuffix("()").isidentifier():
-            raise ValueError(f"{name!r} is not the name of a variable. Write 'loss, grads'.")
-    return names
 
 
 def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any) -> Any:

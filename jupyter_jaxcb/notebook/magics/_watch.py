@@ -20,7 +20,12 @@ class WatchMagics(SessionMagics):
     """The magic that shows the values of a cell."""
 
     @magic_arguments()
-    @argument("names", nargs="*", help="the variables to watch, as in loss, grads; all by default")
+    @argument(
+        "names",
+        nargs="*",
+        help="the variables to watch, as in loss, grads; step.* for all of the function step; "
+        "model.py:40-60 for lines of a file; all by default",
+    )
     @argument(
         "--first",
         metavar="CONDITION",

@@ -197,7 +197,7 @@ def test_watched_function_returns_its_results_and_what_was_seen():
         ({"norm": 3}, "norm=3 is no option and no function"),
         ({"first": "x"}, "is not an expression of x that returns one boolean"),
         ({"first": "x >"}, "is not an expression of x that returns one boolean"),
-        ({"names": "a b"}, "'a b' is not the name of a variable"),
+        ({"names": "a b"}, "'a b' does not choose variables"),
     ],
 )
 def test_wrong_options_are_refused(options, words):
