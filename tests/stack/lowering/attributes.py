@@ -1,4 +1,4 @@
-"""Print the custom calls of callbacks in programs for each platform, ours and JAX's, as JSON."""
+"""Print how programs with callbacks are lowered for each platform, ours and JAX's, as JSON."""
 
 import functools
 import json
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
+from jax.interpreters import mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jupyter_jaxcb as jaxcb
@@ -60,17 +61,41 @@ def attributes(program, argument, platform):
     return found
 
 
+class Tpu:
+    """The backend that JAX asks for when it lowers a callback for a TPU; none is needed."""
+
+    platform = "tpu"
+
+    def make_python_callback_from_host_send_and_recv(self, *arguments):
+        return object()  # JAX keeps it beside the program
+
+
+def text_for_tpu(program, argument):
+    """Return the whole program, without its name; None if it is refused."""
+    try:
+        lowered = jax.jit(program).trace(argument).lower(lowering_platforms=("tpu",))
+    except ValueError:
+        return None
+    return re.sub(r"module @\w+", "", lowered.as_text())
+
+
+def all_programs(table):
+    for flavor, callback in table.items():
+        for ordered in (False, True)[: 1 + (flavor != "pure")]:
+            options = {"ordered": True} if ordered else {}
+            function = functools.partial(call, callback, flavor, options)
+            for name, program in programs(function).items():
+                yield f"{name}: {flavor}{' ordered' * ordered}", program
+
+
 if __name__ == "__main__":
     found = {}
     for whose, table in CALLBACKS.items():
         for platform in ("cpu", "cuda", "rocm") if whose == "ours" else ("cpu",):
-            for flavor, callback in table.items():
-                for ordered in (False, True)[: 1 + (flavor != "pure")]:
-                    options = {"ordered": True} if ordered else {}
-                    function = functools.partial(call, callback, flavor, options)
-                    for name, program in programs(function).items():
-                        key = f"{name}: {flavor}{' ordered' * ordered}"
-                        found.setdefault(key, {})[f"{whose} {platform}"] = attributes(
-                            *program, platform
-                        )
+            for key, program in all_programs(table):
+                found.setdefault(key, {})[f"{whose} {platform}"] = attributes(*program, platform)
+    mlir.ModuleContext.get_backend = lambda *arguments, **options: Tpu()
+    for whose, table in CALLBACKS.items():
+        for key, program in all_programs(table):
+            found[key][f"{whose} tpu"] = text_for_tpu(*program)
     print(json.dumps(found))

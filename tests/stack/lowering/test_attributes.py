@@ -1,9 +1,11 @@
 """Custom calls have the attributes of those of JAX's callbacks, apart from a list of differences.
 
 JAX lowers its own callbacks for a GPU only where there is one. So ours for a GPU are compared with
-ours for the CPU, and these with JAX's.
+ours for the CPU, and these with JAX's. For a TPU, whole programs are compared, lowered with a
+backend that is none.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,17 @@ def test_attributes_for_a_gpu_are_those_for_the_cpu_but_for_the_target(
         return
     assert {call["target"] for call in on_gpu} == {"xla_ffi_python_gpu_callback"}
     assert on_gpu == [call | {"target": "xla_ffi_python_gpu_callback"} for call in on_cpu]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_for_a_tpu_are_jaxs_but_for_the_device_of_ordered_debug_calls(
+    found, program, kind
+):
+    theirs, ours = found[f"{program}: {kind}"]["jax tpu"], found[f"{program}: {kind}"]["ours tpu"]
+    if kind == "debug ordered" and program == "one device":
+        assert "@maximal" in ours
+        ours = re.sub(r", sdy.sharding = .*?>\]>|  sdy.mesh @maximal.*\n", "", ours)
+    assert ours == theirs
+    assert (theirs is None) == (kind == "debug ordered" and program != "one device")
+    assert theirs is None or "stablehlo.send" in theirs
