@@ -1,8 +1,8 @@
 """Reports: pure functions of a recording.
 
 `summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
-text, HTML and Markdown, `profile` the text and HTML of a profile, `frontend` builds what the
-notebook front end reads, and `export` writes files.
+text, HTML and Markdown, `profile` does so with a profile, `frontend` builds what the notebook front
+end reads, and `export` writes files.
 """
 
 from .export import NOTHING, OF_CALLS, OF_SITES, export

@@ -8,8 +8,18 @@ import re
 import mistune
 import pytest
 
-from jupyter_jaxcb.recording import Aval, LoweredSite, Recorder, Recording, record_call
-from jupyter_jaxcb.report import SCHEMA, summarize
+from jupyter_jaxcb.recording import (
+    Aval,
+    Frame,
+    LoweredSite,
+    Part,
+    PartKind,
+    Profile,
+    Recorder,
+    Recording,
+    record_call,
+)
+from jupyter_jaxcb.report import SCHEMA, summarize, to_text
 from tests._site_schema import check_site
 
 from ._several import BESSEL, SEVERAL, recording_of, saved
@@ -94,6 +104,48 @@ def test_nothing_in_a_program_is_markup(text, tmp_path):
     assert row[1:] == [line, "raised", "1 call", "(2,) → nothing", "4 ns"]
     assert remarks[-1].endswith(f"ValueError: {text.splitlines()[0].strip()}")
     assert row[0] == " ".join(summarize(recording)[0].where.split())
+
+
+PLACE = Frame("", "a|b.py", 3)
+PROFILE = Profile(
+    start_ns=0,
+    wall_ns=1000,
+    parts=(
+        Part(PartKind.HOST, "look_up", PLACE, 800, 800, 900, -1),
+        Part(PartKind.XLA, "a | `b`", PLACE, 195, 195, 2, -1),
+        Part(PartKind.IDLE, "", None, 5, 5, 0, -1),
+    ),
+    lanes=(),
+    compilations=(),
+    event_ns=1,
+    events=300,
+    reading_ns=10**6,
+)
+
+
+def test_markdown_of_a_profile_has_its_bar_as_a_table_and_its_sentences(tmp_path):
+    recording = dataclasses.replace(SEVERAL, profile=PROFILE)
+    text = saved(recording, tmp_path, ".md").decode()
+    first, table, below, *sites = text.split("\n\n")
+    head, rule, *rows = table.splitlines()
+    assert first == "1 µs: 80 % host functions, 20 % XLA"
+    cells = [
+        [words(cell.replace(r"\|", "|")) for cell in re.split(r" (?<!\\)\| ", line[2:-2])]
+        for line in (head, *rows)
+    ]
+    assert rule == "| --- | --- | --- | --- | --- |"
+    assert cells == [
+        ["part", "where", "time", "share", "count"],
+        ["host functions", "", "800 ns", "80 %", ""],
+        ["look_up", "a|b.py:3", "800 ns", "80 %", "900 calls"],
+        ["XLA", "", "195 ns", "20 %", ""],
+        ["a | `b`", "a|b.py:3", "195 ns", "20 %", "2 runs"],
+        ["idle", "", "5 ns", "0.5 %", ""],
+    ]
+    sentences = [words(line[2:]) for line in below.splitlines()]
+    assert sentences
+    assert set(sentences) <= set(to_text(recording).splitlines())
+    assert "\n\n".join(sites) == saved(SEVERAL, tmp_path, ".md").decode()
 
 
 def test_json_of_call_sites_is_what_front_ends_get_without_sample_values(tmp_path):

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
 from ..frontend import to_sites
-from ..profile import to_text
-from ..text import matrix_to_text, outcome_to_text, to_markdown
+from ..profile import to_markdown, to_text
+from ..text import matrix_to_text, outcome_to_text
 from ._csv import write_csv
 from ._page import NOTHING, versions, write_page
 from ._parquet import write_arrow, write_parquet

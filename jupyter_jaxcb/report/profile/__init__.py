@@ -1,11 +1,11 @@
 """Render the profile of a recording: where its wall time went.
 
 `_figures` collects the numbers that all texts share, `_kinds` names and draws each kind, `_advice`
-says what they mean, `_text` and `_html` lay them out, and `_whole` puts them before the call sites.
-The front end gets the same figures and sentences from `frontend`.
+says what they mean, `_text`, `_html` and `_markdown` lay them out, and `_whole` puts them before
+the call sites. The front end gets the same figures and sentences from `frontend`.
 """
 
 from ._advice import advice
 from ._figures import Figures, headline, notes
 from ._kinds import KINDS
-from ._whole import to_html, to_text
+from ._whole import to_html, to_markdown, to_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...recording import Recording
 from .. import text
 from ._html import profile_to_html
+from ._markdown import profile_to_markdown
 from ._text import profile_to_text
 
 
@@ -29,3 +30,9 @@ def to_html(recording: Recording, *, times: bool = False, values: bool = False) 
     """As `to_text`, but HTML without scripts: a one-line summary that expands to the table."""
     profile = profile_to_html(recording) if times else ""
     return profile + text.to_html(recording, times=times, values=values)
+
+
+def to_markdown(recording: Recording) -> str:
+    """As `to_text`, but Markdown, with times: the profile, and then the table of call sites."""
+    parts = (profile_to_markdown(recording), text.to_markdown(recording))
+    return "\n\n".join(filter(None, parts))

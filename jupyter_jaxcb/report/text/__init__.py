@@ -7,7 +7,7 @@
 from ._cost import cost_to_text
 from ._headline import headline
 from ._html import sites_to_html, to_html
-from ._markdown import to_markdown
+from ._markdown import code_span, plain_words, table, to_markdown
 from ._matrix import matrix_to_html, matrix_to_text
 from ._text import outcome_to_text, sites_to_text, to_text
 from ._words import level_words, shorten, status_words, time_words

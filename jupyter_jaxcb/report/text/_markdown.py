@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from ...recording import Recording
 from ..summary import SiteSummary, call_words, out_of_order, summarize
@@ -37,50 +38,55 @@ def to_markdown(recording: Recording) -> str:
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
-    rows = [_HEAD, ["---"] * len(_HEAD), *map(_cells, listed)]
     more = left_out(sites), full_words(recording)
     about = (*more, *by_other_threads(recording), *out_of_order(recording, sites))
     remarks = [remark for site in listed for remark in _remarks(site)]
     parts = (
-        _escaped(headline_words(sites, times=True)),
-        "\n".join(f"| {' | '.join(row)} |" for row in rows),
-        "\n".join(f"* {line}" for line in (*remarks, *map(_escaped, filter(None, about)))),
+        plain_words(headline_words(sites, times=True)),
+        table(_HEAD, map(_cells, listed)),
+        "\n".join(f"* {line}" for line in (*remarks, *map(plain_words, filter(None, about)))),
     )
     return "\n\n".join(filter(None, parts))
 
 
-def _cells(site: SiteSummary) -> list[str]:
-    words = shapes_in_words(site.shapes)
-    variants = [
-        " ".join(filter(None, (_code(said), _escaped(variant_words(shapes)))))
-        for said, shapes in zip(words, site.shapes, strict=True)
-    ]
-    cells = [
-        _escaped(site.where),
-        _code(site.source),
-        status_words(site),
-        count_words(site, None) if site.ahead else call_words(site.calls),
-        f"{len(words):,} shapes" if len(words) > _MOST_SHAPES else "<br>".join(variants),
-        time_words(site.host_ns) if site.calls else "",
-    ]
-    return [cell.replace("|", r"\|") for cell in cells]  # a bar ends a cell, even in code
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table whose cells are Markdown. A bar would end a cell, even in code."""
+    cells = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    lines = (head, ["---"] * len(head), *cells)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _remarks(site: SiteSummary) -> list[str]:
-    """Return reason and advice, notes and errors of a call site."""
-    words = [_escaped(one) for one in (note(site), *site.notes) if one]
-    words += [f"{_phrases.SIGNS['raised']} {_code(error_line(error))}" for error in site.errors]
-    return [f"{_escaped(site.where)}: {one}" for one in words]
-
-
-def _escaped(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return `text` on one line, in which nothing is markup."""
     return re.sub(r"[\\`*_\[\]<>#]", r"\\\g<0>", " ".join(text.split()))
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """Return `text` on one line, as a code span."""
     line = shorten(" ".join(text.split()), _LONGEST)
     ticks = max(map(len, re.findall("`+", line)), default=0)
     pad, fence = " " * bool(ticks), "`" * (ticks + 1)
     return f"{fence}{pad}{line}{pad}{fence}" if line else ""
+
+
+def _cells(site: SiteSummary) -> list[str]:
+    words = shapes_in_words(site.shapes)
+    variants = [
+        " ".join(filter(None, (code_span(said), plain_words(variant_words(shapes)))))
+        for said, shapes in zip(words, site.shapes, strict=True)
+    ]
+    return [
+        plain_words(site.where),
+        code_span(site.source),
+        status_words(site),
+        count_words(site, None) if site.ahead else call_words(site.calls),
+        f"{len(words):,} shapes" if len(words) > _MOST_SHAPES else "<br>".join(variants),
+        time_words(site.host_ns) if site.calls else "",
+    ]
+
+
+def _remarks(site: SiteSummary) -> list[str]:
+    """Return reason and advice, notes and errors of a call site."""
+    words = [plain_words(one) for one in (note(site), *site.notes) if one]
+    words += [f"{_phrases.SIGNS['raised']} {code_span(error_line(error))}" for error in site.errors]
+    return [f"{plain_words(site.where)}: {one}" for one in words]

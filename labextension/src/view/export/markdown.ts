@@ -17,7 +17,7 @@ export function toMarkdown(facts: Facts, measured: Measured, environment: string
   const rows = sites.map(site => cells(site, facts.ahead));
   const columns = times ? HEAD.length : HEAD.length - 1;
   const table = [HEAD, HEAD.map(() => '---'), ...rows].map(
-    row => `| ${row.slice(0, columns).join(' | ')} |`
+    row => `| ${row.slice(0, columns).map(inCell).join(' | ')} |`
   );
   const more = facts.sites.length - sites.length;
   const notes = [...sites.flatMap(notesOf), ...(more ? [`* and ${more} more call sites`] : [])];
@@ -53,12 +53,17 @@ function notesOf(site: Site): string[] {
 
 /** Text on one line, in which nothing is markup. */
 function escaped(text: string): string {
-  return cut(text, 4 * LONGEST).replace(/\s+/g, ' ').replace(/[\\`*_[\]<>|#]/g, '\\$&');
+  return cut(text, 4 * LONGEST).replace(/\s+/g, ' ').replace(/[\\`*_[\]<>#]/g, '\\$&');
 }
 
-/** A code span, also in a table, where a bar ends the cell even in code. */
+/** Markdown for a cell of a table, which a bar would end, even in code. */
+function inCell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+/** Text on one line, as a code span. */
 function code(text: string): string {
-  const line = cut(text, LONGEST).replace(/\s+/g, ' ').trim().replaceAll('|', '\\|');
+  const line = cut(text, LONGEST).replace(/\s+/g, ' ').trim();
   if (!line) {
     return '';
   }

@@ -96,4 +96,11 @@ describe('Markdown', () => {
     expect(text).toContain('| \\[x\\](y)\\| | ```` a \\| b `c` ```d ```` |');
     expect(text).toContain('✕ `</code>`');
   });
+
+  it('escapes a bar in the table only: elsewhere a code span would show the backslash', () => {
+    const site = aSite({ source: 'a | b', errors: ['KeyError: a | b'] });
+    const text = toMarkdown(someFacts([site]), measured, '');
+    expect(text).toContain('| `a \\| b` |');
+    expect(text).toContain('✕ `KeyError: a | b`');
+  });
 });
