@@ -42,8 +42,8 @@ class Watcher(Protocol):
         """
         ...
 
-    def counts(self, program: Any) -> None:
-        """Handle a program whose runs will all be reported."""
+    def started_counting(self, program: Any) -> None:
+        """Handle a program whose runs are all reported from now on."""
         ...
 
     def ran(self, program: Any) -> None:
@@ -118,7 +118,7 @@ class RunWatch:
                     return
         except TypeError:  # no weak references
             return
-        watcher.counts(program)
+        watcher.started_counting(program)
 
     def _expect_ahead(self, program: Any, executable: Executable) -> None:
         """As `expect`, for an `executable` that was compiled ahead of time.
@@ -145,7 +145,7 @@ class RunWatch:
         except (TypeError, AttributeError):  # no weak references, or no new attributes
             return
         if self._watcher is not None:
-            self._watcher.counts(program)
+            self._watcher.started_counting(program)
 
     def _watch_python(self) -> None:
         kind = getattr(_pxla, "ExecuteReplicated", None)

@@ -161,7 +161,7 @@ class HostCall(NamedTuple):
     version: int  # body of a re-registered function that ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
     process: int = 0  # the process that made it, in a gathered recording
-    queued_ns: int = 0  # time in the queue, or that its chunk waited for a worker of an executor
+    queued_ns: int = 0  # from the crossing to the call: in the queue, or waiting for a worker
 
 
 class Process(NamedTuple):

@@ -142,7 +142,7 @@ def bessel_row(rounds):
 
 
 def shards_row(rounds):
-    """Run two shards at the same time, without Python's lock, and one after the other."""
+    """Run two shards at the same time, without the GIL, and one after the other."""
     callback = jax.vmap(jaxcb.pure(iterated, result="x", compile="numba"))
     mesh = jax.sharding.Mesh(jax.devices()[:2], ("shard",))
     spec = jax.sharding.PartitionSpec("shard")

@@ -59,11 +59,11 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
         recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
     record_elements(recorder, looped, 2, np.arange(elements)[::-1], list(range(7, 8 + elements)))
     recorder.values.not_finite(single, 1, 2)
-    recorder.compiled(
+    recorder.add_outcome(
         Outcome(SITE, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
     )
-    recorder.took(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99, (True,), ("z",)))
-    recorder.counts(PROGRAM)
+    recorder.add_compilation(Compilation(PROGRAM, 3, (z,), 10, 20, False, 4, 99, (True,), ("z",)))
+    recorder.start_counting_runs(PROGRAM)
     recorder.ran(PROGRAM)
     recorder.stale(looped)
     hanging = single, -1, 4, "MainThread", 10**10, (Frame("bessel", "a.py", 3),)

@@ -197,13 +197,13 @@ def test_json_keeps_everything(data, where):
         error = data.draw(st.none() | names)
         record_call(recorder, fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
         program = Program("p", "cpu", data.draw(st.integers(0, 3)))
-        recorder.compiled(
+        recorder.add_outcome(
             Outcome(site, program, data.draw(st.sampled_from(Status)), 1, 2,
                     data.draw(st.none() | st.integers(0, 9)), 3, 4, ("scan of 2",), ("vmap",),
                     data.draw(st.none() | st.sampled_from(Reason)), 5, True, data.draw(names),
                     data.draw(st.lists(notes, max_size=3).map(tuple)))
         )  # fmt: skip
-        recorder.counts(program)
+        recorder.start_counting_runs(program)
         recorder.ran(program)
     recording = recorder.freeze(cells=["c"], environment={"jax": "0.0"})
     back = Recording.from_json(recording.to_json())

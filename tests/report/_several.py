@@ -40,7 +40,7 @@ def recorded(elements=3):
                          (VmapLevel(elements, VMAP_METHODS["sequential"], (True,)),))  # fmt: skip
     for fact in (single, looped):
         recorder.lowered(fact)
-    recorder.took(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
+    recorder.add_compilation(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
     record_call(recorder, single, 1, 100_000, 300_000)
     record_call(
         recorder, eager, 1, 150_000, 160_001

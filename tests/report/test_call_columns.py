@@ -127,8 +127,8 @@ def test_start_of_a_compilation_counts_from_the_first_call():
     recorder = Recorder()
     fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
     program = Program("jit_f", "cpu")
-    recorder.took(Compilation(program, 1, (), 20, 300, end_ns=1_000))
-    recorder.took(Compilation(program, 1, (), 20, 300))  # its end is not known
+    recorder.add_compilation(Compilation(program, 1, (), 20, 300, end_ns=1_000))
+    recorder.add_compilation(Compilation(program, 1, (), 20, 300))  # its end is not known
     assert starts_ns(recorder) == [None, None]
     record_call(recorder, fact, 1, 5_000, 6_000)
     record_call(recorder, fact, 2, 4_000, 7_000)

@@ -76,10 +76,10 @@ def recording():
         Outcome(BESSEL, program, Status.KEPT, 0, written=1, compiled=1, instructions=1),
         Outcome(LOG, program, Status.KEPT, 1, written=8, compiled=8, instructions=1),
     ):  # fmt: skip
-        recorder.compiled(outcome)
-    recorder.counts(program)
+        recorder.add_outcome(outcome)
+    recorder.start_counting_runs(program)
     recorder.ran(program)
-    recorder.took(Compilation(program, 1, (z,), 12_000_000, 80_000_000, end_ns=4_000))
+    recorder.add_compilation(Compilation(program, 1, (z,), 12_000_000, 80_000_000, end_ns=4_000))
     return recorder.freeze(cells=["<cell>"], environment={"jax": "0.10.2", "backend": "cpu"})
 
 

@@ -34,11 +34,11 @@ class Builder:
     def program(self, name="jit_f", site=SITE, function=1, arguments=(), **facts):
         self.number += 1
         program = Program(name, "cpu", self.number)
-        self.recorder.took(
+        self.recorder.add_compilation(
             Compilation(program, function, tuple(arguments), 5, 6, **{"code": 1, **facts})
         )
         self.recorder.lowered(LoweredSite(site, program, 0, (), ()))
-        self.recorder.compiled(Outcome(site, program, Status.KEPT, index=0, compiled=1))
+        self.recorder.add_outcome(Outcome(site, program, Status.KEPT, index=0, compiled=1))
         return self
 
     def notes(self, environment=None):
@@ -168,7 +168,7 @@ def test_notes_on_a_program_are_at_the_first_of_its_sites():
     builder, program = Builder(), {"not_cached": True}
     for size in (3, 4):
         builder.program(site=OTHER, arguments=[vector(size)], **program)
-        builder.recorder.compiled(
+        builder.recorder.add_outcome(
             Outcome(SITE, Program("jit_f", "cpu", builder.number), Status.KEPT, compiled=1)
         )
     notes = builder.notes()

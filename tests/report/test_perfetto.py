@@ -96,7 +96,7 @@ def test_compilations_of_several_threads_never_partly_overlap_on_one_track(spans
     for number, (lower, compile, wait) in enumerate(spans):
         program = Program("jit_f", "cpu", number)
         end = 20_000 + lower + compile + wait
-        recorder.took(Compilation(program, 1, (), lower, compile, end_ns=end))
+        recorder.add_compilation(Compilation(program, 1, (), lower, compile, end_ns=end))
     tracks, names = {}, {}
     for event in events(recorder.freeze(), tmp_path_factory.mktemp("trace")):
         key = event["pid"], event["tid"]
@@ -115,7 +115,7 @@ def test_compilations_of_several_threads_never_partly_overlap_on_one_track(spans
 def test_consecutive_compilations_share_a_track(tmp_path):
     recorder = Recorder(clock=lambda: 0)
     for end in (1_000, 2_000, 3_000):
-        recorder.took(Compilation(Program("jit_f", "cpu"), 1, (), 300, 700, end_ns=end))
+        recorder.add_compilation(Compilation(Program("jit_f", "cpu"), 1, (), 300, 700, end_ns=end))
     compiled = [e for e in events(recorder.freeze(), tmp_path) if e["pid"] == 2 and e["ph"] == "X"]
     assert len(compiled) == 6 and len({event["tid"] for event in compiled}) == 2
 

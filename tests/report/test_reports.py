@@ -52,7 +52,7 @@ def recorded(start=1_000, capacity=100, cells=("<cell>",)):
     recorder.lowered(elements)
     record_call(recorder, bessel, 1, start, start + 41_000)
     record_elements(recorder, elements, 1, np.arange(4), [start + n for n in range(5)])
-    recorder.compiled(
+    recorder.add_outcome(
         Outcome(UNUSED, Program("jit_f", "cpu"), Status.UNUSED, written=1, compiled=0,
                 reason=Reason.UNUSED)
     )  # fmt: skip
@@ -179,9 +179,9 @@ def test_status_of_a_site_that_was_not_called_comes_from_its_program(
     recorder = Recorder()
     program = Program("jit_f", "cpu", 1)
     recorder.lowered(LoweredSite(USED, program, 0, (), (), ()))
-    recorder.compiled(Outcome(USED, program, Status.KEPT, index=0, compiled=compiled))
+    recorder.add_outcome(Outcome(USED, program, Status.KEPT, index=0, compiled=compiled))
     if counted:
-        recorder.counts(program)
+        recorder.start_counting_runs(program)
     for _ in range(runs):
         recorder.ran(program)
     (summary,) = summarize(recorder.freeze())

@@ -37,7 +37,7 @@ def note_outcomes(recorder, facts, compiled):
     for lowered in facts:
         if lowered.program is not None:
             index = lowered.index
-            recorder.compiled(
+            recorder.add_outcome(
                 Outcome(lowered.site, lowered.program, Status.KEPT, index=index, compiled=compiled)
             )
 
@@ -199,7 +199,7 @@ def test_calls_of_a_loop_do_not_count_as_runs():
     for lowered in facts:
         recorder.lowered(lowered)
     note_outcomes(recorder, facts, compiled=3)
-    recorder.counts(PROGRAM)
+    recorder.start_counting_runs(PROGRAM)
     recorder.ran(PROGRAM)
     for step, place in enumerate([1, 0] * 3):
         record_call(recorder, facts[place], 1, step, step)

@@ -44,7 +44,7 @@ def recording(took=41_000):
     recorder.bound(UNUSED)
     recorder.lowered(fact)
     record_call(recorder, fact, 1, 5_000, 5_000 + took)
-    recorder.compiled(
+    recorder.add_outcome(
         Outcome(UNUSED, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
     )
     return recorder.freeze(cells=["<cell>"])

@@ -209,7 +209,10 @@ def _of_pointer(function: Any) -> Iterator[Form]:
     ):
         if known(function):
             if getattr(function, "_flags_", 0) & _NEEDS_GIL:
-                raise TypeError(f"{function!r} needs Python's lock, which compiled code has not.")
+                raise TypeError(
+                    f"{function!r} needs the GIL, which compiled code does not hold. If it does "
+                    "not use Python, load its library with ctypes.CDLL instead of ctypes.PyDLL."
+                )
             kind: Any = utilities.make_function_type(function).sig
             for one in (*kind.args, kind.return_type):
                 if not isinstance(one, (types.Number, types.Boolean)) and one != types.voidptr:

@@ -171,7 +171,7 @@ class SpreadRun:
         flight.future.add_done_callback(lambda future: self._chunk_done(flight))
 
     def _chunk_done(self, flight: SubmittedChunk) -> None:
-        """Take back a chunk, on the executor's thread, before it handles a lost worker."""
+        """Queue a finished chunk, on the executor's thread, before it handles a dead worker."""
         flight.received_ns = self._clock()
         future = flight.future
         error = None if future is None or future.cancelled() else future.exception()

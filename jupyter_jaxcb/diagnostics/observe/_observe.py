@@ -135,7 +135,7 @@ def start_observing(user: object) -> None:
     """
     _users.add(user)
     try:
-        _fit()
+        _reconcile()
     except RuntimeError:
         stop_observing(user)
         raise
@@ -144,7 +144,7 @@ def start_observing(user: object) -> None:
 def stop_observing(user: object) -> None:
     """Remove `user`, if present; without users the patches of JAX are removed."""
     _users.discard(user)
-    _fit()
+    _reconcile()
 
 
 def start_noting(user: object) -> None:
@@ -158,7 +158,7 @@ def start_noting(user: object) -> None:
     """
     _noters.add(user)
     try:
-        _fit()
+        _reconcile()
     except RuntimeError:
         stop_noting(user)
         raise
@@ -167,11 +167,11 @@ def start_noting(user: object) -> None:
 def stop_noting(user: object) -> None:
     """Remove `user`, if present; without users the patches of JAX are removed."""
     _noters.discard(user)
-    _fit()
+    _reconcile()
 
 
-def _fit() -> None:
-    """Make the state consistent with the users, whatever it was before, as in `_listening`."""
+def _reconcile() -> None:
+    """Install or remove the patches to match the users, whatever was there, as in `_listening`."""
     with _lock:
         if not _users:
             switch(False)

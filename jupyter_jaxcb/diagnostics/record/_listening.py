@@ -1,7 +1,7 @@
 """Activate a recorder, and the hooks in JAX that it needs, while anybody uses it.
 
 An interrupt may hit between any two instructions here. So the users are a set, not a counter, and
-`_fit` makes everything else consistent with it, whatever the state before.
+`_reconcile` installs or removes the recorder and the hooks to match it, whatever was there before.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..
 
 # Reentrant: garbage collection can run anywhere and may end a generator inside a block.
 _lock = threading.RLock()
-_fitting = False
-_again = False  # users have changed during `_fit`, on the same thread
+_reconciling = False
+_again = False  # users have changed during `_reconcile`, on the same thread
 _users: set[object] = set()  # blocks of record(), in any thread, and notebook sessions
 _silent: set[object] = set()  # blocks in which nothing is recorded
 _annotating: set[object] = set()  # blocks of record(annotate=True)
@@ -53,7 +53,7 @@ def start(
     _users.add(user)
     if annotate:
         _annotating.add(user)
-    _fit(
+    _reconcile(
         functools.partial(
             Recorder, capacity=capacity, sample_values=sample_values, observation=switches
         )
@@ -66,7 +66,7 @@ def stop(user: object) -> None:
     """Remove `user`, if present; without users there is no active recorder."""
     _users.discard(user)
     _annotating.discard(user)
-    _fit()
+    _reconcile()
 
 
 class Listening(Block):
@@ -84,30 +84,30 @@ class Silence(Block):
 
     def begin(self) -> None:
         _silent.add(self)
-        _fit()
+        _reconcile()
 
     def end(self) -> None:
         _silent.discard(self)
-        _fit()
+        _reconcile()
 
 
-def _fit(make: Callable[[], Recorder] = Recorder) -> None:
-    """Make the state consistent with the users; `make` creates the recorder if there is none."""
-    global _fitting, _again
+def _reconcile(make: Callable[[], Recorder] = Recorder) -> None:
+    """Install or remove recorder and hooks to match the users; `make` creates the recorder."""
+    global _reconciling, _again
     with _lock:
         _again = True
-        if _fitting:
+        if _reconciling:
             return
         try:
-            _fitting = True
+            _reconciling = True
             while _again:
                 _again = False
-                _fit_recorder(make)
+                _reconcile_recorder(make)
         finally:
-            _fitting = False
+            _reconciling = False
 
 
-def _fit_recorder(make: Callable[[], Recorder]) -> None:
+def _reconcile_recorder(make: Callable[[], Recorder]) -> None:
     global _recorder
     if not _users:
         activate(None)

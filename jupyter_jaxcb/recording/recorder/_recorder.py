@@ -129,19 +129,19 @@ class Recorder:
         _ = self.numbers[lowered]
         self._lowered.append(lowered)
 
-    def compiled(self, outcome: Outcome) -> None:
+    def add_outcome(self, outcome: Outcome) -> None:
         """Record what a compiled program made of one of the sites bound for it."""
         self._outcomes.append(outcome)
 
-    def stands(self, outcome: Outcome) -> None:
+    def add_earlier_outcome(self, outcome: Outcome) -> None:
         """Record an outcome of a program compiled earlier; it is reported if the program runs."""
         self._earlier.append(outcome)
 
-    def took(self, compilation: Compilation) -> None:
+    def add_compilation(self, compilation: Compilation) -> None:
         """Record the compilation of a program, with times."""
         self._compilations.append(compilation)
 
-    def counts(self, program: Program) -> None:
+    def start_counting_runs(self, program: Program) -> None:
         """Record that `ran` will be called for each run of a program, from the first one on."""
         with self._lock:
             self._runs.setdefault(program, 0)

@@ -179,7 +179,7 @@ class _Lowered:
     ) -> Program | None:
         end = recorder.clock()
         outcomes = self.outcomes(executable)
-        recorder.took(
+        recorder.add_compilation(
             Compilation(
                 self.program,
                 self.function,
@@ -194,10 +194,10 @@ class _Lowered:
             )
         )
         for one in outcomes:
-            recorder.compiled(one)
+            recorder.add_outcome(one)
         if has_thread_recorder():
             return None
-        _memory.compiled(self.program, outcomes)
+        _memory.add_outcomes(self.program, outcomes)
         return self.program
 
     def outcomes(self, executable: Any) -> list[Outcome]:
@@ -353,18 +353,18 @@ class _Watcher:
         self._look()
         return _Lowering(jaxpr, name)
 
-    def counts(self, program: Program) -> None:
-        _memory.counts(program, True)
+    def started_counting(self, program: Program) -> None:
+        _memory.set_counted(program, True)
         _uncounted.discard(program)
         if (recorder := active()) is not None and not _memory.is_noted(program):
-            recorder.counts(program)
+            recorder.start_counting_runs(program)
 
     def ran(self, program: Program) -> None:
         if (recorder := active()) is not None:
             recorder.ran(program)
 
     def lost_count(self, program: Program) -> None:
-        _memory.counts(program, False)
+        _memory.set_counted(program, False)
         _uncounted.add(program)
         if (recorder := active()) is not None:
             recorder.lost_count(program)

@@ -24,7 +24,7 @@ class OutcomeMemory:
         # Programs with callbacks of JAX's own API that nobody has observed yet, while they live.
         self._noted: dict[Program, tuple[weakref.ref[Any], FindOutcomes]] = {}
 
-    def compiled(self, program: Program, outcomes: list[Outcome]) -> None:
+    def add_outcomes(self, program: Program, outcomes: list[Outcome]) -> None:
         with self._lock:
             self._outcomes[program] = [*self._outcomes.get(program, ()), *outcomes]
             while len(self._outcomes) > MAX_PROGRAMS:
@@ -52,11 +52,11 @@ class OutcomeMemory:
             reference, find = self._noted.pop(program, (None, None))
             executable = None if reference is None else reference()
             if executable is not None and find is not None:
-                self.compiled(program, find(executable))
+                self.add_outcomes(program, find(executable))
                 found.append(program)
         return found
 
-    def counts(self, program: Program, counted: bool) -> None:
+    def set_counted(self, program: Program, counted: bool) -> None:
         with self._lock:
             (self._counted.add if counted else self._counted.discard)(program)
 
@@ -80,6 +80,6 @@ class OutcomeMemory:
             ]
             counted = [program for program in self._counted if not self.is_noted(program)]
         for one in known:
-            recorder.stands(one)
+            recorder.add_earlier_outcome(one)
         for program in counted:
-            recorder.counts(program)
+            recorder.start_counting_runs(program)

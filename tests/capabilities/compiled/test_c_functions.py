@@ -139,7 +139,7 @@ def test_precision_is_that_of_the_arguments():
     [
         (ctypes.CDLL(None).getpid, TypeError, "argtypes"),
         ("scipy.special.cython_special.nothing", TypeError, "no C function"),
-        (ctypes.pythonapi.PyLong_FromLong, TypeError, "needs Python's lock"),
+        (ctypes.pythonapi.PyLong_FromLong, TypeError, "needs the GIL.*ctypes.CDLL"),
         (
             scipy.LowLevelCallable(
                 ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int, ctypes.POINTER(ctypes.c_double))(

@@ -43,9 +43,9 @@ def recorded(
     recorder.bound(site)
     recorder.lowered(fact)
     reason = None if status is Status.KEPT else Reason.EMPTY_LOOP
-    recorder.compiled(Outcome(site, program, status, written=1, compiled=1, reason=reason))
-    recorder.took(Compilation(program, 1, (X,), 10, 20, code=1, end_ns=1_000))
-    recorder.counts(program)
+    recorder.add_outcome(Outcome(site, program, status, written=1, compiled=1, reason=reason))
+    recorder.add_compilation(Compilation(program, 1, (X,), 10, 20, code=1, end_ns=1_000))
+    recorder.start_counting_runs(program)
 
     def call(start, end):
         recorder.ran(program)
