@@ -130,18 +130,28 @@ def _definition(kind: Any, kinds: dict[str, Any]) -> dict[str, Any]:
     if not dataclasses.is_dataclass(kind):
         items = {"prefixItems": list(parts.values()), "items": False, "minItems": len(parts)}
         return described | {"type": "array", **items}
-    optional = {one.name for one in dataclasses.fields(kind) if one.default is None}
+    required = []
+    for one in dataclasses.fields(kind):
+        if one.default is dataclasses.MISSING:
+            required.append(one.name)
+        elif parts[one.name].get("anyOf") or one.default is not None:
+            parts[one.name]["default"] = _default(one.default)
     return described | {
         "type": "object",
         "properties": parts,
-        "required": [name for name in parts if name not in optional],
+        "required": required,
         "additionalProperties": False,
     }
 
 
+def _default(value: Any) -> Any:
+    """Return, as JSON, what a field has if its key is absent."""
+    return list(value) if isinstance(value, tuple) else str(value) if value == "kept" else value
+
+
 def _present(kind: Any, name: str, hint: Any) -> Any:
     """Return the type of a field without the None that stands for an absent key."""
-    absent = dataclasses.is_dataclass(kind) and getattr(kind, name, ...) is None
+    absent = kind is not SiteView and getattr(kind, name, ...) is None
     return typing.get_args(hint)[0] if absent else hint
 
 

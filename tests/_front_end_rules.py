@@ -114,19 +114,19 @@ def flag(value):
 
 FACTS = {
     "schema": one_of(1),
-    "headline": [lambda part: check_beside("Part", part) is None],
-    "overflow": whole,
+    "headline?": [lambda part: check_beside("Part", part) is None],
+    "overflow?": whole,
     "not_kept?": whole,
-    "ahead": flag,
+    "ahead?": flag,
 }
 MEASURED = {
-    **{key: [text] for key in ("out_of_order", "by_worker", "threads", "errors")},
-    "id": text,
-    "compilations": [
+    **{key: [text] for key in ("out_of_order?", "by_worker?", "threads?", "errors?")},
+    "id?": text,
+    "compilations?": [
         {"program": text, "lower_ns": amount, "compile_ns": amount, "start_ns": or_null(time)}
     ],
-    "calls": or_null(lambda saved: follow(saved, SAVED, "calls") is None),
-    "calls_not_saved": whole,
+    "calls?": lambda saved: follow(saved, SAVED, "calls") is None,
+    "calls_not_saved?": whole,
     "profile?": {
         "wall_ns": amount,
         "start_ns": or_null(time),

@@ -20,6 +20,23 @@ def check_beside(kind, data):
     whole.evolve(schema=whole.schema["$defs"][kind]).validate(data)
 
 
+def complete(site):
+    """Return the JSON of a saved site with the defaults that it leaves out."""
+    schema = json.loads(PLACE.read_text(encoding="utf-8"))
+    facts = _defaults(schema, measured="cell_line" in site) | site
+    variant = _defaults(schema["$defs"]["VariantView"])
+    return facts | ({"shapes": [variant | one for one in site["shapes"]]} if "shapes" in site else {})
+
+
+def _defaults(schema, *, measured=True):
+    """Return the defaults of the facts or, for metadata, of the measurements too."""
+    return {
+        name: one["default"]
+        for name, one in schema["properties"].items()
+        if "default" in one and (measured or "measured" not in one)
+    }
+
+
 @functools.cache
 def _validator():
     import jsonschema  # takes long, and every worker imports this file

@@ -9,6 +9,8 @@ import sys
 import jupyter_client
 import pytest
 
+from tests._site_schema import complete
+
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
 
@@ -31,7 +33,7 @@ class Ran:
 
     @property
     def sites(self):
-        return self.trace[MIME]["sites"]
+        return [complete(one) for one in self.trace[MIME]["sites"]]
 
 
 def plain(text):

@@ -112,7 +112,7 @@ def test_diagram_shows_what_each_vmap_did_to_each_axis(method, shapes, rows):
 
 def test_shapes_that_contradict_the_vmaps_get_no_diagram():
     html = to_html(recorded(([(7, 7), (4, 1)], (4, 3), nested("expand_dims"))))
-    assert html.count("<table>") == 1  # of the call sites
+    assert "<table>" not in html
 
 
 @pytest.mark.parametrize(("shape", "drawn"), [((3, 2), True), ((2, 3), False)])
@@ -123,7 +123,7 @@ def test_tap_has_a_diagram_if_the_program_has_the_batch_axis_in_front(shape, dra
 
 def test_call_without_vmap_has_no_diagram_and_stays_closed():
     html = to_html(recorded(([(3,)], (3,), ())))
-    assert html.count("<table>") == 1  # of the call sites
+    assert "<table>" not in html
     assert '<details class="jaxcb"><summary>' in html
 
 
@@ -135,9 +135,9 @@ def test_host_trace_with_a_diagram_or_an_error_is_open():
 
 def test_equal_diagrams_are_drawn_once_and_their_number_is_limited():
     same = ([(4,)], (4,), (level(4, "expand_dims", (True,)),))
-    assert to_html(recorded(same, same)).count("<table>") == 1 + 1
+    assert to_html(recorded(same, same)).count("<table>") == 1
     many = [([(n,)], (n,), (level(n, "expand_dims", (True,)),)) for n in range(2, 20)]
-    assert to_html(recorded(*many)).count("<table>") == 1 + MAX_DIAGRAMS
+    assert to_html(recorded(*many)).count("<table>") == MAX_DIAGRAMS
 
 
 def test_diagram_names_arguments_and_results_as_the_host_function_does():
@@ -244,8 +244,8 @@ def test_diagram_escapes_names_and_can_be_read_without_styles():
     one = level(4, "expand_dims", (True,))
     names = {"operand_names": ("params['<img src=x>']",)}
     html = to_html(recorded(([(4,)], (4,), (one,)), site=site, **names))
-    tags = re.findall(r"<(\w+)", html.partition("</details>")[0].partition("</table>")[2])
-    assert {*tags} == {"p", "strong", "table", "tr", "th", "td", "code", "span"}
+    tags = re.findall(r"<(\w+)", html.partition("</details>")[0].partition("</ul>")[2])
+    assert {*tags} == {"p", "strong", "table", "tr", "th", "td", "code", "b"}
     assert "planck" not in html
     assert "&lt;lambda&gt;, line 3" in html
     assert "params[&#x27;&lt;img src=x&gt;&#x27;]" in html

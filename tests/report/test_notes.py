@@ -223,7 +223,7 @@ def test_calls_with_non_finite_results_are_counted(produced, passed_on, words):
     recording = recorder.freeze()
     assert {s.site: s.notes for s in summarize(recording)} == {SITE: (words,), OTHER: ()}
     assert f"      {words}" in to_text(recording).splitlines()
-    assert f">{words}<" in to_html(recording)
+    assert f"<br>{words}</li>" in to_html(recording)
     assert to_mimebundle(recording)[0][MIME_TYPE]["sites"][0]["notes"] == [words]
 
 

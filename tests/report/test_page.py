@@ -1,4 +1,4 @@
-"""The .html file of a recording: the view, all data and a table, in one file that loads nothing."""
+"""The .html file of a recording: the view, all data and a list, in one file that loads nothing."""
 
 import base64
 import dataclasses
@@ -64,9 +64,9 @@ def test_page_runs_its_script_and_loads_nothing(tmp_path):
     assert "url(" not in "".join(page.texts["style"]) and "@import" not in page.texts["style"][0]
 
 
-def test_page_has_a_table_for_readers_without_scripts(tmp_path):
+def test_page_has_a_list_for_readers_without_scripts(tmp_path):
     page = page_of(SEVERAL, tmp_path)
-    assert "bessel" in page.texts["table"][0] and "MainThread" in page.texts["svg"][0]
+    assert "bessel" in page.texts["ul"][0] and "MainThread" in page.texts["svg"][0]
     assert ("details", {"class": "jaxcb", "open": None}) in page.tags
     assert "jax 0.0, backend cpu" in page.texts["main"][0]
     assert "no host calls" in page_of(Recording(), tmp_path).texts["main"][0]

@@ -26,11 +26,14 @@ from jupyter_jaxcb.report import (
     unfinished,
 )
 from jupyter_jaxcb.report.frontend import to_page
-from tests._site_schema import check_site
+from tests._site_schema import check_site, complete
 
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="bessel(1, z)")
 UNUSED = Site("pure", "model", "<cell>", 3, 4, cell=True, source="model(z)")
 PROGRAM = Program("jit_f", "cpu")
+
+
+REQUIRED = {"function", "flavor", "where", "line", "cell_line"}
 
 
 def recording(took=41_000):
@@ -65,7 +68,10 @@ def test_every_producer_makes_the_same_json_of_a_finished_site():
     page = to_page(run)
     views = [finished(one, place=place, values=True) for one in summarize(run)]
     found = [view.to_json() for view in views]
-    assert merged(data[MIME_TYPE], metadata[MIME_TYPE]) == merged(*message[:2]) == found
+    saved = merged(data[MIME_TYPE], metadata[MIME_TYPE])
+    for one in saved:
+        check_site(one)
+    assert [complete(one) for one in saved] == merged(*message[:2]) == found
     elsewhere = [{**one, "cell_id": None, "cell_line": one["line"]} for one in found]
     assert merged(page["facts"], page["measured"]) == elsewhere
     for one in found:
@@ -80,6 +86,17 @@ def test_facts_and_measurements_have_no_property_in_common():
     for view in map(finished, summarize(recording())):
         assert not view.facts().keys() & view.measured().keys()
         assert view.facts() | view.measured() == view.to_json()
+
+
+def test_saved_output_has_no_default_and_no_empty_value():
+    data, metadata = to_mimebundle(recording())
+    facts, measured = data[MIME_TYPE], metadata[MIME_TYPE]
+    assert all(facts.values()) and all(measured.values())
+    for one in (*facts["sites"], *measured["sites"]):
+        assert [name for name, value in one.items() if value in ([], None, "", "kept")] == []
+    ((variant,),) = [one["shapes"] for one in facts["sites"] if "shapes" in one]
+    assert variant.keys() == {"results", "levels", "axes", "calls", "mask"}
+    assert measured["sites"][0] == {"host_ns": 0, "cell_line": 3}
 
 
 def test_facts_are_the_same_for_other_times_and_cells():
@@ -106,5 +123,8 @@ def test_schema_refuses_a_site_without_one_of_its_properties_or_with_another(nam
     with pytest.raises(jsonschema.ValidationError):
         check_site({**site, f"{name}s": site[name]})
     del site[name]
-    with pytest.raises(jsonschema.ValidationError):
+    if name in REQUIRED:
+        with pytest.raises(jsonschema.ValidationError):
+            check_site(site)
+    else:
         check_site(site)

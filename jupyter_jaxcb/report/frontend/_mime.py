@@ -53,10 +53,11 @@ def to_mimebundle(
             else sites_to_text(recording, sites, times=False, values=values)
         ),
         "text/html": sites_to_html(recording, sites, values=values),
-        MIME_TYPE: _facts(recording, sites, views),
+        MIME_TYPE: _brief(_facts(recording, sites, views, brief=True)),
     }
     columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
-    return data, {MIME_TYPE: {**_saved(recording, sites, views, columns), "id": name}}
+    measured = _saved(recording, sites, views, columns, brief=True)
+    return data, {MIME_TYPE: _brief({**measured, "id": name})}
 
 
 def to_page(recording: Recording) -> dict[str, Any]:
@@ -122,23 +123,35 @@ def _views(
     ]
 
 
+def _brief(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is empty, zero or false, which would be most of a saved output."""
+    return {name: value for name, value in document.items() if value or name == "sites"}
+
+
 def _saved(
-    recording: Recording, sites: list[SiteSummary], views: list[SiteView], columns: CallColumns
+    recording: Recording,
+    sites: list[SiteSummary],
+    views: list[SiteView],
+    columns: CallColumns,
+    *,
+    brief: bool = False,
 ) -> dict[str, Any]:
     """Return `Measured` without the id, with the host calls of `columns`, the first ones."""
     return {
-        **_measured(recording, sites, views, columns),
+        **_measured(recording, sites, views, columns, brief=brief),
         "calls": to_saved(columns) if columns.rows else None,
         "calls_not_saved": len(recording) - columns.rows,
     }
 
 
-def _facts(recording: Recording, sites: list[SiteSummary], views: list[SiteView]) -> dict[str, Any]:
+def _facts(
+    recording: Recording, sites: list[SiteSummary], views: list[SiteView], *, brief: bool = False
+) -> dict[str, Any]:
     counted = sum(one.calls for one in recording.not_kept)
     return {
         "schema": SCHEMA,
         "headline": [list(part) for part in headline(sites)],
-        "sites": [view.facts() for view in views],
+        "sites": [view.facts(brief=brief) for view in views],
         "overflow": recording.overflow - counted,
         **({"not_kept": counted} if counted else {}),
         "ahead": recording.ahead,
@@ -146,7 +159,12 @@ def _facts(recording: Recording, sites: list[SiteSummary], views: list[SiteView]
 
 
 def _measured(
-    recording: Recording, sites: list[SiteSummary], views: list[SiteView], columns: CallColumns
+    recording: Recording,
+    sites: list[SiteSummary],
+    views: list[SiteView],
+    columns: CallColumns,
+    *,
+    brief: bool = False,
 ) -> dict[str, Any]:
     profile = profile_facts(recording, columns.base_ns if columns.rows else None)
     return {
@@ -156,7 +174,7 @@ def _measured(
         "compilations": [_compilation(one, columns) for one in recording.compilations],
         "threads": list(recording.threads),
         "errors": list(recording.errors),
-        "sites": [view.measured() for view in views],
+        "sites": [view.measured(brief=brief) for view in views],
     } | ({} if profile is None else {"profile": profile})
 
 

@@ -54,20 +54,20 @@ class AxesView:
     mask: AxisKind | None = None  # absent: its calls are not masked
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class VariantView:
     """One variant of a call site: a combination of shapes and vmap levels."""
 
-    operands: tuple[Aval, ...]  # as one host call sees them
-    results: tuple[Aval, ...]  # as one host call returns them
-    operand_names: tuple[str, ...]  # "x", "params['w']"; empty: unknown
-    result_names: tuple[str, ...]  # empty: unknown
-    levels: tuple[LevelView, ...]  # innermost vmap first
-    axes: tuple[AxesView, ...]  # by level
-    calls: int  # host calls
-    shards: int  # number of shards, each called by its device; 0: one call for all devices
-    devices: tuple[str, ...]  # of the shards, in order, where known
-    gathered_bytes: int  # at most, moved to the one device that makes the call
+    operands: tuple[Aval, ...] = ()  # as one host call sees them
+    results: tuple[Aval, ...] = ()  # as one host call returns them
+    operand_names: tuple[str, ...] = ()  # "x", "params['w']"; empty: unknown
+    result_names: tuple[str, ...] = ()  # empty: unknown
+    levels: tuple[LevelView, ...] = ()  # innermost vmap first
+    axes: tuple[AxesView, ...] = ()  # by level
+    calls: int = 0  # host calls
+    shards: int = 0  # number of shards, each called by its device; 0: one call for all devices
+    devices: tuple[str, ...] = ()  # of the shards, in order, where known
+    gathered_bytes: int = 0  # at most, moved to the one device that makes the call
     stopped: Stopped | None = None  # absent: each crossing made all of its calls, or it is masked
     mask: Mask | None = None  # absent: its calls are not masked
 
@@ -91,7 +91,7 @@ class VariantView:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SiteView:
     """What every display says about a call site; a site of a running cell has less in it."""
 
@@ -99,37 +99,45 @@ class SiteView:
     flavor: str  # as "pure" or "io"
     where: str  # "line 3", "line 3, another cell", "model.py:12"
     line: int  # 1-based; 0: unknown
-    column: int  # 0-based
-    cell: bool  # in a notebook cell, not in a file
-    source: str  # the line, stripped
-    status: Status  # of a running cell: kept
-    consequence: str  # what matters most about its calls: a problem, or else its status
-    reason: str  # empty when its calls are simply kept
-    advice: str  # what to do about it
-    calls: int  # host calls
-    crossings: int  # of a running cell: 0
-    expected: int | None  # calls of the recorded runs, as compiled; None: unknown
-    written: int | None  # calls of the recorded runs, as the program text says; None: unknown
-    elided: int  # outcomes with an elided status
-    notes: tuple[str, ...]  # what else is worth knowing
-    errors: tuple[str, ...]  # of a running cell: how many calls have failed
-    shapes: tuple[VariantView, ...]  # of a running cell: none
-    sample_values: tuple[SampleView, ...]  # none unless they are asked for
-    host_ns: int | None  # in the host function, summed over calls; None: it was not saved
-    variants_ns: tuple[int, ...]  # the same by variant
-    cell_id: str | None  # the front end's id of the cell; None: a file or an unknown cell
+    column: int = 0  # 0-based
+    cell: bool = True  # in a notebook cell, not in a file
+    source: str = ""  # the line, stripped
+    status: Status = Status.KEPT  # of a running cell: kept
+    consequence: str = "kept"  # what matters most about its calls: a problem, or else its status
+    reason: str = ""  # empty when its calls are simply kept
+    advice: str = ""  # what to do about it
+    calls: int = 0  # host calls
+    crossings: int = 0  # of a running cell: 0
+    expected: int | None = None  # calls of the recorded runs, as compiled; None: unknown
+    written: int | None = None  # calls of the recorded runs, as the program text says; None: unknown
+    elided: int = 0  # outcomes with an elided status
+    notes: tuple[str, ...] = ()  # what else is worth knowing
+    errors: tuple[str, ...] = ()  # of a running cell: how many calls have failed
+    shapes: tuple[VariantView, ...] = ()  # of a running cell: none
+    sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
+    host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
+    variants_ns: tuple[int, ...] = ()  # the same by variant
+    cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
-    around: tuple[str, ...]  # "scan of 5", outermost first
-    stack: tuple[str, ...]  # the same with transformations, as JAX names them
+    around: tuple[str, ...] = ()  # "scan of 5", outermost first
+    stack: tuple[str, ...] = ()  # the same with transformations, as JAX names them
     sample_rows: tuple[int, ...] = ()  # by sample: the index of its call; -1: not in the document
 
-    def facts(self) -> dict[str, Any]:
-        """Return what is the same in every run, as JSON: the part in the data of an output."""
-        return {name: _json(one) for name, one in vars(self).items() if name not in MEASURED}
+    def facts(self, *, brief: bool = False) -> dict[str, Any]:
+        """Return what is the same in every run, as JSON: the part in the data of an output.
 
-    def measured(self) -> dict[str, Any]:
-        """Return what changes from run to run, as JSON: the part in the metadata of an output."""
-        return {name: _json(one) for name, one in vars(self).items() if name in MEASURED}
+        Args:
+            brief: leave out what has its default, as saved outputs do.
+        """
+        return {name: one for name, one in _json(self, brief).items() if name not in MEASURED}
+
+    def measured(self, *, brief: bool = False) -> dict[str, Any]:
+        """Return what changes from run to run, as JSON: the part in the metadata of an output.
+
+        Args:
+            brief: leave out what has its default, as saved outputs do.
+        """
+        return {name: one for name, one in _json(self, brief).items() if name in MEASURED}
 
     def to_json(self) -> dict[str, Any]:
         """Return facts and measurements in one object."""
@@ -192,23 +200,10 @@ def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -
     failed = progress.errors
     return SiteView(
         **_place(progress.site, where, place),
-        status=Status.KEPT,
         consequence="raised" if failed else str(Status.KEPT),
-        reason="",
-        advice="",
         calls=progress.calls,
-        crossings=0,
-        expected=None,
-        written=None,
-        elided=0,
-        notes=(),
         errors=(f"{failed:,} failed",) if failed else (),
-        shapes=(),
-        sample_values=(),
         host_ns=progress.host_ns,
-        variants_ns=(),
-        around=(),
-        stack=(),
     )
 
 
@@ -234,10 +229,16 @@ def _axes(level: VmapLevel, mask: Mask | None, place: int) -> AxesView:
     return AxesView(level.axes, method.batched, own)
 
 
-def _json(value: Any) -> Any:
-    """Return the JSON of a field of a view; what a variant does not have is absent."""
+def _json(value: Any, brief: bool = False) -> Any:
+    """Return the JSON of a view or of a field of one; what a variant does not have is absent."""
     if dataclasses.is_dataclass(value):
-        return {name: _json(one) for name, one in vars(value).items() if one is not None}
+        defaults = {one.name: one.default for one in dataclasses.fields(value)}
+        return {
+            name: _json(one, brief)
+            for name, one in vars(value).items()
+            if (one is not None or isinstance(value, SiteView))
+            and not (brief and one == defaults[name])
+        }
     if isinstance(value, tuple):
-        return [_json(one) for one in value]
+        return [_json(one, brief) for one in value]
     return str(value) if isinstance(value, str) else value

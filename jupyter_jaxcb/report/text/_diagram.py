@@ -3,7 +3,7 @@
 Its contents are those of the front end's (`labextension/src/view/sites/batching.ts`). A table and
 not an SVG, because many readers of saved notebooks see sanitized HTML: JupyterLab's sanitizer
 removes SVG elements but keeps their texts as one run of words, and nbconvert's shows an SVG as
-source text. A table loses only its borders.
+source text. No cell has a style, which would be most of a saved output.
 """
 
 from __future__ import annotations
@@ -23,13 +23,7 @@ MAX_DIAGRAMS = 6  # that one report shows
 _MAX_ROWS = 16  # operands and results of one diagram
 _MAX_LEVELS = 8
 
-_BORDERS = {  # CSS, by what a vmap does to an operand
-    "batched": "1.5px solid #4f86d1",
-    "tiled": "1.5px double #4f86d1",
-    "size1": "1.5px dotted",
-    "looped": "1.5px dashed #b26a00",
-}
-_CENTER = 'style="text-align:center"'
+_ELEMENTS = {"batched": "b", "tiled": "b", "looped": "i"}  # by what a vmap does
 
 
 class _Axis(NamedTuple):
@@ -124,13 +118,13 @@ def _table(shapes: Shapes) -> str:
     one = math.prod(level.size for level in levels if level.looped) == 1
     receives = _phrases.ONE_RECEIVES if one else _phrases.EACH_RECEIVES
     heads = ("", *_level_heads(levels), _phrases.OWN_AXES, receives)
-    header = "".join(f"<th {_CENTER}>{head}</th>" for head in heads)
+    header = "".join(f"<th>{head}</th>" for head in heads)
     split = len(shapes.operands) + (shapes.mask is not None)
     body = [_row_html(row) for row in rows]
     if rows[split:]:
         # An empty cell for each column, because some viewers drop colspan.
         empty = "<td></td>" * (len(heads) - 1)
-        body.insert(split, f"<tr>{empty}<th {_CENTER}>{_phrases.MUST_RETURN}</th></tr>")
+        body.insert(split, f"<tr>{empty}<th>{_phrases.MUST_RETURN}</th></tr>")
     return f"<table><tr>{header}</tr>{''.join(body)}</table>"
 
 
@@ -146,14 +140,14 @@ def _row_html(row: _Row) -> str:
     own = escape(str(row.own)) if row.own else "scalar"
     axes = map(_axis_html, row.axes)
     cells = (f"<code>{escape(row.name)}</code>", *axes, own, f"<code>{row.host}</code>")
-    return "<tr>" + "".join(f"<td {_CENTER}>{cell}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _axis_html(axis: _Axis) -> str:
     size = "" if axis.kind in ("size1", "unbatched") else f"{axis.size:,} "
     words = f"{size}{_phrases.AXES[axis.kind]}"
-    border = _BORDERS.get(axis.kind)
-    return f'<span style="border:{border};padding:0 6px">{words}</span>' if border else words
+    element = _ELEMENTS.get(axis.kind)
+    return f"<{element}>{words}</{element}>" if element else words
 
 
 def _rows(shapes: Shapes, levels: Sequence[VmapLevel]) -> list[_Row] | None:

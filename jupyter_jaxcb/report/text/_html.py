@@ -26,12 +26,10 @@ from ._words import (
 )
 from ._workers import by_other_threads
 
-_COLUMNS = ("where", "source", "status", "calls", "host shapes")
-
 # Each output of a notebook is separate and must read well without style sheets, which code hosts
-# remove, so there is none: elements carry the meaning (<strong> is a status other than kept).
-# Notebooks align the cells of a table to the right.
-TABLE_HEAD, TABLE_CELL = '<th style="text-align:left">', '<td style="text-align:left">'
+# remove, so there is none: elements carry the meaning (<strong> is a status other than kept). Call
+# sites are a list, because notebooks align the cells of a table to the right, and a style in each
+# cell would be most of a saved output.
 
 
 def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
@@ -55,9 +53,7 @@ def sites_to_html(
     """As `to_html`, for a recording whose `sites` are already summarized."""
     if not sites:
         return ""
-    columns = (*_COLUMNS, "host time") if times else _COLUMNS
-    header = "".join(f"{TABLE_HEAD}{column}</th>" for column in columns)
-    rows = "".join(_rows(summary, values, times) for summary in sites[:MAX_SITES])
+    items = "".join(_item(summary, values, times) for summary in sites[:MAX_SITES])
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_other_threads(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
@@ -68,7 +64,7 @@ def sites_to_html(
     words = escape(headline_words(sites, times))
     return (
         f'<details class="jaxcb"{is_open}><summary>{words}</summary>'
-        f"<table><tr>{header}</tr>{rows}</table>{more}{timeline(recording) if times else ''}"
+        f"<ul>{items}</ul>{more}{timeline(recording) if times else ''}"
         f"{''.join(drawn)}</details>"
     )
 
@@ -78,40 +74,34 @@ def _has_more(sites: list[SiteSummary]) -> bool:
     return any(one.advice or one.notes or one.errors for one in sites)
 
 
-def _rows(summary: SiteSummary, values: bool, times: bool) -> str:
-    rows = []
+def _item(summary: SiteSummary, values: bool, times: bool) -> str:
+    """Return a call site: its place, status, calls and shapes, then what is to be said about it."""
     said = shapes_in_words(summary.shapes)
+    lines = []
     for place, shapes in enumerate(summary.shapes or (None,)):
         first = place == 0
-        cells = (
-            *(_head(summary) if first else ("", "", "")),
+        parts = (
+            *(_head(summary) if first else ()),
             count_words(summary, shapes) if first or not summary.ahead else "",
             _shapes(shapes, said[place]) if shapes else "",
-            *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
+            time_words(shapes.host_ns) if times and shapes and shapes.calls else "",
         )
-        rows.append("<tr>" + "".join(f"{TABLE_CELL}{cell}</td>" for cell in cells) + "</tr>")
-    for text in (
-        note(summary),
-        *summary.notes,
-        *(sample_words(*sample) for sample in (summary.sample_values if values else ())),
-    ):
-        rows += [_below(escape(text), times)] if text else []
-    rows += [
-        _below(f"<strong>{SIGNS['raised']} {escape(error)}</strong>", times)
-        for error in summary.errors
-    ]
-    return "".join(rows)
+        lines.append(" · ".join(filter(None, parts)))
+    samples = summary.sample_values if values else ()
+    texts = (note(summary), *summary.notes, *(sample_words(*sample) for sample in samples))
+    lines += [escape(text) for text in texts if text]
+    lines += [f"<strong>{SIGNS['raised']} {escape(error)}</strong>" for error in summary.errors]
+    return f"<li>{'<br>'.join(lines)}</li>"
 
 
-def _head(summary: SiteSummary) -> tuple[str, str, str]:
-    """Return the cells of a call site: where, source, status."""
+def _head(summary: SiteSummary) -> tuple[str, str]:
+    """Return place and source line of a call site, and its status."""
     where = escape(summary.where).replace("line ", "line&nbsp;")
-    status = f"{SIGNS[summary.consequence]} {status_words(summary)}".rstrip()
-    if summary.consequence == "not_needed":
-        status = f'<span style="opacity:.6">{status}</span>'
-    elif summary.consequence != Status.KEPT:
-        status = f"<strong>{status}</strong>"
-    return where.replace("another cell", "another&nbsp;cell"), code(summary.source), status
+    place = f"{where.replace('another cell', 'another&nbsp;cell')} {code(summary.source)}"
+    status = f"{SIGNS[summary.consequence]} {status_words(summary)}"
+    if summary.consequence == Status.KEPT:
+        return place, ""
+    return place, status if summary.consequence == "not_needed" else f"<strong>{status}</strong>"
 
 
 def code(source: str, width: int = SOURCE_WIDTH) -> str:
@@ -124,10 +114,4 @@ def code(source: str, width: int = SOURCE_WIDTH) -> str:
 def _shapes(shapes: Shapes, said: str) -> str:
     variant = variant_words(shapes)
     words = f"<code>{escape(said)}</code>"
-    return f"{words}<br>{escape(variant)}" if variant else words
-
-
-def _below(html: str, times: bool) -> str:
-    """Return a row about the call site above it."""
-    span = len(_COLUMNS) - 1 + times
-    return f'<tr><td></td><td colspan="{span}" style="text-align:left">{html}</td></tr>'
+    return f"{words} · {escape(variant)}" if variant else words

@@ -7,12 +7,14 @@ from html import escape
 
 from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
-from ._html import TABLE_CELL, TABLE_HEAD, code
+from ._html import code
 from ._phrases import SIGNS
 from ._words import count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
 _NOTHING = "no jupyter_jaxcb callbacks"
+# Notebooks align the cells of a table to the right.
+_HEAD, _CELL = '<th style="text-align:left">', '<td style="text-align:left">'
 
 
 def matrix_to_text(matrix: Matrix) -> str:
@@ -39,7 +41,7 @@ def matrix_to_html(matrix: Matrix) -> str:
     if not rows:
         return f"<p>{_NOTHING}</p>"
     head = "".join(
-        f"{TABLE_HEAD}{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
+        f"{_HEAD}{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
     )
     body = "".join(_row(where, source, cells) for where, source, cells in rows)
     remarks = "".join(f"<div>{escape(text)}</div>" for text in _remarks(matrix))
@@ -49,7 +51,7 @@ def matrix_to_html(matrix: Matrix) -> str:
 def _row(where: str, source: str, cells: list[str]) -> str:
     first = escape(where).replace(" ", "&nbsp;")
     words = [first, code(source, WIDTH), *map(escape, cells)]
-    return "<tr>" + "".join(f"{TABLE_CELL}{word}</td>" for word in words) + "</tr>"
+    return "<tr>" + "".join(f"{_CELL}{word}</td>" for word in words) + "</tr>"
 
 
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:

@@ -70,8 +70,8 @@ STEPS = "x = np.float32(1)\nfor _ in range(5):\n    x = step(x)\nx.block_until_r
 def test_program_of_an_earlier_cell_has_its_lines_and_statuses(kernel, magic):
     assert kernel.run(STEP).traces == []
     ran = kernel.run(f"{magic}\n{STEPS}")
-    ((data, metadata),) = ran.traces
-    shown = [(s["where"], s["status"], s["calls"], s["expected"]) for s in data[MIME]["sites"]]
+    ((_, metadata),) = ran.traces
+    shown = [(s["where"], s["status"], s["calls"], s["expected"]) for s in ran.sites]
     assert shown == [
         ("line 3, another cell", "kept", 5, 5),
         ("line 4, another cell", "unused", 0, 0),

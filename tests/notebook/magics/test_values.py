@@ -31,7 +31,7 @@ def with_values(ran):
         LINE in data["text/plain"],
         LINE in data["text/html"],
         [["1234.5"], ["2469"], False, None]
-        in [p[1:] for p in data[MIME]["sites"][0]["sample_values"]],
+        in [p[1:] for p in ran.sites[0]["sample_values"]],
     }
     assert len(found) == 1
     assert GIVEN not in str(metadata)
@@ -55,7 +55,7 @@ def test_no_value_is_saved_without_the_option(double, code):
     ran = double.run(code)
     assert len(ran.traces) == 1
     assert not with_values(ran)
-    assert ran.trace[MIME]["sites"][0]["sample_values"] == []
+    assert ran.sites[0]["sample_values"] == []
 
 
 def test_record_with_values_shows_them_for_one_cell(double):

@@ -243,4 +243,4 @@ def test_note_in_text_html_and_data_gives_the_counts():
     assert to_text(recording, times=False).count(note) == 1
     assert to_html(recording).count(note) == 1
     sites = to_mimebundle(recording)[0][MIME_TYPE]["sites"]
-    assert [site["notes"] for site in sites] == [[note], []]
+    assert [site.get("notes", []) for site in sites] == [[note], []]

@@ -14,17 +14,17 @@ const METHODS: ReadonlyMap<unknown, readonly [AxisKind, AxisKind]> = new Map([
   ['legacy_vectorized', ['batched', 'unbatched']]
 ]);
 
-/** The facts of a site, which had no consequence, no names of arguments, and no axes. */
+/** The facts of a site, which had no consequence and no axes. */
 export function siteFacts(value: unknown): unknown {
   if (!isObject(value)) {
     return value;
   }
   const failed = items(value['errors']).length > 0;
-  const { shapes } = value;
+  const { shapes, status = 'kept' } = value;
   return {
-    consequence: failed ? 'raised' : value['status'],
+    consequence: failed ? 'raised' : status,
     ...value,
-    shapes: Array.isArray(shapes) ? shapes.map(variant) : shapes
+    ...(Array.isArray(shapes) ? { shapes: shapes.map(variant) } : {})
   };
 }
 
@@ -40,7 +40,7 @@ function variant(value: unknown): unknown {
     const own = 'mask' in value ? { mask: of(mask[place]) } : {};
     return { operands: items(flags).map(of), results: batched, ...own };
   });
-  return { operand_names: [], result_names: [], axes, ...value };
+  return { axes, ...value };
 }
 
 const LISTS: Readonly<Record<string, string>> = { cell_id: 'cells', cell_line: 'lines' };
@@ -55,10 +55,9 @@ export function measured(value: unknown, lines: readonly number[]): unknown {
     return value;
   }
   const { sites } = value;
-  const absent = lines.map(unmeasured);
   if (Array.isArray(sites)) {
     const complete = (site: unknown, place: number): unknown =>
-      isObject(site) ? { ...absent[place], ...site } : site;
+      isObject(site) ? { cell_line: lines[place], ...site } : site;
     return { ...value, sites: sites.slice(0, lines.length).map(complete) };
   }
   const names = Object.keys(unmeasured(0));
@@ -69,7 +68,7 @@ export function measured(value: unknown, lines: readonly number[]): unknown {
   }
   const entries = (place: number): object =>
     Object.fromEntries(known.map(([name, list]) => [name, Array.isArray(list) ? list[place] : list]));
-  return { ...value, sites: absent.map((site, place) => ({ ...site, ...entries(place) })) };
+  return { ...value, sites: lines.map((line, place) => ({ cell_line: line, ...entries(place) })) };
 }
 
 /** Whether a list has entries, or is no list, which a reader refuses. */

@@ -85,9 +85,9 @@ export function parseFacts(data: unknown): ReadFacts {
       const site = readSiteFacts(old.siteFacts(value), `sites[${place}]`);
       return Object.assign(site, unmeasured(site.line)); // a copy takes as long as reading
     }),
-    overflow: facts.get('overflow', whole()),
+    overflow: facts.getOr('overflow', 0, whole()),
     not_kept: facts.getOr('not_kept', 0, whole()),
-    ahead: facts.get('ahead', flag),
+    ahead: facts.getOr('ahead', false, flag),
     left_out: Math.max(0, sites.length - MOST_SITES)
   };
 }

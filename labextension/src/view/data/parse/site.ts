@@ -10,6 +10,7 @@ import {
   objectOf,
   oneOf,
   optional,
+  or,
   orNull,
   text,
   tupleOf,
@@ -60,16 +61,16 @@ const readStopped = tupleOf(whole(), whole());
 export type Stopped = Read<typeof readStopped>;
 
 const readParts = objectOf({
-  operands: listOf(readAval, MOST_OPERANDS), // as one host call sees them
-  results: listOf(readAval, MOST_OPERANDS),
-  operand_names: argumentNames, // "x", "params['w']"; empty: unknown
-  result_names: argumentNames,
-  levels: listOf(readLevel, MOST_LEVELS), // innermost vmap first
-  axes: listOf(readAxes, MOST_LEVELS), // by level
-  calls: whole(),
-  shards: whole(), // 0: one call for all devices
-  devices: names,
-  gathered_bytes: amount,
+  operands: or(listOf(readAval, MOST_OPERANDS), []), // as one host call sees them
+  results: or(listOf(readAval, MOST_OPERANDS), []),
+  operand_names: or(argumentNames, []), // "x", "params['w']"; empty: unknown
+  result_names: or(argumentNames, []),
+  levels: or(listOf(readLevel, MOST_LEVELS), []), // innermost vmap first
+  axes: or(listOf(readAxes, MOST_LEVELS), []), // by level
+  calls: or(whole(), 0),
+  shards: or(whole(), 0), // 0: one call for all devices
+  devices: or(names, []),
+  gathered_bytes: or(amount, 0),
   mask: optional(readMask), // only of masked calls
   stopped: optional(readStopped) // only if the host function raised
 });
@@ -81,37 +82,38 @@ export interface Variant extends Read<typeof readParts> {}
 const readSample = tupleOf(whole(-1), sentences, sentences, flag, orNull(whole()));
 export type SampleValues = Read<typeof readSample>;
 
+// A saved output leaves out what has the default of the schema.
 const FACTS = {
   function: text(NAME),
   flavor: text(NAME),
   where: text(NAME), // "line 3", "line 3, another cell", "model.py:12", "a program compiled earlier"
   line: whole(), // 1-based; 0: unknown
-  column: whole(), // 0-based
-  cell: flag, // in a notebook cell, not in a file
-  source: text(SENTENCE), // the line, stripped
-  status: oneOf(STATUSES),
-  consequence: oneOf(CONSEQUENCES),
-  reason: text(SENTENCE), // empty when its calls are simply kept
-  advice: text(SENTENCE),
-  calls: whole(),
-  crossings: whole(),
-  expected: orNull(whole()), // calls of the recorded runs, as compiled; null: unknown
-  written: orNull(whole()), // calls of the recorded runs in the program text
-  elided: whole(), // outcomes with an elided status
-  notes: sentences,
-  errors: listOf(text(LONG), MOST_LINES),
-  shapes: listOf(readVariant, OUT_OF_RANGE),
-  sample_values: listOf(readSample, MOST_LINES) // empty unless requested
+  column: or(whole(), 0), // 0-based
+  cell: or(flag, true), // in a notebook cell, not in a file
+  source: or(text(SENTENCE), ''), // the line, stripped
+  status: or(oneOf(STATUSES), 'kept'),
+  consequence: or(oneOf(CONSEQUENCES), 'kept'),
+  reason: or(text(SENTENCE), ''), // empty when its calls are simply kept
+  advice: or(text(SENTENCE), ''),
+  calls: or(whole(), 0),
+  crossings: or(whole(), 0),
+  expected: or(orNull(whole()), null), // calls of the recorded runs, as compiled; null: unknown
+  written: or(orNull(whole()), null), // calls of the recorded runs in the program text
+  elided: or(whole(), 0), // outcomes with an elided status
+  notes: or(sentences, []),
+  errors: or(listOf(text(LONG), MOST_LINES), []),
+  shapes: or(listOf(readVariant, OUT_OF_RANGE), []),
+  sample_values: or(listOf(readSample, MOST_LINES), []) // empty unless requested
 };
 
 const MEASURED = {
-  host_ns: orNull(amount), // in the host function, summed over calls; null: it was not saved
-  variants_ns: listOf(amount, OUT_OF_RANGE), // the same by variant
-  cell_id: orNull(text(NAME)), // of its notebook cell; null: a file or an unknown cell
+  host_ns: or(orNull(amount), null), // in the host function, summed over calls; null: it was not saved
+  variants_ns: or(listOf(amount, OUT_OF_RANGE), []), // the same by variant
+  cell_id: or(orNull(text(NAME)), null), // of its notebook cell; null: a file or an unknown cell
   cell_line: whole(), // in that cell, 1-based; 0: unknown
-  around: names, // "scan of 5", outermost first
-  stack: names, // the same with transformations
-  sample_rows: listOf(whole(-1), MOST_LINES) // by sample: its call, or -1
+  around: or(names, []), // "scan of 5", outermost first
+  stack: or(names, []), // the same with transformations
+  sample_rows: or(listOf(whole(-1), MOST_LINES), []) // by sample: its call, or -1
 };
 
 /** What the data of an output says about a site. */
@@ -129,15 +131,7 @@ export interface Site extends Read<typeof readSite> {}
 
 /** What is known about a site of `line` without metadata, or with that of an earlier version. */
 export function unmeasured(line: number): SiteMeasured {
-  return {
-    host_ns: null,
-    variants_ns: [],
-    cell_id: null,
-    cell_line: line,
-    around: [],
-    stack: [],
-    sample_rows: []
-  };
+  return readSiteMeasured({ cell_line: line }, '');
 }
 
 function readVariant(value: unknown, path: string): Variant {

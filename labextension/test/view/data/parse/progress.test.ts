@@ -27,7 +27,7 @@ describe('parseProgress', () => {
     ['rate', Infinity, 'progress.rate is Infinity, not a finite number'],
     ['expected', 'all', 'progress.expected is "all", not a whole number'],
     ['running.0.element', -2, 'progress.running[0].element is -2, not a whole number'],
-    ['sites.0.errors', undefined, 'progress.sites[0].errors is missing.']
+    ['sites.0.where', undefined, 'progress.sites[0].where is missing.']
   ])('rejects progress whose %s is %j', (path, value, message) => {
     expect(() => parseProgress(changed(PROGRESS, path, value))).toThrow(message);
   });

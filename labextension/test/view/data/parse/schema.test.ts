@@ -18,6 +18,7 @@ interface Schema {
   readonly prefixItems?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+  readonly default?: unknown;
   readonly $defs?: Readonly<Record<string, Schema>>;
 }
 
@@ -52,6 +53,12 @@ function sample(of: Schema): unknown {
   }
   const simple: Record<string, unknown> = { string: 'text', integer: 3, number: 3, boolean: true };
   return schema.enum?.[0] ?? (schema.items ? [sample(schema.items)] : simple[schema.type!]);
+}
+
+/** What a reader returns for a value with the required keys only. */
+function defaults(of: Schema, given: object): object {
+  const named = Object.entries(of.properties!).filter(([, one]) => 'default' in one);
+  return { ...given, ...Object.fromEntries(named.map(([name, one]) => [name, one.default])) };
 }
 
 interface Place {
@@ -106,6 +113,15 @@ describe('readers', () => {
     if (place.required) {
       expect(() => read(changed(whole, path, undefined), 'it')).toThrow(BadRecording);
     }
+  });
+
+  it('give what a saved output leaves out the default of the schema', () => {
+    const required = Object.entries(ROOT.properties!).filter(([name]) => ROOT.required!.includes(name));
+    const least = Object.fromEntries(required.map(([name, one]) => [name, sample(one)]));
+    expect(readSite(least, 'it')).toEqual(defaults(ROOT, least));
+    expect(readSite({ ...least, shapes: [{}] }, 'it').shapes).toEqual([
+      defaults(ROOT.$defs!.VariantView!, {})
+    ]);
   });
 
   it('read null where the schema allows it', () => {
