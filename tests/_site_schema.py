@@ -25,7 +25,9 @@ def complete(site):
     schema = json.loads(PLACE.read_text(encoding="utf-8"))
     facts = _defaults(schema, measured="cell_line" in site) | site
     variant = _defaults(schema["$defs"]["VariantView"])
-    return facts | ({"shapes": [variant | one for one in site["shapes"]]} if "shapes" in site else {})
+    return facts | (
+        {"shapes": [variant | one for one in site["shapes"]]} if "shapes" in site else {}
+    )
 
 
 def _defaults(schema, *, measured=True):

@@ -73,6 +73,9 @@ def replaced(value, path, by):
 def open_everything(view):
     """Expand a view: its body, all its lists, and the calls."""
     view.locator(".jaxcb-disclosure").click()
+    view.locator(".jaxcb-site-fold[aria-expanded=false]").evaluate_all(
+        "all => all.forEach(each => each.click())"
+    )
     view.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
     tab = view.get_by_role("tab", name="Calls")
     if tab.is_visible():

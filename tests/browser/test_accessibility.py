@@ -105,6 +105,23 @@ def test_axe_finds_no_violation_in_any_theme(notebook, page):
     book.set_theme(THEMES[0])  # the theme belongs to the page, which other tests use
 
 
+def test_axe_finds_no_violation_in_a_list_of_many_sites(notebook, page):
+    facts, measured = recording()
+    facts["sites"] *= 4
+    measured["sites"] *= 4
+    book = notebook("None", outputs=[[output(facts, measured)]])
+    page.add_script_tag(path=AXE)
+    view = page.locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    view.locator(".jaxcb-sites-chip").first.click()
+    view.locator(".jaxcb-site-fold").first.click()
+    for theme in THEMES:
+        book.set_theme(theme)
+        check(page, ".jaxcb-sites-tools")
+        check(page, ".jaxcb-view")
+    book.set_theme(THEMES[0])  # the theme belongs to the page, which other tests use
+
+
 def test_view_can_be_opened_and_navigated_by_keyboard(view, page):
     page.locator(".jp-Notebook .jp-InputPrompt").first.click()
     page.keyboard.press("Escape")

@@ -60,6 +60,30 @@ def test_batching_diagram_shows_what_the_host_sees(used):
     expect(view).to_contain_text("1 call for 5 elements")
 
 
+@pytest.mark.parametrize(("width", "lines"), [(1400, 1), (700, 2)])
+def test_healthy_sites_take_one_line_each_and_two_in_a_narrow_notebook(
+    notebook, fresh_page, width, lines
+):
+    fresh_page.set_viewport_size({"width": width, "height": 1000})
+    facts, measured = recording()
+    healthy = next(
+        one for one in facts["sites"] if one["function"] == "bessel" and one.get("calls")
+    )
+    healthy |= {"consequence": "kept", "notes": [], "shapes": healthy["shapes"][:1]}
+    facts |= {"sites": [healthy] * 3, "headline": [["kept", "3 calls"]]}
+    measured |= {"sites": measured["sites"][1:2] * 3, "calls": None}
+    opened = notebook("None", outputs=[[output(facts, measured)]], on=fresh_page)
+    opened.command("application:toggle-left-area")
+    sites = opened_view(opened, 0).locator(".jaxcb-site")
+    expect(sites).to_have_count(3)
+    heights = sites.evaluate_all("all => all.map(each => each.offsetHeight)")
+    assert max(heights) < 15 + 18 * lines
+    before = heights[1]
+    sites.nth(1).get_by_role("button", name="details of bessel").click()
+    expect(sites.nth(1)).to_contain_text("expand_dims")
+    assert sites.nth(1).evaluate("site => site.offsetHeight") > before
+
+
 def test_link_of_a_site_goes_to_its_line(used):
     view = opened_view(used, 2)
     view.get_by_role("button", name="line 4", exact=True).click()
@@ -117,6 +141,7 @@ def test_pinned_run_stays_pinned_when_the_busy_kernel_sends_its_values_later(not
     opened.run_and_wait(0, 1, 2)
     opened.run(3)
     view = opened_view(opened, 2)
+    view.get_by_role("button", name="details of double").click()
     view.get_by_role("button", name="Pin to compare").click()
     (opened.server.root / "free").touch()
     expect(view).to_contain_text("values of ")
@@ -207,7 +232,10 @@ def test_view_of_a_recording_is_a_widget_without_the_extension(notebook):
         "jupyter_jaxcb.view(r.recording)", extension=False,
     )  # fmt: skip
     opened.run_and_wait()
-    expect(opened_view(opened, 3).locator(".jaxcb-site")).to_contain_text("(3,)")
+    site = opened_view(opened, 3).locator(".jaxcb-site")
+    expect(site).not_to_contain_text("(3,)")
+    site.get_by_role("button", name="details of double").click()
+    expect(site).to_contain_text("(3,)")
 
 
 def test_colors_follow_the_theme(used):

@@ -109,7 +109,7 @@ class SiteView:
     calls: int = 0  # host calls
     crossings: int = 0  # of a running cell: 0
     expected: int | None = None  # calls of the recorded runs, as compiled; None: unknown
-    written: int | None = None  # calls of the recorded runs, as the program text says; None: unknown
+    written: int | None = None  # calls of the recorded runs in the program text; None: unknown
     elided: int = 0  # outcomes with an elided status
     notes: tuple[str, ...] = ()  # what else is worth knowing
     errors: tuple[str, ...] = ()  # of a running cell: how many calls have failed

@@ -72,6 +72,7 @@ export class TraceView {
   private calls: CallsPanel | null = null;
   private profile: ProfilePanel | null = null;
   private readonly comparison = new Comparison();
+  private readonly folds = new Map<number, boolean>(); // of sites: the kernel sends them again
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private stale = true; // the body does not match `shown`
   private arranged = false; // by the user, or for a profile: keep tab and expansion
@@ -190,10 +191,11 @@ export class TraceView {
     this.stale = false;
     const { facts, measured, problem, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
-    this.sites = new SiteList(facts, {
-      reveal: this.around.reveal && (target => this.around.reveal?.(target)),
-      filter: hasCalls ? site => this.showCallsOf(site) : undefined
-    });
+    const actions = {
+      reveal: this.around.reveal && ((target: Target) => this.around.reveal?.(target)),
+      filter: hasCalls ? (site: number | null) => this.showCallsOf(site) : undefined
+    };
+    this.sites = new SiteList(facts, actions, this.folds);
     this.sitesPanel.replaceChildren(this.sites.node);
     if (hasCalls) {
       this.calls = new CallsPanel(facts, measured, raw, this.wanted);

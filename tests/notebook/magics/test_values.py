@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from jupyter_jaxcb.report import MIME_TYPE as MIME
-
 # Numbers that occur in no line of code, in no shape and in no time.
 GIVEN, RESULT = "1234.5", "2469"
 LINE = f"{GIVEN} → {RESULT}"
@@ -30,8 +28,7 @@ def with_values(ran):
     found = {
         LINE in data["text/plain"],
         LINE in data["text/html"],
-        [["1234.5"], ["2469"], False, None]
-        in [p[1:] for p in ran.sites[0]["sample_values"]],
+        [["1234.5"], ["2469"], False, None] in [p[1:] for p in ran.sites[0]["sample_values"]],
     }
     assert len(found) == 1
     assert GIVEN not in str(metadata)

@@ -25,27 +25,44 @@ export function siteRow(
   facts: Facts,
   place: number,
   colour: number,
-  actions: SiteActions
+  actions: SiteActions,
+  fold: HTMLElement
 ): HTMLElement {
   const site = facts.sites[place]!;
+  const { filter } = actions;
   const tone = toneOf(site.consequence);
   const elided = site.elided ? `${site.elided.toLocaleString('en-US')} elided` : '';
   return h(
     'div',
     { class: 'jaxcb-site-row' },
+    fold,
     swatch(colour),
     whereOf(site, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
-    h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}`),
+    h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}${vmapsOf(site)}`),
     h('span', { class: `jaxcb-status jaxcb-tone-${tone}` }, statusWords(site.consequence)),
     h(
       'span',
       { class: 'jaxcb-site-calls' },
-      siteCalls(site, facts.ahead),
+      filter && site.calls
+        ? callsLink(site, () => filter(place))
+        : siteCalls(site, facts.ahead),
       elided && h('span', { class: `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}` }, elided)
     ),
     h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, facts))
   );
+}
+
+function callsLink(site: Site, act: () => void): HTMLElement {
+  const calls = siteCalls(site, false);
+  const label = `show ${calls}: ${site.function}, ${site.where}`;
+  return button({ class: 'jaxcb-link jaxcb-site-show', title: label, 'aria-label': label }, act, calls);
+}
+
+/** ` · vmap 4 × 3`, of the only variant; empty if there is no vmap, or if shapes differ. */
+function vmapsOf({ shapes: [only, ...others] }: Site): string {
+  const sizes = others.length ? [] : (only?.levels ?? []).map(([size]) => size).reverse();
+  return sizes.length ? ` · vmap ${sizes.join(' × ')}` : '';
 }
 
 function swatch(colour: number): HTMLElement {

@@ -28,7 +28,8 @@ export class SiteList {
 
   constructor(
     private readonly facts: Facts,
-    private readonly actions: SiteActions
+    private readonly actions: SiteActions,
+    private readonly folds = new Map<number, boolean>() // what the user did, by site
   ) {
     const batched = facts.sites.filter(site => site.shapes.some(variant => variant.levels.length));
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
@@ -101,31 +102,38 @@ export class SiteList {
     }
   };
 
+  /** One line; below it are the details, shown from the start if there is something to read. */
   private item(place: number): HTMLElement {
     const site = this.facts.sites[place]!;
+    const below = h('div', { class: 'jaxcb-site-below', hidden: true });
+    const label = `details of ${site.function}, ${site.where}`;
+    const attributes = { class: 'jaxcb-site-fold', 'aria-label': label, title: label };
+    const fold = button(attributes, () => {
+      this.folds.set(place, below.hidden === true);
+      show(below.hidden === true);
+    });
+    const show = (shown: boolean): void => {
+      if (shown && !below.hasChildNodes()) {
+        below.append(...siteDetails(site, this.unfolded));
+      }
+      below.hidden = !shown;
+      fold.setAttribute('aria-expanded', String(shown));
+    };
+    const only = this.facts.sites.length === 1 && site.shapes.some(({ levels }) => levels.length);
+    show(this.folds.get(place) ?? (only || !isPlain(site)));
+    fold.classList.toggle('jaxcb-empty', !below.hidden && !below.hasChildNodes());
     return h(
       'li',
       { class: 'jaxcb-site' },
-      siteRow(this.facts, place, this.colours[place]!, this.actions),
-      h(
-        'div',
-        { class: 'jaxcb-site-below' },
-        h('div', { class: 'jaxcb-site-details' }, ...siteDetails(site, this.unfolded)),
-        this.callsButton(place)
-      )
+      siteRow(this.facts, place, this.colours[place]!, this.actions, fold),
+      below
     );
   }
+}
 
-  private callsButton(place: number): HTMLElement | null {
-    const { filter } = this.actions;
-    const site = this.facts.sites[place]!;
-    if (!filter || !site.calls) {
-      return null;
-    }
-    const label = `show calls: ${site.function}, ${site.where}`;
-    const attributes = { class: 'jaxcb-link jaxcb-site-show', 'aria-label': label };
-    return button(attributes, () => filter(place), 'show calls');
-  }
+/** Whether there is nothing to say about a site but what its row says. */
+function isPlain({ consequence, reason, advice, notes, errors }: Site): boolean {
+  return consequence === 'kept' && ![reason, advice, ...notes, ...errors].some(Boolean);
 }
 
 /** What comes first in each order. */

@@ -12,7 +12,15 @@ function list(facts: Facts, actions: SiteActions = {}) {
 }
 
 function nodeOf(site: Partial<Site>, actions?: SiteActions): HTMLElement {
-  return list(someFacts([aSite(site)]), actions).node;
+  const { node } = list(someFacts([aSite(site)]), actions);
+  unfold(node);
+  return node;
+}
+
+function unfold(node: HTMLElement): void {
+  node
+    .querySelectorAll<HTMLElement>('.jaxcb-site-fold[aria-expanded=false]')
+    .forEach(fold => fold.click());
 }
 
 function text(node: HTMLElement, selector: string): string | null {
@@ -95,18 +103,18 @@ describe('the links of SiteList', () => {
 
   it('jump to the line even if the id of the cell is unknown', () => {
     const reveal = vi.fn();
-    nodeOf({}, { reveal }).querySelector<HTMLElement>('button')!.click();
+    nodeOf({}, { reveal }).querySelector<HTMLElement>('.jaxcb-link')!.click();
     expect(reveal).toHaveBeenCalledWith(TARGET);
   });
 
   it('pass on whether the site is in another cell, not whether its caller is', () => {
     const reveal = vi.fn();
     for (const where of ['line 4, another cell', 'line 4:3, another cell (from f, line 2)']) {
-      nodeOf({ where }, { reveal }).querySelector<HTMLElement>('button')!.click();
+      nodeOf({ where }, { reveal }).querySelector<HTMLElement>('.jaxcb-link')!.click();
       expect(reveal).toHaveBeenLastCalledWith({ ...TARGET, elsewhere: true });
     }
     const where = 'line 4 (from f, line 2, another cell)';
-    nodeOf({ where }, { reveal }).querySelector<HTMLElement>('button')!.click();
+    nodeOf({ where }, { reveal }).querySelector<HTMLElement>('.jaxcb-link')!.click();
     expect(reveal).toHaveBeenLastCalledWith(TARGET);
   });
 
@@ -127,6 +135,32 @@ describe('the links of SiteList', () => {
 });
 
 describe('the details of SiteList', () => {
+  const folded = (node: HTMLElement): unknown[] =>
+    [...node.querySelectorAll<HTMLElement>('.jaxcb-site-below')].map(below => below.hidden);
+
+  it('are folded for a site without a problem, and a button unfolds them', () => {
+    const { node } = list(someFacts([aSite(), unusedSite(), aSite({ notes: ['a note'] })]));
+    expect(folded(node)).toEqual([true, false, false]);
+    expect(node.querySelector('.jaxcb-site-below')!.childElementCount).toBe(0);
+    const fold = node.querySelector<HTMLElement>('.jaxcb-site-fold')!;
+    expect(fold.getAttribute('aria-label')).toBe('details of bessel, line 4');
+    for (const shown of [true, false]) {
+      fold.click();
+      expect(folded(node)).toEqual([!shown, false, false]);
+      expect(fold.getAttribute('aria-expanded')).toBe(String(shown));
+    }
+    expect(node.querySelectorAll('.jaxcb-site-below')[0]!.childElementCount).toBe(1);
+  });
+
+  it('of the only site are unfolded if it is batched; the row has the sizes of its vmaps', () => {
+    const shapes = [aVariant([[]], [[]], [[3, 'sequential', [true]], [4, 'sequential', [true]]])];
+    const one = list(someFacts([aSite({ shapes })])).node;
+    expect(folded(one)).toEqual([false]);
+    expect(text(one, '.jaxcb-site-flavor')).toBe('bessel · pure · vmap 4 × 3');
+    expect(folded(list(someFacts([aSite({ shapes }), aSite({ shapes })])).node)).toEqual([true, true]);
+    expect(folded(list(someFacts([aSite()])).node)).toEqual([true]);
+  });
+
   it('show the reason and, separately, the advice', () => {
     const { node } = list(someFacts([unusedSite()]));
     expect(text(node, '.jaxcb-site-reason')).toBe('nothing uses its result');
@@ -163,6 +197,7 @@ describe('the details of SiteList', () => {
   it('collapse the diagrams if there are many sites', () => {
     const shapes = [aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]])];
     const { node } = list(someFacts(Array(9).fill(aSite({ shapes }))));
+    unfold(node);
     expect(node.querySelector('.jaxcb-batching-grid')).toBeNull();
     expect(text(node, 'summary')).toBe('1 call for 4 elements: (4,) → (4,) vmap, expand_dims');
   });
