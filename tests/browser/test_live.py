@@ -28,6 +28,35 @@ def test_live_view_counts_calls_names_the_running_call_and_turns_into_the_trace(
     assert MIME_TYPE in output.data and "widget-view" not in str(output)
 
 
+def test_printed_text_is_in_one_piece_above_the_trace_of_a_cell_that_has_ended(notebook, tmp_path):
+    path = tmp_path / "go"
+    code = f"""from IPython.display import display
+print("step 0")
+{runs(path)}
+print("step 1")
+shown = display("a display", display_id=True)
+print("step 2", file=__import__("sys").stderr)
+7"""
+    opened = notebook(LOAD, WAITS, code, "shown.update('an update')")
+    opened.run(0, 1, 2)
+    expect(opened.cell(2).locator(".jaxcb-live")).to_contain_text("300 of 400 calls")
+    path.touch()
+    opened.wait(2)
+    outputs = opened.cell(2).locator(".jp-OutputArea-child")
+    expect(outputs).to_have_count(5)
+    expect(outputs.nth(0)).to_have_text("step 0\nstep 1\n")
+    expect(outputs.nth(4)).to_contain_text("step · io · 400 calls")
+    opened.run_and_wait(3)  # JupyterLab still finds the displays of the user
+    expect(outputs.nth(1)).to_contain_text("an update")
+    opened.save()
+    saved = opened.server.saved(opened.name).cells[2].outputs
+    assert [output.get("text") or next(iter(output.data)) for output in saved] == [
+        "step 0\nstep 1\n", "text/plain", "step 2\n", "text/plain", MIME_TYPE,
+    ]  # fmt: skip
+    opened.reload()
+    expect(outputs).to_have_count(5)
+
+
 # Resolves when the kernel has said that it is done with JupyterLab's request of a subshell.
 SUBSHELL = """() => {
   const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;

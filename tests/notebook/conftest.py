@@ -71,8 +71,6 @@ class Kernel:
             kind, content = message["msg_type"], message["content"]
             if content.get("metadata", {}).get("jupyter_jaxcb_live"):
                 return  # the live view of a cell that takes long
-            if kind == "update_display_data" and MIME in content["data"]:
-                kind = "display_data"  # the host trace, in place of the live view
             if kind in ("stream", "execute_result", "display_data", "error"):
                 ran.order.append("trace" if MIME in content.get("data", {}) else kind)
             if kind == "stream":

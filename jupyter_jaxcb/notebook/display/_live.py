@@ -12,10 +12,9 @@ from IPython.display import DisplayHandle, display
 from ...diagnostics import running_calls, warn_of_running
 from ...recording import LoweredSite, Mark, Recorder, Snapshot, YieldPoints
 from ...report import LONG_NS, CallColumns, Progress, SiteProgress
-from ._host_trace import HostTrace
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-LIVE = "jupyter_jaxcb_live"  # in the metadata; unfinished.ts removes the view if the kernel ends
+LIVE = "jupyter_jaxcb_live"  # in the metadata, see live-outputs.ts; False: the cell has ended
 UNFINISHED = "jupyter_jaxcb: the cell is still running"
 DELAY_SECONDS = 0.5  # shorter cells have no live view
 UPDATE_SECONDS = 0.1
@@ -67,17 +66,15 @@ class LiveView:
         self._turns.wake()
         self._thread.join()
 
-    def replace(self, trace: HostTrace | None) -> bool:
-        """Show `trace`, or nothing, in place of the view; return whether there was a view."""
+    def remove(self) -> None:
+        """Empty the output of the view, whose place JupyterLab then removes."""
         shown, self._shown = self._shown, None
         if shown is None:
-            return False
-        data, metadata = ({}, {}) if trace is None else trace.bundle()
-        shown.update(data, metadata=metadata, raw=True)
+            return
+        shown.update({}, metadata={LIVE: False}, raw=True)
         closing = threading.Timer(CLOSE_SECONDS, self._widget.close)
         closing.daemon = True
         closing.start()
-        return True
 
     def _run(self) -> None:
         if self._over.wait(DELAY_SECONDS):

@@ -11,6 +11,7 @@ from html import escape
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import Watch
+from ._live import LIVE
 
 UPDATE_SECONDS = 1.0
 
@@ -38,11 +39,17 @@ class WatchedView:
         """Start the updates."""
         self._thread.start()
 
-    def end(self, before: Watch | None) -> None:
-        """Show everything, also if no updates were started, compared with an earlier cell's."""
+    def end(self) -> None:
+        """Stop the updates, if they were started."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
+
+    def finish(self, before: Watch | None) -> None:
+        """Show everything anew, compared with an earlier cell's, below what the cell printed."""
+        shown, self._handle = self._handle, None
+        if shown is not None:
+            shown.update({}, metadata={LIVE: False}, raw=True)
         self._show("" if before is None else str(self._seen.compare(before)))
 
     def _run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -94,7 +95,8 @@ class WatchMagics(SessionMagics):
                 return body.run()
         finally:
             if view is not None:
-                view.end(before)
+                view.end()
+                self._session.at_end.append(partial(view.finish, before))
 
     def _earlier(self, name: str) -> Watch:
         """Return what ``--compare`` names."""

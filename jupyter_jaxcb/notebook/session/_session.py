@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -48,6 +48,7 @@ class Session:
         origins: the cells that lines of code are in.
         line_values: what watched cells have seen, by line.
         bodies: file names under which the running cell has compiled the bodies of magics.
+        at_end: shows what the cell displays above its host trace, when it has printed everything.
         barrier: waits for host calls at the end of a cell.
         hangs: tells when no host call of a cell returns.
     """
@@ -60,6 +61,7 @@ class Session:
         self.origins = Origins(shell)
         self.line_values = LineValues(self.origins)
         self.bodies: list[str] = []
+        self.at_end: list[Callable[[], None]] = []
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
         self._errors = ErrorDisplay(shell)
@@ -111,7 +113,7 @@ class Session:
         self._formatter.pop(Record)
         live = self._stop_watching()
         if live is not None:
-            live.replace(None)
+            live.remove()
         self._stop_recording()
         self._runs.close()
         self._observe(False)
@@ -138,11 +140,6 @@ class Session:
             place=self.origins.place,
             name=self._link.keep(recording),
         )
-
-    def _show(self, recording: Recording, values: bool, live: LiveView | None) -> None:
-        trace = self.trace(recording, values=values)
-        if trace and not (live is not None and live.replace(trace)):
-            display(trace)
 
     def _snapshot(self) -> dict[str, Any]:
         running = self._depth > 0 or self._live is not None
@@ -213,11 +210,12 @@ class Session:
             self._show_cell(result, in_flight, live)
         finally:
             if live is not None:
-                live.replace(None)
+                live.remove()
 
     def _show_cell(self, result: Any, in_flight: Unfinished, live: LiveView | None) -> None:
-        """Show the host trace of the cell in place of `live`."""
+        """Show the host trace of the cell below everything it printed, and remove `live`."""
         cells, self.bodies = self.bodies, []
+        at_end, self.at_end = self.at_end, []
         kept, self._kept = self._kept, []
         recorded = [recording for recording, _ in kept]
         if self._recorder is not None:
@@ -228,8 +226,13 @@ class Session:
         self._values_here = False
         for recording in recorded:
             self.sites.add(recording)
-        for recording, values in kept:
-            self._show(recording, values, live)
+        traces = [self.trace(recording, values=values) for recording, values in kept]
+        if live is not None:
+            live.remove()
+        for show in at_end:
+            show()
+        for trace in filter(None, traces):
+            display(trace)
         self._link.push()
 
     def _settle(self, result: Any) -> Unfinished:

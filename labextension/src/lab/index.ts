@@ -6,9 +6,10 @@ import {
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
 import { ICommandPalette, ISessionContextDialogs, Notification } from '@jupyterlab/apputils';
+import type { ICodeCellModel } from '@jupyterlab/cells';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { PageConfig } from '@jupyterlab/coreutils';
-import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
@@ -23,11 +24,11 @@ import { Hub } from './kernel/service.js';
 import { UNTRACKED, withSubshells } from './kernel/untracked.js';
 import { ownerOf, type Owner } from './lines/owner.js';
 import { flashes, reveal } from './lines/reveal.js';
+import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
 import { offerRestart } from '../view/restart.js';
-import { replaceUnfinished } from './unfinished.js';
 
 const CATEGORY = 'JAX callbacks';
 const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
@@ -58,6 +59,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
     follow(tracker, panel => {
       hub.follow(panel.context.model.sharedModel, panel.sessionContext);
       replaceUnfinished(panel);
+    });
+    NotebookActions.executed.connect((_, { cell }) => {
+      if (cell.model.type === 'code') {
+        removeEnded(cell.model as ICodeCellModel);
+      }
     });
     surround(surroundingsIn(app, tracker));
     if (dialogs) {

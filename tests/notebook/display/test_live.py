@@ -1,4 +1,4 @@
-"""The live view: a widget shown while a cell runs; the host trace replaces it at the end."""
+"""The live view: a widget shown while a cell runs; at the end, the host trace stands below."""
 
 import pytest
 
@@ -48,14 +48,25 @@ def seen(kernel, tmp_path):
     )
 
 
-def test_host_trace_replaces_the_widget_in_the_same_output(seen):
-    messages = seen(updated)
-    shown = [m for m in messages.messages if m[0] in ("display_data", "update_display_data")]
-    live, trace = (content for _, content, _ in shown)
+def test_host_trace_is_displayed_anew_and_the_output_of_the_widget_is_emptied(seen):
+    messages = seen(updated, CELL + "print('last line')\n'last value'")
+    kinds = ("display_data", "update_display_data", "stream", "execute_result")
+    live, printed, value, emptied, trace = (
+        content for kind, content, _ in messages.messages if kind in kinds
+    )
     assert set(live["data"]) == {WIDGET, "text/plain"}
     assert live["metadata"] == {"jupyter_jaxcb_live": True}
-    assert trace["transient"] == live["transient"]
-    assert MIME in trace["data"] and WIDGET not in trace["data"] and MIME in trace["metadata"]
+    assert (printed["text"], value["data"]["text/plain"]) == ("last line\n", "'last value'")
+    assert emptied["transient"] == live["transient"]
+    assert (emptied["data"], emptied["metadata"]) == ({}, {"jupyter_jaxcb_live": False})
+    assert MIME in trace["data"] and MIME in trace["metadata"]
+
+
+def test_host_trace_of_a_cell_that_raises_stands_below_the_error(seen):
+    messages = seen(updated, CELL + "1 / 0")
+    kinds = ("display_data", "update_display_data", "error")
+    order = [kind for kind, _, _ in messages.messages if kind in kinds]
+    assert order == ["display_data", "error", "update_display_data", "display_data"]
 
 
 def test_widget_is_closed_some_time_after_the_cell(kernel, seen):
@@ -79,7 +90,8 @@ def test_output_is_empty_after_a_cell_whose_trace_is_off(kernel, seen):
     finally:
         kernel.run("%jax_record auto")
     (emptied,) = messages.of("update_display_data")
-    assert (emptied["data"], emptied["metadata"]) == ({}, {})
+    assert emptied["data"] == {}
+    assert len(messages.of("display_data")) == 1  # the live view
 
 
 def test_progress_has_calls_sites_and_expected_calls(seen):
@@ -100,7 +112,7 @@ def test_calls_are_sent_as_columns_that_add_up(seen, unpacked):
         for kind, content, buffers in messages.messages
         if kind == "comm_msg" and content["data"].get("method") == "custom"
     ]
-    (data,) = (c["data"][MIME] for c in messages.of("update_display_data"))
+    (_, data) = (c["data"].get(MIME) for c in messages.of("display_data"))
     calls = [row for rows in sent for row in rows]
     assert 0 < len(calls) <= data["sites"][0]["calls"]
     assert {variant for _, _, _, variant, _, _ in calls} == {0}
@@ -140,7 +152,7 @@ def test_calls_count_while_the_cell_waits_for_its_queue(kernel, seen):
     found = []
     messages = seen(running, "path = {path!r}\njax.jit(lambda x: log(x))(1.0);")
     assert {call["function"] for call in found} == {"log"}
-    (trace,) = messages.of("update_display_data")
+    (_, trace) = messages.of("display_data")
     assert trace["data"][MIME]["sites"][0]["calls"] == 1
 
 

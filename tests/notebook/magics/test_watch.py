@@ -50,6 +50,11 @@ def test_cell_shows_its_variables_and_the_first_bad_value(prepared):
     assert prepared.run("seen.first_bad.steps").value == "(2,)"
 
 
+def test_values_stand_below_everything_that_the_cell_printed(prepared):
+    order = prepared.run("%%jax_watch\nprint('first')\ny = jnp.ones(2)\n'value'").order
+    assert order == ["stream", "execute_result", "display_data"]
+
+
 def test_iterations_of_the_loops_of_the_cell_count_from_its_first_line(prepared):
     code = "%%jax_watch y --to seen\n\n\nfor n in range(3):\n    y = jnp.float32(n)\n"
     last_shown(prepared, code)
@@ -131,7 +136,7 @@ def interrupted(kernel, code):
     def receive(message):
         content = message["content"]
         if message["msg_type"] in ("display_data", "update_display_data"):
-            shown.append(content["data"]["text/plain"])
+            shown.append(content["data"].get("text/plain"))
             if len(shown) == 2:
                 kernel.manager.interrupt_kernel()
         elif message["msg_type"] == "error":

@@ -1,4 +1,4 @@
-/** Replaces live views that no host trace will replace: the kernel ended or the page was reloaded. */
+/** Replaces or removes the outputs of live views: of a kernel that ended, and of a cell that ended. */
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
@@ -36,4 +36,33 @@ function replaceIn(panel: NotebookPanel): void {
       }
     }
   }
+}
+
+/**
+ * Removes the empty outputs that live views left in a cell that has ended, and joins the text that
+ * the cell printed before and after; not while JupyterLab may add text to the last output.
+ */
+export function removeEnded({ outputs, sharedModel }: ICodeCellModel): void {
+  for (let number = outputs.length - 1; number >= 0; number--) {
+    if (outputs.get(outputs.length - 1).type === 'stream') {
+      return;
+    }
+    if (outputs.get(number).metadata[LIVE] === false) {
+      const joined = number > 0 && number + 2 < outputs.length && join(outputs, number);
+      sharedModel.updateOutputs(number, number + (joined ? 2 : 1), []);
+    }
+  }
+}
+
+/** Adds the text below an output to that above it, if both are of the same stream. */
+function join(outputs: ICodeCellModel['outputs'], number: number): boolean {
+  const [above, below] = [outputs.get(number - 1), outputs.get(number + 1)];
+  const [text, more] = [above.streamText, below.streamText];
+  const name = above.toJSON()['name'];
+  // Without a new line, the text below may have meant to replace it, as progress bars do.
+  if (!text?.text.endsWith('\n') || !more || name !== below.toJSON()['name']) {
+    return false;
+  }
+  text.insert(text.text.length, more.text);
+  return true;
 }
