@@ -107,6 +107,7 @@ from ._tracing import (
     first_operation,
     first_value,
     handles_whole_batch,
+    is_differentiated,
     is_dispatch,
     is_staging,
     is_within,

@@ -145,6 +145,15 @@ def loop_name(jaxpr: Any) -> str:
     return "fori_loop" if getattr(debug_info, "traced_for", "") == "fori_loop" else ""
 
 
+def is_differentiated(equation: Any) -> bool:
+    """Return whether an equation is part of a function that is differentiated.
+
+    False if a JAX does not say.
+    """
+    stack = getattr(getattr(equation, "source_info", None), "name_stack", None)
+    return any(getattr(one, "name", "") == "jvp" for one in getattr(stack, "stack", ()))
+
+
 def argument_names(jaxpr: Any) -> tuple[str, ...]:
     """Name the arguments of a jitted function: ``("x", "params['w']")``.
 

@@ -10,6 +10,7 @@ from ._columns import ROW
 from ._facts import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
+    EXPECTED,
     OBSERVED,
     UNKNOWN_LINE,
     Aval,

@@ -305,7 +305,7 @@ class Reason(enum.StrEnum):
     UNUSED = "unused"  # nothing uses its result: JAX removed it before compiling
     UNUSED_IN_TRACE = "unused_in_trace"  # nothing uses its result: JAX removed it while tracing
     SHAPE_ONLY = "shape_only"  # only the shape of its result is used: JAX removed it while tracing
-    NOT_NEEDED = "not_needed"  # a derivative rule made it, and the derivative does not need it
+    NOT_NEEDED = "not_needed"  # it is part of a derivative, which does not need it
     DEAD_CODE = "dead_code"  # the compiled program never reaches it
     UNUSED_CHECKPOINT = "unused_checkpoint"  # JAX removed the jax.checkpoint that it is in
     DEAD_IN_TRACE = "dead_in_trace"  # JAX removed it as dead code while tracing
@@ -338,6 +338,10 @@ class Reason(enum.StrEnum):
     NO_RESULT = "no_result"  # it returns nothing, so nothing needs it
     # Decided by the recording.
     PARTLY_OBSERVED = "partly_observed"  # JAX's own callbacks were observed only part of the time
+
+
+# Reasons of calls that nobody asks for: not on this platform, or not in this derivative.
+EXPECTED = frozenset({Reason.NOT_NEEDED, Reason.OTHER_PLATFORM})
 
 
 class NoteKind(enum.StrEnum):
@@ -402,9 +406,10 @@ class Outcome:
     def elided(self) -> bool:
         """Whether the program makes fewer host calls than its text asks for.
 
-        It does not ask for the values of a derivative rule that the derivative does not need.
+        It does not ask for values that a derivative does not need, nor for calls on another
+        platform.
         """
-        return self.status in ELIDED and self.reason is not Reason.NOT_NEEDED
+        return self.status in ELIDED and self.reason not in EXPECTED
 
     def __str__(self) -> str:
         """Return call site, status and reason: ``bessel, line 3: unused, nothing uses ...``."""

@@ -22,7 +22,7 @@ from jupyter_jaxcb.recording import (
     load,
 )
 from jupyter_jaxcb.report import advice_words, causes_of, note_words, reason_words
-from jupyter_jaxcb.report.summary import _reasons
+from jupyter_jaxcb.report.summary import _mask, _reasons
 
 DATA = Path(__file__).parents[1] / "data"
 SITE = Site("pure", "bessel", "model.py", 4, 0, cell=False, source="bessel(x)")
@@ -74,7 +74,29 @@ def test_reason_and_advice_are_complete_for_every_flavor(reason, flavor, bare):
     for words in (reason_words(causes_of(given)), advice_words(causes_of(given))):
         assert "{" not in words
     assert reason_words(causes_of(given))
-    assert bool(advice_words(causes_of(given))) == (reason is not Reason.NOT_NEEDED)
+    expected = reason in (Reason.NOT_NEEDED, Reason.OTHER_PLATFORM)
+    assert bool(advice_words(causes_of(given))) is not expected
+
+
+@pytest.mark.parametrize("flavor", ["io", "debug", "jax io", "jax debug"])
+@pytest.mark.parametrize("reason", [Reason.DEAD_IN_TRACE, Reason.SHAPE_ONLY])
+def test_callback_with_side_effects_is_not_advised_to_become_an_io_callback(reason, flavor):
+    words = advice_words(causes_of(outcome(reason, flavor)))
+    assert "io" not in words.split() and "io_callback" not in words
+
+
+@pytest.mark.parametrize(
+    ("flavor", "function", "advised"),
+    [
+        ("pure", "simulate", "replace cond with simulate.where(predicate, ...)"),
+        ("pure", "<lambda>", "replace cond with f.where(predicate, ...)"),
+        ("jax pure", "simulate", "register the function, f = jaxcb.pure(...), and replace cond"),
+    ],
+)
+def test_call_that_runs_in_every_branch_has_advice_to_type(flavor, function, advised):
+    site = dataclasses.replace(SITE, flavor=flavor, function=function)
+    words = _mask.words(site, (), ())[NoteKind.ALL_BRANCHES_RUN]
+    assert f"; {advised}" in words
 
 
 @pytest.mark.parametrize("kind", NoteKind)

@@ -71,7 +71,7 @@ def _functions_of_jax(compilations: Sequence[Compilation]) -> str:
     names = [f"{name} ({n} times)" if n > 1 else name for name, n in times.most_common(2)]
     return (
         f"Single functions of JAX, such as {' and '.join(names)}, are {len(compilations)} programs "
-        f"({took}): a function with jax.jit around them is one program."
+        f"({took}): put jax.jit around the function that calls them to make them one program."
     )
 
 
@@ -128,7 +128,7 @@ def _copies(figures: Figures) -> Iterator[str]:
     each = total // max(count, 1)
     text = f"Copies took {took(figures, total)}: {count:,} of {time_words(each)}."
     if each >= _LARGE_COPY_NS:
-        text += " An array that is passed again is copied once if jax.device_put made it."
+        text += " If you pass an array again, pass jax.device_put(array), which copies it once."
     yield text
 
 

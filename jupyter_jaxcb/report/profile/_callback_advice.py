@@ -70,8 +70,8 @@ def _in_vain(figures: Figures, part: Part) -> str:
     if not whose:
         return ""
     return (
-        f" It is also called for batch elements that {whose}; the method .where(predicate, ...) "
-        "of a registered callback leaves these out."
+        f" It is also called for batch elements that {whose}; leave these out with the method "
+        ".where(predicate, ...) of a registered callback."
     )
 
 

@@ -12,15 +12,14 @@ from ._reasons import NOTES
 # Of calls that run in vain: how to make only the others.
 _IN_PLACE = {
     NoteKind.ALL_BRANCHES_RUN: (
-        "; in place of cond, the method .where(predicate, ...) of a registered callback calls it "
-        "only for the elements that need it"
+        "replace cond with {name}.where(predicate, ...), a method of registered callbacks, to call "
+        "it only for the elements that need it"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
-        "; the method .where(predicate, ...) of a registered callback, with the condition of the "
-        "loop, calls it only for the others"
+        "leave them out with {name}.where(condition of the loop, ...), a method of registered "
+        "callbacks"
     ),
 }
-_ADVISED = {kind: NOTES[kind] + words for kind, words in _IN_PLACE.items()}
 _WHERE_TRUE = {
     NoteKind.ALL_BRANCHES_RUN: (
         "the predicate is batched, so batch elements that do not take its branch are called, too, "
@@ -73,7 +72,19 @@ def words(
 ) -> Mapping[NoteKind, str]:
     """Return the notes on calls in vain: a mask leaves some out, or would do so."""
     could = could_have_mask(site, lowered, outcomes)
-    return _WHERE_TRUE if could is None else _ADVISED if could else {}
+    return _WHERE_TRUE if could is None else _advised(site) if could else {}
+
+
+def _advised(site: Site) -> dict[NoteKind, str]:
+    """Return the notes on calls in vain, each with what to type instead."""
+    flavor, name, first = site.flavor.removeprefix(OBSERVED), site.function, ""
+    if flavor != site.flavor or not name.isidentifier():
+        name = "f"
+        first = f"register the function, f = jaxcb.{flavor}(...), and " * (flavor != site.flavor)
+    return {
+        kind: f"{NOTES[kind]}; {first}{words.format(name=name)}"
+        for kind, words in _IN_PLACE.items()
+    }
 
 
 def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:

@@ -86,10 +86,10 @@ def program_notes(
 
 
 def _not_cached(recording: Recording) -> str:
-    version = recording.environment.get("jax", "")
+    jax = f"JAX {recording.environment.get('jax', '')}".rstrip()
     return (
-        "its program is compiled in every process: the persistent compilation cache of JAX "
-        f"{version} does not store programs with host callbacks".replace("  ", " ")
+        f"its program is compiled in every process: the persistent compilation cache of {jax} does "
+        "not store programs with host callbacks, that of JAX 0.11 does"
     )
 
 

@@ -65,10 +65,11 @@ REASONS: Mapping[Reason, Words] = {
     ),
     Reason.UNUSED_IN_TRACE: Words(
         "nothing uses its result, so JAX removed the call while tracing (dead-code elimination)",
-        _USE_IT,
+        f"do nothing if only a derivative is needed; otherwise {_USE_IT}",
     ),
     Reason.SHAPE_ONLY: Words(
-        "only the shape of its result is used, so JAX removed the call while tracing", _USE_IT
+        "only the shape of its result is used, so JAX removed the call while tracing",
+        "call the function itself, not through jax.eval_shape, if its value is needed",
     ),
     Reason.NOT_NEEDED: Words("this derivative does not need its value", ""),
     Reason.DEAD_CODE: Words(
@@ -79,7 +80,7 @@ REASONS: Mapping[Reason, Words] = {
         "so JAX removed both, in spite of the side effect",
         "make the call outside of the checkpointed function, or use a result of that function",
     ),
-    Reason.DEAD_IN_TRACE: Words("JAX removed it as dead code while tracing", _USE_IT),
+    Reason.DEAD_IN_TRACE: Words("JAX removed it as dead code while tracing", _CHECK_CONDITION),
     Reason.IO_IN_DERIVATIVE: Words(
         "JAX removed it while tracing, as it does with io callbacks in derivatives",
         "use jupyter_jaxcb.io_callback, which stays in derivatives of loops",
@@ -89,10 +90,7 @@ REASONS: Mapping[Reason, Words] = {
         _CHECK_SHAPE,
     ),
     Reason.EMPTY_LOOP: Words("it is in a loop of length 0", "check the length of the loop"),
-    Reason.OTHER_PLATFORM: Words(
-        "it is in a branch for another platform",
-        "do nothing unless it is meant to run on this platform",
-    ),
+    Reason.OTHER_PLATFORM: Words("it is in a branch for another platform", ""),
     Reason.UNREACHABLE: Words("XLA proved that the program never reaches it", _CHECK_CONDITION),
     Reason.UNREACHABLE_BRANCH: Words(
         "XLA proved that the program never enters the branch or loop around it", _CHECK_CONDITION
@@ -121,7 +119,8 @@ REASONS: Mapping[Reason, Words] = {
     Reason.HOISTED: Words(
         "its arguments do not change in the loop, so the call was moved out of the loop "
         "(loop-invariant code motion){instead}",
-        "pass an argument that changes, such as the loop index, if every step must call{or_keep}",
+        "do nothing if one call is enough; if every step must call, pass an argument that changes, "
+        "such as the loop index{or_keep}",
     ),
     Reason.LOWERED_TOGETHER: Words(
         "JAX lowered it together with an equal call; its calls are counted on that line",
@@ -187,7 +186,8 @@ NOTES: Mapping[NoteKind, str] = {
     ),
     NoteKind.USES_JAX: "the host function uses JAX ({use})",
     NoteKind.USES_JAX_AND_CAN_BLOCK: (
-        "the host function uses JAX ({use}) and may deadlock when several calls are in flight"
+        "the host function uses JAX ({use}) and may deadlock when several calls are in flight; use "
+        "NumPy instead"
     ),
     NoteKind.PARTLY_OBSERVED: "calls made while JAX's callbacks were not observed are not counted",
     NoteKind.COMPILED: (
@@ -240,7 +240,7 @@ def _facts(cause: Cause) -> dict[str, object]:
     unrolled = " (JAX unrolled the loop)" * outcome.unrolled
     return found | {
         "keep": keep,
-        "or_keep": f"; or {keep}" * (flavor in _KEEP),
+        "or_keep": f", or {keep}" * (flavor in _KEEP),
         "call_paths": f"{counted(outcome.call_paths, 'call path')}{unrolled}",
         "kept": call_words(outcome.instructions),
         "unused_rest": _unused_rest(outcome.call_paths - outcome.instructions),

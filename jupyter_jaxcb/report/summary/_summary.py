@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable
 
 from ...recording import (
+    EXPECTED,
     Aval,
     LoweredSite,
     Outcome,
-    Reason,
     Recording,
     SampleValues,
     Site,
@@ -86,7 +86,7 @@ class SiteSummary:
             return "raised"
         if self.not_finite:
             return "not_finite"
-        needless = any(cause.reason is Reason.NOT_NEEDED for cause in self.causes)
+        needless = any(cause.reason in EXPECTED for cause in self.causes)
         return "not_needed" if needless else str(self.status)
 
     @property

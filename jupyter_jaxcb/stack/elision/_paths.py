@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -66,6 +67,7 @@ class Path(NamedTuple):
     steps: tuple[Step, ...]  # outermost first
     batched: bool = False  # by a vmap whose batch elements JAX itself loops over
     varies: bool = False  # data decides for how many batch elements the host is called
+    derived: bool = False  # it is differentiated code that uses the result
 
     @property
     def elements(self) -> int:
@@ -125,7 +127,11 @@ def sites(jaxpr: Any) -> set[Site]:
 
 
 def _walk(
-    jaxpr: Any, steps: tuple[Step, ...], empty: dict[int, Any], carried: bool = False
+    jaxpr: Any,
+    steps: tuple[Step, ...],
+    empty: dict[int, Any],
+    carried: bool = False,
+    derived: bool = False,
 ) -> Iterator[Path]:
     """Walk all equations and yield the paths to our binds.
 
@@ -134,29 +140,55 @@ def _walk(
         steps: the steps around it, outermost first.
         empty: jaxprs without binds of ours, by identity; filled here.
         carried: whether to include jaxprs that JAX carries along without lowering them.
+        derived: whether it is part of a function that is differentiated.
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     if id(jaxpr) in empty:
         return
     any_found = False
+    read = functools.cache(lambda: _read(jaxpr))
     for equation in jaxpr.eqns:
         params = equation.params
         held = params.get("callback", params.get("fmt"))
         if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
             any_found = True
-            varies = is_varying(held)
-            yield Path(held.bind, params["levels"], len(equation.invars), steps, varies=varies)
+            yield Path(
+                held.bind,
+                params["levels"],
+                len(equation.invars),
+                steps,
+                varies=is_varying(held),
+                derived=_is_derived(equation, derived) and _uses(equation, read()),
+            )
             continue
         if is_watching() and is_held(held):
             any_found = True
-            yield _observed_path(held, len(equation.invars), steps)
+            path = _observed_path(held, len(equation.invars), steps)
+            # The result of one that is batched is that of a scan, which is not looked at.
+            alone = not path.batched and _is_derived(equation, derived)
+            yield path._replace(derived=alone and _uses(equation, read()))
             continue
         for inner, step in _inner(equation, carried):
-            for path in _walk(inner, (*steps, step), empty, carried):
+            below = _is_derived(equation, derived)
+            for path in _walk(inner, (*steps, step), empty, carried, below):
                 any_found = True
                 yield path
     if not any_found:
         empty[id(jaxpr)] = jaxpr
+
+
+def _is_derived(equation: Any, around: bool) -> bool:
+    return around or jax_compat.is_differentiated(equation)
+
+
+def _read(jaxpr: Any) -> set[int]:
+    """Return the identities of the variables that `jaxpr` returns, or computes with."""
+    computed_with = (one for equation in jaxpr.eqns for one in equation.invars)
+    return set(map(id, (*jaxpr.outvars, *computed_with)))
+
+
+def _uses(equation: Any, read: set[int]) -> bool:
+    return any(id(one) in read for one in equation.outvars)
 
 
 def _observed_path(held: Any, operands: int, steps: tuple[Step, ...]) -> Path:

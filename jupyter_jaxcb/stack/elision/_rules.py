@@ -112,9 +112,9 @@ class Seen:
         return self.evidence.may_be_elided
 
     @property
-    def in_rule(self) -> bool:
-        """Whether a derivative rule made it."""
-        return self.evidence.bind.in_rule
+    def in_derivative(self) -> bool:
+        """Whether a derivative rule made it, or it is differentiated code that uses its result."""
+        return self.evidence.bind.in_rule or all(path.derived for path in self.evidence.traced)
 
 
 def _places(paths: Sequence[Path]) -> int:
@@ -185,7 +185,7 @@ def _none_written(seen: Any) -> dict[str, int]:
     return {"written": 0}
 
 
-_DERIVATIVE = "the derivative does not need all that the rule computes"
+_DERIVATIVE = "the derivative does not need all that the rule, or the function, computes"
 
 # Binds that JAX dropped while it traced the program.
 WHILE_TRACING: tuple[Rule[Dropped], ...] = (
@@ -256,8 +256,8 @@ COMPILED: tuple[Rule[Seen], ...] = (
         "JAX keeps side effects, so the program cannot reach it",
     ),
     Rule(
-        "not lowered, and made by a derivative rule",
-        lambda seen: seen.is_unlowered and seen.in_rule,
+        "not lowered; made by a derivative rule, or used in differentiated code",
+        lambda seen: seen.is_unlowered and seen.in_derivative,
         Status.UNUSED,
         Reason.NOT_NEEDED,
         _DERIVATIVE,
@@ -284,8 +284,8 @@ COMPILED: tuple[Rule[Seen], ...] = (
         Status.OPTIMIZED_AWAY,
     ),
     Rule(
-        "lowered, but not in the optimized program; no side effects, made by a derivative rule",
-        lambda seen: seen.is_gone and seen.may_be_elided and seen.in_rule,
+        "lowered, but not in the optimized program; no side effects; of a derivative, as above",
+        lambda seen: seen.is_gone and seen.may_be_elided and seen.in_derivative,
         Status.OPTIMIZED_AWAY,
         Reason.NOT_NEEDED,
         _DERIVATIVE,

@@ -129,7 +129,7 @@ def test_cond_under_vmap_is_advised_to_be_a_masked_call(callback):
     g = jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 0, callback, lambda x: x, x)))
     with jaxcb.record() as r:
         g(X[0]).block_until_ready()
-    advice = ".where(predicate, ...) of a registered callback calls it only for the"
+    advice = ".where(predicate, ...), a method of registered callbacks, to call it only for"
     assert sum(advice in note for note in one(r.recording).notes) == 1
 
 
@@ -147,8 +147,8 @@ def masked_half(x):
             half,
             (
                 "batch elements that have finished the loop are called again until the last one "
-                "finishes; the method .where(predicate, ...) of a registered callback, with the "
-                "condition of the loop, calls it only for the others",
+                "finishes; leave them out with f.where(condition of the loop, ...), a method of "
+                "registered callbacks",
             ),
         ),
         (

@@ -128,6 +128,44 @@ def test_value_of_a_derivative_rule_that_xla_finds_unneeded_is_expected():
     )
 
 
+CALLS = {
+    "ours": lambda f: f,
+    "JAX's own": lambda f: lambda x: jax.pure_callback(lambda y: y, x, x, vmap_method="sequential"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["grad", "grad of jit"])
+def test_value_that_a_derivative_does_not_need_is_expected_without_a_rule(wrap, call):
+    f = call(Hosts().pure("value"))
+    program = jax.jit(jax.grad(wrap(lambda x: (3 * x + f(lax.stop_gradient(x))).sum())))
+    (value,) = recorded(program).values()
+    assert (value.consequence, value.elided, value.advice) == ("not_needed", 0, "")
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_value_that_differentiated_code_does_not_use_is_still_a_problem(call):
+    f = call(Hosts().pure("value"))
+    program = jax.jit(jax.grad(lambda x: (f(lax.stop_gradient(x)), (3 * x).sum())[1]))
+    (value,) = recorded(program).values()
+    assert (value.consequence, value.elided) == ("unused", 1)
+    assert value.advice.startswith("return or use the result")
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_value_used_in_vain_outside_of_derivatives_is_still_a_problem(call):
+    f = call(Hosts().pure("value"))
+    (value,) = recorded(jax.jit(lambda x: (f(x) + 1, x)[1])).values()
+    assert value.consequence == "unused"
+
+
+def test_call_in_a_branch_for_another_platform_is_expected():
+    a = Hosts().pure("a")
+    rows = recorded(jax.jit(lambda x: lax.platform_dependent(x, tpu=a, default=jnp.sin)))
+    assert (rows["a"].consequence, rows["a"].elided, rows["a"].advice) == ("not_needed", 0, "")
+    assert {part.tone for part in headline(list(rows.values()))} <= {"kept", "quiet"}
+
+
 def test_unused_call_of_a_function_with_a_rule_is_still_a_problem_outside_of_derivatives():
     h = Hosts()
     f = registered_jvp(h.pure("value"), h.pure("slope"))
@@ -140,7 +178,7 @@ def recorded(program, ahead=False):
     if ahead:
         found = jaxcb.explain(program)(X)
     else:
-        with jaxcb.record() as r:
+        with jaxcb.observe_jax() as r:
             jax.block_until_ready(program(X))
         found = r.recording
     return {row.site.function: row for row in summarize(found)}
