@@ -41,6 +41,8 @@ from ._environment import (
 )
 from ._errors import TOKEN_CHECK_THREAD, forget_failed_tokens, intercept_errors, stay_in_python
 from ._lowering_context import (
+    HAS_BRANCHES,
+    Branch,
     automatic_axes,
     current_block,
     device_count,

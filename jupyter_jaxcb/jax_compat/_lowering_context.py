@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax
 from ._private import optional_module
 from ._required import LoweringContext, mlir
 
-_hlo = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
+_hlo: Any = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 _mlir: Any = optional_module("jax._src.lib.mlir")
 
 
@@ -145,3 +145,36 @@ def program_name(ctx: LoweringContext) -> str:
 def current_block() -> Any:
     """Return the block of the program that operations are being added to."""
     return _mlir.ir.InsertionPoint.current.block
+
+
+HAS_BRANCHES = all(hasattr(_hlo, name) for name in ("IfOp", "or_", "return_"))
+
+
+class Branch:
+    """Code in the current block that runs if one of several predicates holds."""
+
+    def __init__(self, predicate: Any) -> None:
+        self._predicate = predicate
+        self._op = _hlo.IfOp([], predicate)
+        self._code, nothing = (region.blocks.append() for region in self._op.regions)
+        self._end = _end_of(self._code)
+        _end_of(nothing)
+
+    def also_if(self, predicate: Any) -> None:
+        """Run if `predicate` holds too, which is computed last in the block."""
+        self._predicate = _hlo.or_(self._predicate, predicate)
+        self._op.operation.move_after(self._predicate.owner)
+        self._op.operation.operands[0] = self._predicate
+
+    def add(self, emit: Callable[[], Any]) -> Any:
+        """Add the operations that `emit` emits to the code; return what it returns."""
+        self._end.operation.erase()
+        with _mlir.ir.InsertionPoint(self._code):
+            emitted = emit()
+        self._end = _end_of(self._code)
+        return emitted
+
+
+def _end_of(block: Any) -> Any:
+    with _mlir.ir.InsertionPoint(block):
+        return _hlo.return_([])

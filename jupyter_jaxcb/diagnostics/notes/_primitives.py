@@ -24,8 +24,9 @@ from ... import jax_compat
 from ...stack.lowering import SHARD_NUMBER, lower_joined_call, lower_plain_call
 from ._contexts import paused
 from ._note import Note
+from ._on_host import Suspects, is_readable
 from ._received import Block, Facts
-from ._reductions import MOST_ELEMENTS, look, rarely
+from ._reductions import MOST_ELEMENTS, Layout, is_suspect, numbers_in, rarely, send_if_bad
 
 note_p = jax_compat.Primitive("jaxcb_note")
 watched_p = jax_compat.Primitive("jaxcb_watched")
@@ -98,39 +99,66 @@ def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: 
 def _lower_note(ctx: Any, *operands: Any, axes: Any, sizes: Any, note: Note) -> Any:
     if jax_compat.is_for_export(ctx) or 0 in sizes or not ctx.avals_in[0].size:
         return []  # an exported program leaves this process
-    every = note.options.every if note.rows and note.loops else 1
-    at, shards = 1 + len(note.names), 1
+    ctx, operands, axes, facts = _with_shard(ctx, operands, axes, sizes, note)
+    layout = Layout(len(note.names), len(facts.note.loops), note.conditional, axes, sizes)
+
+    with paused():
+        if note.looks_for_bad:
+            _look(ctx, operands, facts, layout)
+        if note.rows:
+            _send_numbers(ctx, operands, facts, layout)
+    return []
+
+
+def _with_shard(ctx: Any, operands: Any, axes: Any, sizes: Any, note: Note) -> tuple:
+    """Return context, operands, their axes, and facts, with the number of the shard as a step.
+
+    It is that of a loop over the shards, which is outside of all others.
+    """
+    shards = 1
     if jax_compat.shard_count(ctx) > 1:
         shards = jax_compat.times_called(ctx, everywhere=True)  # of this process
     number = jax_compat.shard_number(ctx) if shards > 1 else None
-    if number is not None:  # a step of a loop over the shards, which is outside of all others
-        note = dataclasses.replace(note, loops=(shards, *note.loops))
-        operands = (*operands[:at], number, *operands[at:])
-        axes = (*axes[:at], (None,) * len(sizes), *axes[at:])
-        avals = [*ctx.avals_in[:at], SHARD_NUMBER, *ctx.avals_in[at:]]
-        ctx = dataclasses.replace(ctx, avals_in=avals)
-    facts = _facts(note, ctx, axes[0], sizes, 1 if number is None else shards)
+    if number is None:
+        return ctx, operands, axes, _facts(note, ctx, axes[0], sizes, 1)
+    at = 1 + len(note.names)
+    note = dataclasses.replace(note, loops=(shards, *note.loops))
+    operands = (*operands[:at], number, *operands[at:])
+    axes = (*axes[:at], (None,) * len(sizes), *axes[at:])
+    avals = [*ctx.avals_in[:at], SHARD_NUMBER, *ctx.avals_in[at:]]
+    ctx = dataclasses.replace(ctx, avals_in=avals)
+    return ctx, operands, axes, _facts(note, ctx, axes[0], sizes, shards)
 
-    def reduce(*arrays: Any) -> list:
-        if number is not None:
-            arrays = (*arrays[:at], arrays[at].astype(np.int32), *arrays[at + 1 :])
-        numbers = look(send_p.bind, facts, note.rows and every == 1, axes, sizes, arrays)
-        if every > 1:
-            rarely(
-                every,
-                functools.partial(send_p.bind, call=_block_of(facts)),
-                facts,
-                axes,
-                sizes,
-                arrays,
-            )
-        return numbers
 
-    with paused():
-        numbers = jax_compat.mlir.lower_fun(reduce)(ctx, *operands)
-    for value in numbers:
-        _send(ctx, value, facts)
-    return []
+def _look(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> None:
+    """Send a value to the host if it is bad."""
+    bad = facts.note.options.bad
+    if is_readable(ctx, bad, layout):
+        brief, first_last = layout.of_value()
+        own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[at] for at in first_last])
+        of = [operands[at] for at in first_last]
+        (suspect,) = _lower(own, of, lambda *arrays: [is_suspect(bad, brief, *arrays)])
+        ctx = dataclasses.replace(ctx, avals_out=[], tokens_out=None)
+        call = lower_joined_call(ctx, *operands, make=Suspects, when=suspect)
+        if call is not None:
+            call.values.append((facts, layout))
+            return
+    _lower(ctx, operands, lambda *arrays: send_if_bad(send_p.bind, facts, layout, *arrays))
+
+
+def _send_numbers(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> None:
+    options = facts.note.options
+    if options.every > 1 and facts.note.loops:
+        send = functools.partial(send_p.bind, call=_block_of(facts))
+        _lower(ctx, operands, lambda *arrays: rarely(options.every, send, options, layout, *arrays))
+    else:
+        (numbers,) = _lower(ctx, operands, lambda *arrays: [numbers_in(options, layout, *arrays)])
+        _send(ctx, numbers, facts)
+
+
+def _lower(ctx: Any, operands: Sequence[Any], function: Any) -> Any:
+    """Add a function of the operands to the program; return the IR values of its results."""
+    return jax_compat.mlir.lower_fun(function)(ctx, *operands)
 
 
 def _block_of(facts: Facts) -> Block:

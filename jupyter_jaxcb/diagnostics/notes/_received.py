@@ -162,6 +162,10 @@ class Store:
                 return
             raise FloatingPointError("a bad value ends the program")
 
+    def wants_bad(self, facts: Facts) -> bool:
+        """Return whether one more bad value is kept."""
+        return self._bad_of[facts] < _MOST_BAD
+
     def step(self) -> list[tuple[int, int | None]]:
         """Return the step and the length of each loop that runs, the outermost first."""
         found: list[tuple[int, int | None]] = [(n, None) for n in self.iterations]
@@ -238,3 +242,9 @@ def receive_bad(facts: Facts, numbers: list, steps: list) -> None:
     store = _store
     if store is not None:
         store.add_bad(facts, numbers, steps)
+
+
+def wants_bad(facts: Facts) -> bool:
+    """Return whether anybody wants one more bad value."""
+    store = _store
+    return store is not None and store.wants_bad(facts)

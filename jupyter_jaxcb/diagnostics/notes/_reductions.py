@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._note import Note, Options
+from ._note import Condition, Options
 from ._received import Facts, receive_bad
 
 MOST_ELEMENTS = 16  # of a batch, of which each has a row
+_FEW = 1024  # values, of which a loop without vector instructions is as quick
 NUMBERS = ("sum", "min", "max", "nan", "inf", "finite")
 
 
@@ -30,6 +31,53 @@ class BadCall:
         return ()
 
 
+class Layout(NamedTuple):
+    """What the operands of a note are: the value, its inputs, the steps, and maybe the mask.
+
+    Attributes:
+        inputs, loops: how many operands are inputs and steps.
+        conditional: whether the last one is the mask.
+        axes: for each operand, the axes of the vmap levels, innermost first; None: unbatched.
+        sizes: of the vmap levels, innermost first.
+    """
+
+    inputs: int
+    loops: int
+    conditional: bool
+    axes: tuple[Any, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def own(self) -> tuple[int | None, ...]:
+        """The axes of the value."""
+        return self.axes[0]
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether the mask differs between batch elements; otherwise the branch is taken."""
+        return self.conditional and any(a is not None for a in self.axes[-1])
+
+    def of_value(self) -> tuple[Layout, list[int]]:
+        """Return the layout of the value and the mask alone, and which operands they are."""
+        places = [0, -1] if self.has_mask else [0]
+        axes = tuple(self.axes[at] for at in places)
+        return Layout(0, 0, self.has_mask, axes, self.sizes), places
+
+    def parts(self, arrays: Sequence[Any]) -> Parts:
+        """Split the operands."""
+        first, last = 1 + self.inputs, 1 + self.inputs + self.loops
+        steps = [
+            _by_element(lambda x, axis: x, x, axes, self.sizes).astype(np.int32)
+            for x, axes in zip(arrays[first:last], self.axes[first:], strict=False)
+        ]
+        mask = None
+        if self.has_mask:
+            mask = _by_element(lambda x, axis: x, arrays[-1], self.axes[-1], self.sizes)
+        count = math.prod(self.sizes)
+        stacked = jnp.stack(steps, axis=-1) if steps else jnp.zeros((count, 0), np.int32)
+        return Parts(arrays[0], arrays[1:first], stacked, mask)
+
+
 class Parts(NamedTuple):
     """The operands of a note, with one entry of the steps and the mask for each batch element."""
 
@@ -38,111 +86,90 @@ class Parts(NamedTuple):
     steps: Any
     mask: Any
 
-    @staticmethod
-    def of(note: Note, axes: Any, sizes: Any, arrays: Sequence[Any]) -> Parts:
-        """Split the operands.
 
-        Args:
-            note: the value.
-            axes: for each array, the axes of the vmap levels, innermost first; None: unbatched.
-            sizes: of the vmap levels, innermost first.
-            arrays: the value, its inputs, the steps, and the mask if there is one.
-        """
-        inputs, loops = len(note.names), len(note.loops)
-        value, arrays, of = arrays[0], arrays[1:], axes[1:]
-        steps = [
-            _by_element(lambda x, axis: x, x, a, sizes)
-            for x, a in zip(arrays[inputs : inputs + loops], of[inputs:], strict=False)
-        ]
-        mask = None
-        if note.conditional and any(a is not None for a in of[-1]):  # otherwise the branch is taken
-            mask = _by_element(lambda x, axis: x, arrays[-1], of[-1], sizes)
-        count = math.prod(sizes)
-        stacked = jnp.stack(steps, axis=-1) if steps else jnp.zeros((count, 0), np.int32)
-        return Parts(value, arrays[:inputs], stacked, mask)
-
-
-def look(
-    send: Callable[..., Any],
-    facts: Facts,
-    rows: bool,
-    axes: Any,
-    sizes: Any,
-    arrays: Sequence[Any],
-) -> list[Any]:
-    """Send a value to the host if it is bad; part of the lowering.
+# These are jitted so that a program has one function for all values of a shape, and JAX traces it
+# once.
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def is_suspect(bad: Condition, layout: Layout, *arrays: Any) -> Any:
+    """Return whether a value can be bad.
 
     One sum tells whether all values are finite, which is the quickest of all tests: XLA computes
-    it with vector instructions. Only if it is not finite, all are looked at.
-
-    Args:
-        send: binds a host call.
-        facts: what is known of the value.
-        rows: whether the numbers of the value are wanted in any case.
-        axes: see `Parts.of`.
-        sizes: see `Parts.of`.
-        arrays: see `Parts.of`.
-
-    Returns:
-        With `rows`, one array of 32-bit integers: the bits of the numbers and the steps, for each
-        batch element.
+    it with vector instructions. It can be infinite without.
     """
-    note, parts = facts.note, Parts.of(facts.note, axes, sizes, arrays)
-    x, own = _real(parts.value), axes[0]
-    total = _by_element(jnp.sum, x, own, sizes)
-    finite = jnp.isfinite(total) if parts.mask is None else jnp.isfinite(total) | ~parts.mask
-    if note.looks_for_bad:
-        of = note.options.bad
-        fine = finite if of.is_finite else jnp.logical_not(of.test(parts.value))
+    parts = layout.parts(arrays)
+    if not bad.is_finite:
+        return jnp.any(bad.test(parts.value))
+    fine = _is_finite(_sum(parts.value, layout), parts.mask)
+    return jnp.logical_not(jnp.all(fine))
 
-        def details(*arrays: Any) -> None:
-            _send_bad(send, facts, axes, sizes, arrays)
 
-        jax.lax.cond(jnp.all(fine), lambda *_: None, details, *arrays)
-    if not rows:
-        return []
-    numbers = jax.lax.cond(
-        jnp.all(finite), lambda x, total: _of_finite(x, total, own, sizes),
-        lambda x, total: _numbers(x, own, sizes), x, total,
+def _sum(value: Any, layout: Layout) -> Any:
+    return _by_element(jnp.sum, _real(value), layout.own, layout.sizes)
+
+
+def _is_finite(total: Any, mask: Any) -> Any:
+    return jnp.isfinite(total) if mask is None else jnp.isfinite(total) | ~mask
+
+
+def send_if_bad(send: Callable[..., Any], facts: Facts, layout: Layout, *arrays: Any) -> list:
+    """Reduce a value and its inputs, and send their numbers to the host, if it is bad."""
+    return jax.lax.cond(
+        is_suspect(facts.note.options.bad, layout, *arrays),
+        lambda *arrays: _send_bad(send, facts, layout, arrays), lambda *_: [], *arrays,
     )  # fmt: skip
-    return [_packed(note.options, numbers, own, sizes, parts)]
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def numbers_in(options: Options, layout: Layout, *arrays: Any) -> Any:
+    """Return what is sent of a value: one array of 32-bit integers for each batch element.
+
+    They are the bits of its numbers, and the steps.
+    """
+    parts = layout.parts(arrays)
+    x, axes, sizes = _real(parts.value), layout.own, layout.sizes
+    total = _sum(parts.value, layout)
+    if x.size <= _FEW:
+        numbers = _numbers(x, axes, sizes)
+    else:
+        numbers = jax.lax.cond(
+            jnp.all(_is_finite(total, parts.mask)), lambda x: _of_finite(x, total, axes, sizes),
+            lambda x: _numbers(x, axes, sizes), x,
+        )  # fmt: skip
+    return _packed(options, numbers, axes, sizes, parts)
 
 
 def rarely(
-    every: int, send: Callable[[Any], Any], facts: Facts, axes: Any, sizes: Any, arrays: Any
-) -> None:
+    every: int, send: Callable[[Any], list], options: Options, layout: Layout, *arrays: Any
+) -> list:
     """Send the numbers of a value in every `every`-th step of the innermost loop."""
-    parts = Parts.of(facts.note, axes, sizes, arrays)
-
-    def now(x: Any, *arrays: Any) -> None:
-        within = Parts.of(facts.note, axes, sizes, (x, *arrays))
-        numbers = _numbers(_real(x), axes[0], sizes)
-        send(_packed(facts.note.options, numbers, axes[0], sizes, within))
-
+    parts = layout.parts(arrays)
     turns = parts.steps[:, -1] % every == 0
     turn = jnp.any(turns if parts.mask is None else turns & parts.mask)
-    jax.lax.cond(turn, now, lambda *_: None, *arrays)
+    return jax.lax.cond(
+        turn, lambda *arrays: send(numbers_in(options, layout, *arrays)), lambda *_: [], *arrays
+    )
 
 
-def _send_bad(send: Any, facts: Facts, axes: Any, sizes: Any, arrays: Sequence[Any]) -> None:
-    """Send the first batch element that is bad, if one is: a sum can be infinite without."""
-    parts = Parts.of(facts.note, axes, sizes, arrays)
+def _send_bad(send: Any, facts: Facts, layout: Layout, arrays: Sequence[Any]) -> list:
+    """Send the first batch element that is bad, if one is."""
+    parts, axes, sizes = layout.parts(arrays), layout.axes, layout.sizes
     is_bad = facts.note.options.bad.test
     bad = _by_element(jnp.any, is_bad(parts.value), axes[0], sizes)
     bad = bad if parts.mask is None else bad & parts.mask
     element = jnp.argmax(bad)
 
-    def details(*arrays: Any) -> None:
+    def details(*arrays: Any) -> list:
         wanted = []
         for x, of in zip(arrays, axes, strict=False):
             found = _by_element(jnp.any, is_bad(x), of, sizes)
             wanted.append(jnp.append(_numbers(_real(x), of, sizes)[element], found[element]))
         wide = jnp.result_type(*wanted)
         numbers = jnp.concatenate([part.astype(wide) for part in wanted])
-        send(numbers, jnp.append(element.astype(np.int32), parts.steps[element]), call=call)
+        at = jnp.append(element.astype(np.int32), parts.steps[element])
+        return send(numbers, at, call=call)
 
     call = BadCall(facts)
-    jax.lax.cond(jnp.any(bad), details, lambda *_: None, parts.value, *parts.inputs)
+    return jax.lax.cond(jnp.any(bad), details, lambda *_: [], parts.value, *parts.inputs)
 
 
 def _real(x: Any) -> Any:
@@ -153,10 +180,15 @@ def _real(x: Any) -> Any:
 
 def _by_element(reduce: Callable[..., Any], x: Any, axes: Any, sizes: Any) -> Any:
     """Reduce all axes but those of the batch; return one number for each batch element."""
-    own = [a for a in axes if a is not None]
-    rest = tuple(a for a in range(x.ndim) if a not in own)
-    reduced = reduce(x, axis=rest)
-    order = sorted(own)
+    return _in_order(reduce(x, axis=_rest(x, axes)), axes, sizes)
+
+
+def _rest(x: Any, axes: Any) -> tuple[int, ...]:
+    return tuple(a for a in range(x.ndim) if a not in axes)
+
+
+def _in_order(reduced: Any, axes: Any, sizes: Any) -> Any:
+    order = sorted(a for a in axes if a is not None)
     outer_first = [(a, size) for a, size in zip(axes, sizes, strict=True)][::-1]
     moved = reduced.transpose([order.index(a) for a, _ in outer_first if a is not None])
     shape = [1 if a is None else size for a, size in outer_first]
@@ -175,37 +207,29 @@ def _batch(axes: Any, sizes: Any) -> list[int]:
     return [size for a, size in zip(axes, sizes, strict=True) if a is not None]
 
 
-# An input can be empty.
-_least = functools.partial(jnp.min, initial=jnp.inf)
-_most = functools.partial(jnp.max, initial=-jnp.inf)
-
-
 def _numbers(x: Any, axes: Any, sizes: Any) -> Any:
-    """Return sum, minimum and maximum of the finite values, and how many are NaN, inf, finite."""
+    """Return sum, minimum and maximum of the finite values, and how many are NaN, inf, finite.
+
+    One reduction has all six, because XLA compiles each on its own. It does not use vector
+    instructions.
+    """
     finite = jnp.isfinite(x)
+    floats = [jnp.where(finite, x, other) for other in (0, jnp.inf, -jnp.inf)]
+    counts = [one.astype(np.int32) for one in (jnp.isnan(x), jnp.isinf(x), finite)]
+    none = [*(x.dtype.type(one) for one in (0, np.inf, -np.inf)), *(np.int32(0),) * 3]
+    found = jax.lax.reduce([*floats, *counts], none, _together, _rest(x, axes))
+    return jnp.stack([_in_order(one.astype(x.dtype), axes, sizes) for one in found], axis=-1)
 
-    def of(reduce: Any, array: Any) -> Any:
-        return _by_element(reduce, array, axes, sizes).astype(x.dtype)
 
-    return jnp.stack(
-        [
-            of(jnp.sum, jnp.where(finite, x, 0)),
-            of(_least, jnp.where(finite, x, jnp.inf)),
-            of(_most, jnp.where(finite, x, -jnp.inf)),
-            of(jnp.sum, jnp.isnan(x)),
-            of(jnp.sum, jnp.isinf(x)),
-            of(jnp.sum, finite),
-        ],
-        axis=-1,
-    )
+def _together(some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    combine = jax.lax.add, jax.lax.min, jax.lax.max, *(jax.lax.add,) * 3
+    return [each(a, b) for each, a, b in zip(combine, some, others, strict=True)]
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def numbers_of(x: Any, options: Options) -> tuple[Any, Any]:
-    """Return the numbers of an array, as `look` does, and whether it is bad."""
-    parts = Parts(x, (), jnp.zeros((1, 0), np.int32), None)
-    numbers = _numbers(_real(x), (), ())
-    return _packed(options, numbers, (), (), parts), jnp.any(options.bad.test(x))
+    """Return the numbers of an array that no program computes any more, and whether it is bad."""
+    return numbers_in(options, Layout(0, 0, False, ((),), ()), x), jnp.any(options.bad.test(x))
 
 
 def _packed(options: Options, numbers: Any, axes: Any, sizes: Any, parts: Parts) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -10,6 +11,8 @@ from typing import Any, TypeVar
 from ... import jax_compat
 from ._custom_call import DIRECT, emit_call, emit_call_of
 from ._multi_device import lower_once
+
+MOST_KEPT = 2**20  # bytes
 
 Receives = Callable[..., tuple]
 _Received = TypeVar("_Received", bound=Receives)
@@ -42,14 +45,34 @@ def lower_plain_call(
 
 
 class _Joined:
-    """A call in a block, that gets more operands."""
+    """A call in a block, that gets more operands; in a branch of the block, if it has one."""
 
-    def __init__(self, block: Any, call: Any) -> None:
-        self.block, self.call = block, call
+    def __init__(self, block: Any, index: int, call: Any, branch: jax_compat.Branch | None) -> None:
+        self.block, self.index, self.call, self.branch = block, index, call, branch
         self.op: Any = None
-        self.index = 0
         self.operands: list[Any] = []
         self.avals: list[Any] = []
+
+    def add(self, ctx: Any, operands: Sequence[Any]) -> None:
+        """Emit the call anew, with more operands, at the current place."""
+        if self.op is not None:
+            self.op.erase()
+        self.operands += operands
+        self.avals += ctx.avals_in
+        whole = dataclasses.replace(ctx, avals_in=self.avals, avals_out=[])
+        sharding = jax_compat.callback_sharding(whole, None, [])
+        emit = functools.partial(
+            emit_call_of, whole, self.index, self.operands, has_side_effect=True, sharding=sharding
+        )
+        self.op = emit() if self.branch is None else self.branch.add(emit)
+
+    def has_room(self, avals: Sequence[Any]) -> bool:
+        """Return whether a branch may keep that many bytes until it runs."""
+        return self.branch is None or _bytes([*self.avals, *avals]) <= MOST_KEPT
+
+
+def _bytes(avals: Sequence[Any]) -> int:
+    return sum(aval.size * aval.dtype.itemsize for aval in avals)
 
 
 class _Open(threading.local):
@@ -65,7 +88,9 @@ def forget_open_calls() -> None:
     _open.callbacks, _open.calls = None, ()
 
 
-def lower_joined_call(ctx: Any, *operands: Any, make: Callable[[], _Received]) -> _Received | None:
+def lower_joined_call(
+    ctx: Any, *operands: Any, make: Callable[[], _Received], when: Any = None
+) -> _Received | None:
     """Add operands to the call of the current block, which moves to the current place.
 
     Many values of a step of a loop cross to the host in one call. It runs after the last of them.
@@ -74,6 +99,9 @@ def lower_joined_call(ctx: Any, *operands: Any, make: Callable[[], _Received]) -
         ctx: JAX's lowering context, whose avals_in are those of the operands.
         *operands: IR values.
         make: returns what takes the NumPy arrays of a new call.
+        when: an IR value, a boolean that was computed last. With it, the call is another one, in a
+            branch that runs if `when` holds for any of its operands. Operands stay in memory until
+            then, so a branch gets as many as have `MOST_KEPT` bytes, or those of one call.
 
     Returns:
         What takes the arrays, after those that it already takes; None if the operands cannot be
@@ -84,20 +112,19 @@ def lower_joined_call(ctx: Any, *operands: Any, make: Callable[[], _Received]) -
         return None
     if _open.callbacks is not module.host_callbacks:
         _open.callbacks, _open.calls = module.host_callbacks, ()
-    block = jax_compat.current_block()
-    joined = next((one for one in _open.calls if one.block == block), None)
+    block, has_branch = jax_compat.current_block(), when is not None
+    if has_branch and not jax_compat.HAS_BRANCHES:
+        return None
+    if has_branch:  # a branch runs before the loops that follow it
+        _open.calls = tuple(one for one in _open.calls if not one.branch or one.block == block)
+    same = (one for one in _open.calls if one.block == block and bool(one.branch) == has_branch)
+    joined = next((one for one in same if one.has_room(ctx.avals_in)), None)
     if joined is None:
-        joined = _Joined(block, make())
+        branch = jax_compat.Branch(when) if has_branch else None
+        joined = _Joined(block, len(module.host_callbacks), make(), branch)
         _open.calls = (*_open.calls, joined)
-        joined.index = len(module.host_callbacks)
         module.add_host_callback(joined.call)
-    else:
-        joined.op.erase()
-    joined.operands += operands
-    joined.avals += ctx.avals_in
-    whole = dataclasses.replace(ctx, avals_in=joined.avals, avals_out=[])
-    sharding = jax_compat.callback_sharding(whole, None, [])
-    joined.op = emit_call_of(
-        whole, joined.index, joined.operands, has_side_effect=True, sharding=sharding
-    )
+    elif joined.branch:
+        joined.branch.also_if(when)
+    joined.add(ctx, operands)
     return joined.call
