@@ -34,7 +34,7 @@ def explain(function: Callable[..., Any]) -> Callable[..., Recording]:
 
     Raises:
         TypeError: `function` is not callable.
-        RuntimeError: this version of JAX compiles programs in a way that is not known.
+        RuntimeError: this version of JAX is not supported.
         Exception: any error of tracing or compiling it.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
