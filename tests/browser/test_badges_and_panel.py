@@ -118,6 +118,42 @@ def test_tooltip_of_a_call_under_vmap_draws_its_shapes(shared):
     assert diagram.bounding_box()["width"] > 150
 
 
+def test_click_on_a_badge_opens_the_host_trace_of_the_cell_at_its_site(shared):
+    row = shared.cell(2).locator(".jaxcb-site[aria-current]")
+    badges(shared, 2).nth(1).click()
+    expect(row).to_be_focused()
+    expect(row).to_contain_text("return double(x + 1)")
+    badges(shared, 2).nth(0).click()
+    expect(row).to_be_focused()
+    expect(row).to_contain_text("lost = double(x)")
+    expect(shared.page.locator("#jupyter-jaxcb-panel")).to_be_hidden()
+
+
+def test_panel_is_the_second_action_of_a_badge_with_shift_the_tooltip_or_a_command(shared):
+    marked = shared.page.locator("#jupyter-jaxcb-panel .jaxcb-callsite[aria-current]")
+    badges(shared, 2).nth(0).click(modifiers=["Shift"])
+    expect(marked).to_contain_text("lost = double(x)")
+    badges(shared, 2).nth(1).hover()
+    shared.page.locator(".jaxcb-tip").get_by_role("button", name="Show in the panel").click()
+    expect(marked).to_contain_text("return double(x + 1)")
+    shared.cell(3).locator(".cm-line").first.click()
+    shared.command("jupyter-jaxcb:show-line-in-panel")
+    expect(marked).to_contain_text("jax.vmap(double)")
+    shared.command("jupyter-jaxcb:show-line")
+    expect(shared.cell(3).locator(".jaxcb-site[aria-current]")).to_be_focused()
+
+
+def test_badge_of_a_line_whose_trace_is_far_below_scrolls_to_it(notebook):
+    long = "\n".join(["print('a line')"] * 150)
+    opened = notebook(LOAD, DOUBLE, "def g(x):\n    return double(x)", *[long] * 2, "g(1.0)")
+    opened.run_and_wait()
+    opened.cell(2).scroll_into_view_if_needed()
+    badges(opened, 2).click()
+    row = opened.cell(5).locator(".jaxcb-site[aria-current]")
+    expect(row).to_be_focused()
+    expect(row).to_be_in_viewport()
+
+
 def test_panel_lists_callbacks_and_links_to_their_sites(shared):
     side_panel = panel(shared)
     expect(side_panel).to_contain_text("double")
@@ -140,9 +176,19 @@ def test_restarted_kernel_has_no_callbacks(used):
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
     )
     expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
-    expect(badges(used, 2)).to_have_count(0)
+    saved = used.cell(2).locator(".jaxcb-badge-saved .jaxcb-badge-note")  # of the host traces
+    expect(saved).to_have_count(2)
+    expect(saved.nth(0)).to_contain_text("unused")
+    saved.nth(0).hover()
+    expect(used.page.locator(".jaxcb-tip")).to_contain_text("From a saved host trace")
+    saved.nth(1).click()
+    expect(used.cell(2).locator(".jaxcb-site[aria-current]")).to_be_focused()
     used.run_and_wait(0, 1)
     expect(side_panel).to_contain_text("double")
+    expect(saved).to_have_count(2)
+    used.run_and_wait(2)
+    expect(saved).to_have_count(0)
+    expect(badges(used, 2)).to_have_count(2)
 
 
 def test_panel_follows_the_visible_notebook(used, notebook):
@@ -176,7 +222,7 @@ def test_panel_shows_whether_the_extension_is_loaded(notebook):
     expect(side_panel.locator(".jaxcb-callsite")).to_have_count(1)
     opened.run_and_wait(3)
     expect(side_panel).to_contain_text("%load_ext jupyter_jaxcb")
-    expect(badges(opened, 2)).to_have_count(0)
+    expect(opened.cell(2).locator(".jaxcb-badge-saved .jaxcb-badge-note")).to_have_count(1)
 
 
 def test_panel_names_cells_and_filters_rows(shared):

@@ -6,7 +6,7 @@
  */
 
 import type { Target } from '../view/sites/row.js';
-import type { Everything } from '../view/view.js';
+import type { Everything, TraceView } from '../view/view.js';
 
 /** An output: its element and JupyterLab's model of it. */
 export interface Output {
@@ -18,6 +18,9 @@ export interface Surroundings {
   reveal(output: Output, target: Target): void;
   everything(output: Output, id: string): Promise<Everything | null>;
 }
+
+/** The views of outputs, by their elements. */
+export const views = new WeakMap<Node, TraceView>();
 
 let present: Surroundings | null = null;
 

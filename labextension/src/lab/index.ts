@@ -14,17 +14,19 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
 import { surround, type Output, type Surroundings } from './around.js';
-import { badges } from './badges/badges.js';
+import { badges, openAtCursor } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
 import type { Place } from './badges/notes.js';
 import { cellsOf } from './panel/cells.js';
 import { Panel } from './panel/panel.js';
 import { Hub } from './kernel/service.js';
+import type { Snapshot } from './kernel/snapshot.js';
 import { UNTRACKED, withSubshells } from './kernel/untracked.js';
 import { ownerOf, type Owner } from './lines/owner.js';
-import { flashes, reveal } from './lines/reveal.js';
+import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
+import { showInTrace } from './lines/trace.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
@@ -32,6 +34,7 @@ import { offerRestart } from '../view/restart.js';
 
 const CATEGORY = 'JAX callbacks';
 const OPEN_PANEL = 'jupyter-jaxcb:open-panel';
+const SHOW_LINE = 'jupyter-jaxcb:show-line';
 const TOGGLE_BADGES = 'jupyter-jaxcb:toggle-badges';
 const BRIEFLY = { autoClose: 8_000 };
 
@@ -39,8 +42,8 @@ const icon = new LabIcon({ name: 'jupyter-jaxcb:callbacks', svgstr: ICON });
 const hub = new Hub();
 const badgesShown = new Switch(true);
 
-/** Shows the panel, at `place` if given; set by the panel's plugin. */
-let openPanel: (notebook: object | null, place: Place | null) => void = () => undefined;
+/** Shows a place of a snapshot in a host trace, or in the panel; set by the panel's plugin. */
+let open = (_: object, _from: Snapshot, _place: Place, _inPanel: boolean): unknown => undefined;
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-jaxcb:plugin',
@@ -57,12 +60,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
   ) => {
     PageConfig.setOption(UNTRACKED, withSubshells(PageConfig.getOption(UNTRACKED)));
     follow(tracker, panel => {
+      const state = stateOf(panel);
+      state.cells = cellsOf(panel);
       hub.follow(panel.context.model.sharedModel, panel.sessionContext);
+      void panel.context.ready.then(() => state.notify());
       replaceUnfinished(panel);
     });
-    NotebookActions.executed.connect((_, { cell }) => {
+    NotebookActions.executed.connect((_, { cell, notebook }) => {
       if (cell.model.type === 'code') {
         removeEnded(cell.model as ICodeCellModel);
+        hub.state(notebook.model?.sharedModel ?? notebook).notify(); // the saved traces
       }
     });
     surround(surroundingsIn(app, tracker));
@@ -90,9 +97,7 @@ const badgePlugin: JupyterFrontEndPlugin<void> = {
     registry.addExtension({
       name: 'jupyter-jaxcb:badges',
       factory: ({ model }) => {
-        const source = cellSource(hub, model.sharedModel, badgesShown, (notebook, place) =>
-          openPanel(notebook, place)
-        );
+        const source = cellSource(hub, model.sharedModel, badgesShown, (...where) => open(...where));
         const instance = source && [badges(source), flashes];
         return instance && { instance: () => instance, reconfigure: () => null };
       }
@@ -128,18 +133,25 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
     follow(tracker, ({ content }) =>
       content.modelContentChanged.connect(() => widget.isVisible && panel.refreshSoon())
     );
-    openPanel = (notebook, place) => {
-      app.shell.activateById(widget.id);
-      const opened = tracker.find(({ context }) => context.model.sharedModel === notebook);
-      if (opened && place) {
+    open = async (notebook, snapshot, place, inPanel) => {
+      const opened = tracker.find(({ context }) => context.model.sharedModel === notebook)!;
+      const site = 'site' in place && !inPanel ? snapshot.sites[place.site] : undefined;
+      if (!site || !(await showInTrace(opened, site))) {
+        app.shell.activateById(widget.id);
         show(opened);
-        panel.show(place);
+        panel.show(place, snapshot);
       }
     };
+    for (const inPanel of [false, true]) {
+      const label = `Show This Line in the ${inPanel ? 'JAX Callbacks Panel' : 'Host Trace'}`;
+      const command = `${SHOW_LINE}${inPanel ? '-in-panel' : ''}`;
+      app.commands.addCommand(command, { label, execute: () => showLine(tracker, inPanel) });
+      palette?.addItem({ command, category: CATEGORY });
+    }
     app.commands.addCommand(OPEN_PANEL, {
       label: 'Show JAX Callbacks Panel',
       icon,
-      execute: () => openPanel(null, null)
+      execute: () => app.shell.activateById(widget.id)
     });
     palette?.addItem({ command: OPEN_PANEL, category: CATEGORY });
   }
@@ -148,6 +160,15 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
 function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void): void {
   tracker.widgetAdded.connect((_, panel) => each(panel));
   tracker.forEach(each);
+}
+
+/** Shows the line of the cursor as a click on its badge does. */
+function showLine(tracker: INotebookTracker, inPanel: boolean): void {
+  const cell = tracker.activeCell;
+  const view = cell && editorOf(cell);
+  if (!view || !openAtCursor(view.state, inPanel)) {
+    Notification.info('The line of the cursor has no badge.', BRIEFLY);
+  }
 }
 
 function panelsOf(tracker: INotebookTracker): NotebookPanel[] {

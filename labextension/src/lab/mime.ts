@@ -7,7 +7,7 @@ import { MIME_TYPE } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
 import type { Target } from '../view/sites/row.js';
 import { TraceView, type Around } from '../view/view.js';
-import { surroundings, type Output } from './around.js';
+import { surroundings, views, type Output } from './around.js';
 
 class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   private readonly view: TraceView;
@@ -18,6 +18,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     this.addClass('jaxcb-output');
     this.view = new TraceView(aroundOf(() => this.output));
     this.node.append(this.view.node);
+    views.set(this.view.node, this.view);
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {

@@ -8,6 +8,7 @@ import { Comparison } from './compare/comparison.js';
 import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
 import type { Target } from './sites/row.js';
+import type { Site } from './data/schema.js';
 import { CALLS, NO_CALLS_LOOK, SITES, TIME, type Look } from './remembered.js';
 import { ProfilePanel } from './profile/panel.js';
 import { summaryLine } from './sites/summary.js';
@@ -74,6 +75,7 @@ export class TraceView {
   private readonly comparison = new Comparison();
   private readonly folds = new Map<number, boolean>(); // of sites: the kernel sends them again
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
+  private pointed: ((site: Site) => boolean) | null = null; // which site `showSite` showed
   private stale = true; // the body does not match `shown`
   private arranged = false; // by the user, or for a profile: keep tab and expansion
   private requested = false;
@@ -131,6 +133,18 @@ export class TraceView {
     }
   }
 
+  /** Opens the view at the first of these sites, marks its row and focuses it; false: none. */
+  showSite(wanted: (site: Site) => boolean): boolean {
+    const found = this.shown?.facts.sites.findIndex(wanted) ?? -1;
+    if (found >= 0) {
+      this.pointed = wanted;
+      this.expand();
+      this.tabs.select(SITES);
+      this.sites?.show(found);
+    }
+    return found >= 0;
+  }
+
   dispose(): void {
     this.generation += 1;
     this.button.removeEventListener('click', this.toggle);
@@ -168,6 +182,9 @@ export class TraceView {
       this.expand();
     }
     this.fill();
+    if (hadFocus && this.pointed && this.showSite(this.pointed)) {
+      return;
+    }
     if (hadFocus && (onTab || !this.body.contains(document.activeElement))) {
       (this.tabs.hasBar ? this.tabs : this.button).focus();
     }

@@ -80,7 +80,7 @@ test('the side panel and the badges suppress shortcuts on every focusable elemen
     vmap: null,
     place: { site: 0 }
   } as const;
-  document.body.append(panel.node, new Badge([note], false, vi.fn()).toDOM());
+  document.body.append(panel.node, new Badge([note], false, false, vi.fn()).toDOM());
   expect(counts('button', 'summary', 'select')).toEqual([3, 1, 1]);
   expect(withoutSuppression(document.body)).toEqual([]);
 });

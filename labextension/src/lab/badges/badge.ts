@@ -1,25 +1,31 @@
 /** The element at the end of a line of code; it does not affect the layout of the line. */
 
 import { WidgetType } from '@codemirror/view';
-import { h } from '../../view/dom/elements.js';
+import { button, h } from '../../view/dom/elements.js';
 import { elementWords } from '../../view/sites/batching-axes.js';
 import { smallDiagram } from '../../view/sites/batching.js';
 import type { Note, Place } from './notes.js';
 
 const EDITED = 'the cell was edited after this run';
+const SAVED = 'From a saved host trace; this kernel has not run it';
 
-/** The badge of one line: each note is a button that opens the panel. */
+/** Shows a place in the host trace of its cell, or in the panel. */
+export type Open = (place: Place, inPanel: boolean) => void;
+
+/** The badge of one line: each note is a button that opens the host trace; with Shift, the panel. */
 export class Badge extends WidgetType {
   constructor(
     readonly notes: readonly Note[],
     readonly edited: boolean,
-    private readonly open: (place: Place) => void
+    readonly saved: boolean,
+    private readonly open: Open
   ) {
     super();
   }
 
   override eq(other: Badge): boolean {
-    const same = this.notes === other.notes && this.edited === other.edited; // on most keys
+    const same =
+      this.notes === other.notes && this.edited === other.edited && this.saved === other.saved; // on most keys
     return same || this.content === other.content;
   }
 
@@ -33,7 +39,7 @@ export class Badge extends WidgetType {
       const button = (event.target as Element).closest('button');
       const note = badge?.notes[[...row.children].indexOf(button as Element)];
       if (badge && note?.place) {
-        badge.open(note.place);
+        badge.open(note.place, (event as MouseEvent).shiftKey);
       }
     });
     this.fill(node);
@@ -51,7 +57,7 @@ export class Badge extends WidgetType {
   }
 
   private get content(): string {
-    return JSON.stringify([this.notes, this.edited]);
+    return JSON.stringify([this.notes, this.edited, this.saved]);
   }
 
   private fill(node: HTMLElement): void {
@@ -65,6 +71,7 @@ export class Badge extends WidgetType {
     }
     this.notes.forEach((note, place) => this.fillButton(row.children[place]!, note));
     node.classList.toggle('jaxcb-badge-edited', this.edited);
+    node.classList.toggle('jaxcb-badge-saved', this.saved);
     const what = this.notes.some(note => note.place) ? 'JAX callbacks' : 'JAX values';
     node.setAttribute('aria-label', this.edited ? `${what}; ${EDITED}` : what);
   }
@@ -89,16 +96,28 @@ export function rowOf(badge: HTMLElement): HTMLElement {
 }
 
 /** The tooltip of a badge: all of its notes in full. */
-export function tooltipNode(notes: readonly Note[], cellEdited: boolean): HTMLElement {
+export function tooltipNode(
+  notes: readonly Note[],
+  cellEdited: boolean,
+  saved: boolean,
+  open: Open
+): HTMLElement {
   const sections = notes.map(note =>
     h(
       'section',
       { class: `jaxcb-tip-note jaxcb-tone-${note.tone}` },
       h('strong', {}, note.sign ? `${note.sign} ${note.title}` : note.title),
       ...note.details.map(line => h('p', {}, line)),
-      note.vmap && h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap))
+      note.vmap && h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap)),
+      note.place && panelButton(() => open(note.place!, true))
     )
   );
+  const old = saved && h('p', { class: 'jaxcb-tip-edited' }, `${SAVED}.`);
   const warning = cellEdited && h('p', { class: 'jaxcb-tip-edited' }, `Outdated: ${EDITED}.`);
-  return h('div', { class: 'jaxcb-tip', role: 'tooltip' }, ...sections, warning);
+  return h('div', { class: 'jaxcb-tip', role: 'tooltip' }, ...sections, old, warning);
+}
+
+function panelButton(open: () => void): HTMLElement {
+  const title = 'Shift and a click on the badge does the same';
+  return button({ class: 'jaxcb-tip-panel', title }, open, 'Show in the panel');
 }

@@ -5,8 +5,8 @@ import type { EditorState, Extension, Text, Transaction } from '@codemirror/stat
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
 import { edited, lineEnd, nearestIn, originAt, trackedEnd, type Origin } from './anchors.js';
-import { Badge, tooltipNode } from './badge.js';
-import type { CellNotes, LineNotes, Place } from './notes.js';
+import { Badge, tooltipNode, type Open } from './badge.js';
+import type { CellNotes, LineNotes } from './notes.js';
 import { fitBadges } from './room.js';
 
 /** Provides the badges of one cell, and handles clicks on them. */
@@ -14,7 +14,7 @@ export interface Source {
   notes(): CellNotes | null;
   shown(): boolean; // whether the user wants badges
   on(listener: () => void): () => void;
-  open(place: Place): void;
+  readonly open: Open;
 }
 
 interface Placed {
@@ -43,7 +43,7 @@ const field = StateField.define<Badges>({
 
 /** The editor extension of one code cell. */
 export function badges(source: Source): Extension {
-  const hover = hoverTooltip((view, pos, side) => tooltip(view.state.field(field), pos, side), {
+  const hover = hoverTooltip((view, pos, side) => tooltip(view.state, pos, side), {
     hoverTime: 250
   });
   return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
@@ -54,6 +54,18 @@ export function trackedLine(state: EditorState, line: number, source: string): n
   const origin = state.field(field, false)?.origin ?? null;
   const end = origin && trackedEnd(origin, line, source);
   return end === null ? null : state.doc.lineAt(end).number;
+}
+
+/** Opens what the badge of the cursor's line opens; false if it has none. */
+export function openAtCursor(state: EditorState, inPanel: boolean): boolean {
+  const { from, to } = state.doc.lineAt(state.selection.main.head);
+  const placed = state.field(field, false)?.placed ?? [];
+  const notes = placed.filter(({ end }) => from <= end && end <= to).flatMap(({ line }) => line.notes);
+  const place = notes.find(note => note.place)?.place ?? null;
+  if (place) {
+    state.facet(sourceOf).open(place, inPanel);
+  }
+  return place !== null;
 }
 
 function updated(value: Badges, transaction: Transaction): Badges {
@@ -91,19 +103,22 @@ function place(
   });
   const wasEdited = same === null && notes.crc !== null;
   const widgets = placed.map(({ line, end }) => {
-    const badge = new Badge(line.notes, wasEdited, source.open);
+    const badge = new Badge(line.notes, wasEdited, notes.saved, source.open);
     return Decoration.widget({ widget: badge, side: 1 }).range(end);
   });
   const decorations = shown ? Decoration.set(widgets, true) : Decoration.none;
   return { notes, shown, origin, edited: wasEdited, placed, decorations };
 }
 
-function tooltip(value: Badges, pos: number, side: number): Tooltip | null {
+function tooltip(state: EditorState, pos: number, side: number): Tooltip | null {
+  const value = state.field(field);
   const notes = value.placed.filter(({ end }) => end === pos).flatMap(({ line }) => line.notes);
   if (side < 0 || notes.length === 0 || value.decorations.size === 0) {
     return null;
   }
-  const create = (): { dom: HTMLElement } => ({ dom: tooltipNode(notes, value.edited) });
+  const create = (): { dom: HTMLElement } => ({
+    dom: tooltipNode(notes, value.edited, value.notes!.saved, state.facet(sourceOf).open)
+  });
   return { pos, above: false, create };
 }
 

@@ -3,8 +3,9 @@
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import type { ISharedNotebook } from '@jupyter/ydoc';
 import type { Source } from './badges.js';
-import { notesOf, type Place } from './notes.js';
+import { notesOf, type CellNotes, type Place } from './notes.js';
 import type { Hub } from '../kernel/service.js';
+import type { Snapshot } from '../kernel/snapshot.js';
 import type { Switch } from '../switch.js';
 
 type SharedText = CodeEditor.IModel['sharedModel'];
@@ -20,7 +21,7 @@ export function cellSource(
   hub: Hub,
   shared: SharedText,
   shown: Switch,
-  open: (notebook: object, place: Place) => void
+  open: (notebook: object, snapshot: Snapshot, place: Place, inPanel: boolean) => void
 ): Source | null {
   const cell = codeCell(shared);
   const notebook = cell?.notebook;
@@ -28,15 +29,28 @@ export function cellSource(
     return null;
   }
   const state = hub.state(notebook);
+  const id = cell.getId();
+  // What the kernel knows of a cell, else what the outputs of the notebook say.
+  const of = (): Snapshot | null =>
+    [state.received.snapshot, state.saved].find(each => each?.byCell.has(id)) ?? null;
   return {
-    notes: () => state.received.snapshot && notesOf(state.received.snapshot, cell.getId()),
+    notes: () => notesIn(of(), id),
     shown: () => shown.on,
     on: listener => {
       const offs = [state.on(listener), shown.listen(listener)];
       return () => offs.forEach(off => off());
     },
-    open: place => open(notebook, place)
+    open: (place, inPanel) => {
+      const snapshot = of();
+      if (snapshot) {
+        open(notebook, snapshot, place, inPanel);
+      }
+    }
   };
+}
+
+function notesIn(snapshot: Snapshot | null, id: string): CellNotes | null {
+  return snapshot && notesOf(snapshot, id);
 }
 
 // Editors of files and of notebook cells have the same interface.

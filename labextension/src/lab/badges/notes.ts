@@ -37,6 +37,7 @@ export interface LineNotes {
 
 export interface CellNotes {
   readonly crc: number | null; // of the source when it ran
+  readonly saved: boolean; // not of this kernel, but of the outputs of the notebook
   readonly lines: readonly LineNotes[];
 }
 
@@ -66,7 +67,7 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
     add(value.line, value.source, valueNote(value));
   }
   const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
-  return { crc: snapshot.crcs.get(cell) ?? null, lines: withNames };
+  return { crc: snapshot.crcs.get(cell) ?? null, saved: !snapshot.version, lines: withNames };
 }
 
 // On a line with several functions, each note begins with its function.

@@ -3,16 +3,25 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel } from '@jupyterlab/services';
 import type { Everything } from '../../view/view.js';
+import { NO_CELLS, type Cells } from '../panel/cells.js';
+import type { Snapshot } from './snapshot.js';
 import { KernelLink, NOTHING, type Received } from './link.js';
 
 /** The state received from the current kernel of one notebook. */
 export class NotebookState {
   private link: KernelLink | null = null;
   private kernel: Kernel.IKernelConnection | null = null;
+  private savedNow: Snapshot | null = null;
+  cells: Cells = NO_CELLS; // of the notebook
   private readonly listeners = new Set<() => void>();
 
   get received(): Received {
     return this.link?.received ?? NOTHING;
+  }
+
+  /** What the host traces in the notebook's outputs said at the last change. */
+  get saved(): Snapshot {
+    return (this.savedNow ??= this.cells.saved());
   }
 
   get hasKernel(): boolean {
@@ -41,7 +50,9 @@ export class NotebookState {
     return this.link?.everything(id) ?? null;
   }
 
-  private notify(): void {
+  /** Tells the listeners that something has changed. */
+  notify(): void {
+    this.savedNow = null;
     for (const listener of [...this.listeners]) {
       listener();
     }

@@ -151,7 +151,7 @@ function readCrcs(value: unknown, path: string): Map<string, number> {
   return new Map(ids.map(id => [id, cells.get(id, whole())]));
 }
 
-function placesByCell(
+export function placesByCell(
   sites: readonly Site[],
   callbacks: readonly Callback[],
   values: readonly Value[]

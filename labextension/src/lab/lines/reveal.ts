@@ -49,7 +49,7 @@ function textOf(cell: Cell): CellText {
 }
 
 // JupyterLab's editor interface does not declare the CodeMirror view.
-function editorOf(cell: Cell): EditorView | null {
+export function editorOf(cell: Cell): EditorView | null {
   const below = (cell.editor as { editor?: unknown } | null)?.editor;
   return (below as EditorView | undefined) ?? null;
 }

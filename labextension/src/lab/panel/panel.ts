@@ -3,6 +3,7 @@
  */
 
 import { h, setText } from '../../view/dom/elements.js';
+import { pointAt } from '../../view/dom/point.js';
 import { counted } from '../../view/data/words.js';
 import { NO_CELLS, type Cells } from './cells.js';
 import { filtered, groupsOf, ORDERS, sorted, type Group, type Order } from './groups.js';
@@ -76,10 +77,10 @@ export class Panel {
     }, REFRESH_MS);
   }
 
-  /** Scrolls to a site or a callback and focuses it. */
-  show(place: Place): void {
-    const snapshot = this.notebook?.received.snapshot;
-    if (!snapshot) {
+  /** Scrolls to a site or a callback of `from` and focuses it; saved ones are not beside live ones. */
+  show(place: Place, from: Snapshot): void {
+    const snapshot = this.notebook?.received.snapshot ?? this.cells.saved();
+    if (snapshot.version !== from.version) {
       return;
     }
     this.filter.value = '';
@@ -92,7 +93,7 @@ export class Panel {
     );
     const row = group && this.rows.get(group.key);
     if (row) {
-      flash(row.show('site' in place ? group.sites.indexOf(place.site) : null));
+      pointAt(row.show('site' in place ? group.sites.indexOf(place.site) : null));
     }
   }
 
@@ -169,11 +170,4 @@ function orderSelect(): HTMLSelectElement {
   const options = Object.entries(ORDERS).map(([value, words]) => h('option', { value }, words));
   const attributes = { class: 'jaxcb-panel-order', 'aria-label': 'Order of callbacks' };
   return h('select', attributes, ...options);
-}
-
-function flash(node: HTMLElement): void {
-  node.scrollIntoView({ block: 'nearest' });
-  node.classList.remove('jaxcb-flash');
-  void node.offsetWidth; // restarts the animation
-  node.classList.add('jaxcb-flash');
 }

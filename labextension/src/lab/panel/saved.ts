@@ -5,7 +5,7 @@ import type { INotebookModel } from '@jupyterlab/notebook';
 import { BadRecording, parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
-import type { Callback, Snapshot } from '../kernel/snapshot.js';
+import { placesByCell, type Callback, type Snapshot } from '../kernel/snapshot.js';
 import { callbackOf } from './groups.js';
 
 const MOST_SITES = 500; // each is a row of the panel
@@ -53,6 +53,11 @@ function parsed(data: unknown, metadata: unknown): ReadFacts | null {
   }
 }
 
+/** The same for the same site in every run, in every trace of a notebook. */
+export function keyOf({ cell_id, where, source, function: name, flavor }: Site): string {
+  return JSON.stringify([cell_id, where.replace(', another cell', ''), source, name, flavor]);
+}
+
 /** The sites of all traces with their totals, and a callback for each host function. */
 export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
   const sites = new Map<string, Site>();
@@ -60,7 +65,7 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
   for (const trace of traces) {
     trace.facts.sites.forEach(found => {
       const site = inCell(found, trace);
-      const key = JSON.stringify([site.cell_id, site.where, site.source, site.function, site.flavor]);
+      const key = keyOf(site);
       const before = sites.get(key);
       if (before || sites.size < MOST_SITES) {
         sites.set(key, before ? sum(before, site) : site);
@@ -78,12 +83,12 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
     values: [],
     more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
     crcs: new Map(),
-    byCell: new Map()
+    byCell: placesByCell(all, [], [])
   };
 }
 
 /** A copied notebook has other ids of cells, so the source decides. */
-function inCell(site: Site, { id, text }: SavedTrace): Site {
+export function inCell(site: Site, { id, text }: SavedTrace): Site {
   const here = !inAnotherCell(site) && text.includes(site.source);
   return { ...site, cell_id: site.cell ? (here ? id : site.cell_id) : null };
 }

@@ -1,6 +1,7 @@
 /** The sites of a recording, each with a row and details; the user orders and filters many. */
 
 import { button, h, set } from '../dom/elements.js';
+import { pointAt } from '../dom/point.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
@@ -44,6 +45,24 @@ export class SiteList {
   dispose(): void {
     this.more.removeEventListener('click', this.listMore);
     this.node.remove();
+  }
+
+  /** Unfolds and marks the row of a site, and focuses it. */
+  show(place: number): void {
+    if (!this.places.includes(place)) {
+      this.search.value = '';
+      this.node.querySelector<HTMLElement>('[aria-pressed="true"]')?.click();
+      this.arrange();
+    }
+    const at = this.places.indexOf(place);
+    while (this.list.childElementCount <= at) {
+      this.listMore();
+    }
+    const item = this.list.children[at] as HTMLElement;
+    item.querySelector<HTMLElement>('.jaxcb-site-fold[aria-expanded="false"]')?.click();
+    set(item, { tabindex: -1 });
+    pointAt(item);
+    item.focus({ preventScroll: true });
   }
 
   /** The search, a button for each status that is not just kept, and the order. */

@@ -16,7 +16,7 @@ const KEPT: Note = {
 const CALLBACK: Note = { ...KEPT, tone: 'quiet', sign: '', text: 'pure', place: { callback: 1 } };
 
 function badgeNode(notes: readonly Note[], edited = false, open = vi.fn()): HTMLElement {
-  return new Badge(notes, edited, open).toDOM();
+  return new Badge(notes, edited, false, open).toDOM();
 }
 
 test('each note is a button that opens its site or callback', () => {
@@ -25,7 +25,7 @@ test('each note is a button that opens its site or callback', () => {
   const buttons = node.querySelectorAll('button');
   expect([...buttons].map(button => button.textContent)).toEqual(['● 5 calls', 'pure']);
   buttons[1]!.click();
-  expect(open.mock.calls).toEqual([[{ callback: 1 }]]);
+  expect(open.mock.calls).toEqual([[{ callback: 1 }, false]]);
 });
 
 test('the label for screen readers contains the whole note, and that the cell was edited', () => {
@@ -52,32 +52,32 @@ test('pressing a badge does not move the cursor', () => {
   const press = new MouseEvent('mousedown', { bubbles: true, cancelable: true });
   badgeNode([KEPT]).querySelector('button')!.dispatchEvent(press);
   expect(press.defaultPrevented).toBe(true);
-  expect(new Badge([KEPT], false, vi.fn()).ignoreEvent()).toBe(true);
+  expect(new Badge([KEPT], false, false, vi.fn()).ignoreEvent()).toBe(true);
 });
 
 test('an update reuses buttons, adds missing ones and removes unneeded ones', () => {
   const node = badgeNode([KEPT]);
   const first = node.querySelector('button');
   const open = vi.fn();
-  new Badge([{ ...KEPT, text: '6 calls' }, CALLBACK], false, open).updateDOM(node);
+  new Badge([{ ...KEPT, text: '6 calls' }, CALLBACK], false, false, open).updateDOM(node);
   expect(node.querySelectorAll('button')[0]).toBe(first);
   expect(node.textContent).toBe('● 6 callspure');
   node.querySelectorAll('button')[1]!.click();
-  expect(open).toHaveBeenCalledWith({ callback: 1 });
-  new Badge([CALLBACK], false, vi.fn()).updateDOM(node);
+  expect(open).toHaveBeenCalledWith({ callback: 1 }, false);
+  new Badge([CALLBACK], false, false, vi.fn()).updateDOM(node);
   expect(node.textContent).toBe('pure');
 });
 
 test('badges are equal if their notes and edited states are equal', () => {
   const badge = (notes: readonly Note[], edited: boolean): Badge =>
-    new Badge(notes, edited, vi.fn());
+    new Badge(notes, edited, false, vi.fn());
   expect(badge([KEPT], false).eq(badge([{ ...KEPT }], false))).toBe(true);
   expect(badge([KEPT], false).eq(badge([KEPT], true))).toBe(false);
   expect(badge([KEPT], false).eq(badge([CALLBACK], false))).toBe(false);
 });
 
 test('the tooltip shows every detail, as plain text', () => {
-  const tip = tooltipNode([KEPT], true);
+  const tip = tooltipNode([KEPT], true, false, vi.fn());
   expect(tip.getAttribute('role')).toBe('tooltip');
   expect(tip.querySelector('b')).toBeNull();
   expect([...tip.querySelectorAll('strong, p')].map(line => line.textContent)).toEqual([
@@ -86,12 +86,12 @@ test('the tooltip shows every detail, as plain text', () => {
     '<b>bold</b>',
     'Outdated: the cell was edited after this run.'
   ]);
-  expect(tooltipNode([KEPT], false).textContent).not.toContain('edited');
+  expect(tooltipNode([KEPT], false, false, vi.fn()).textContent).not.toContain('edited');
 });
 
 test('the tooltip of a call under vmap has a small diagram, which is never focused', () => {
   const vmap = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]], { operand_names: ['z'] });
-  const tip = tooltipNode([{ ...KEPT, vmap }, KEPT], false);
+  const tip = tooltipNode([{ ...KEPT, vmap }, KEPT], false, false, vi.fn());
   expect(tip.querySelector('.jaxcb-tip-vmap strong')?.textContent).toBe('1 call for 4 elements');
   const diagrams = tip.querySelectorAll('.jaxcb-batching');
   expect(diagrams.length).toBe(1);

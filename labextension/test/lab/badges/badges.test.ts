@@ -154,9 +154,9 @@ test('badges do not change the text of the editor', () => {
   expect(view.state.sliceDoc(9, 17)).toBe('y = f(1)');
 });
 
-test('a click on a badge opens the panel at its site', () => {
+test('a click on a badge opens its site', () => {
   view.dom.querySelector<HTMLElement>('.jaxcb-badge button')!.click();
-  expect(open).toHaveBeenCalledWith({ site: 0 });
+  expect(open).toHaveBeenCalledWith({ site: 0 }, false);
 });
 
 test('a key reads the lines of an edited cell once, not once for each badge', () => {

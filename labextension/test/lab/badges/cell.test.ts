@@ -2,6 +2,8 @@ import type { ISharedNotebook } from '@jupyter/ydoc';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { expect, test, vi } from 'vitest';
 import { cellSource } from '../../../src/lab/badges/cell.js';
+import { savedSnapshot } from '../../../src/lab/panel/saved.js';
+import { aSite, someFacts } from '../../view/recordings.js';
 import { Hub } from '../../../src/lab/kernel/service.js';
 import { Switch } from '../../../src/lab/switch.js';
 import { FakeKernel } from '../kernels.js';
@@ -41,8 +43,34 @@ test('a cell receives its notes, and every change of the switch', () => {
   expect(listener).toHaveBeenCalledTimes(3);
 });
 
-test('a click opens the site in the panel of its notebook', () => {
+test('a click opens the site in the snapshot that its badge is of', () => {
   const open = vi.fn();
-  cellSource(new Hub(), shared(), new Switch(true), open)!.open({ site: 3 });
-  expect(open).toHaveBeenCalledWith(notebook, { site: 3 });
+  const hub = new Hub();
+  const kernel = new FakeKernel();
+  const state = hub.state(notebook);
+  const source = cellSource(hub, shared(), new Switch(true), open)!;
+  source.open({ site: 3 }, false);
+  expect(open).not.toHaveBeenCalled();
+  state.connect(kernel.connection);
+  kernel.sends(message());
+  source.open({ site: 0 }, true);
+  const { snapshot } = state.received;
+  expect(open).toHaveBeenCalledWith(notebook, snapshot, { site: 0 }, true);
+});
+
+test('a cell that the kernel does not know has the badges of the saved host traces', () => {
+  const site = { ...aSite(), cell: true, cell_line: 7 };
+  const facts = { ...someFacts([site]), left_out: 0, not_kept: 0 };
+  const saved = vi.fn(() => savedSnapshot([{ id: 'two', text: site.source, facts }]));
+  const hub = new Hub();
+  const state = hub.state(notebook);
+  state.cells = { labels: () => new Map(), saved };
+  const source = cellSource(hub, shared(), new Switch(true), vi.fn())!;
+  expect(source.notes()).toMatchObject({ saved: true, lines: [{ line: 7, source: site.source }] });
+  source.notes();
+  expect(saved).toHaveBeenCalledOnce();
+  const kernel = new FakeKernel();
+  state.connect(kernel.connection);
+  kernel.sends(message());
+  expect(source.notes()).toMatchObject({ saved: false });
 });

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Cells } from '../../../src/lab/panel/cells.js';
 import { Panel } from '../../../src/lab/panel/panel.js';
+import { savedSnapshot } from '../../../src/lab/panel/saved.js';
 import { NotebookState } from '../../../src/lab/kernel/service.js';
 import { FakeKernel } from '../kernels.js';
 import { CALLBACK, message, SITE, snapshot } from '../snapshots.js';
@@ -162,20 +163,20 @@ test('showing a site clears the filter that hides it, and focuses the site', () 
   const filter = panel.node.querySelector('input')!;
   filter.value = 'nowhere';
   filter.dispatchEvent(new Event('input'));
-  panel.show({ site: 1 });
+  panel.show({ site: 1 }, notebook.received.snapshot ?? savedSnapshot([]));
   const site = document.activeElement!.closest('.jaxcb-callsite')!;
   expect(site.textContent).toContain('other');
-  expect(site.classList.contains('jaxcb-flash')).toBe(true);
+  expect(site.getAttribute('aria-current')).toBe('true');
   expect(site.scrollIntoView).toHaveBeenCalledOnce();
-  panel.show({ callback: 2 });
+  panel.show({ callback: 2 }, notebook.received.snapshot ?? savedSnapshot([]));
   expect(document.activeElement!.textContent).toMatch(/^b/);
 });
 
 test('showing a site or callback that no longer exists does nothing', () => {
-  panel.show({ site: 1 });
+  panel.show({ site: 1 }, notebook.received.snapshot ?? savedSnapshot([]));
   followNotebook(message());
-  panel.show({ site: 9 });
-  panel.show({ callback: 9 });
+  panel.show({ site: 9 }, notebook.received.snapshot ?? savedSnapshot([]));
+  panel.show({ callback: 9 }, notebook.received.snapshot ?? savedSnapshot([]));
   expect(document.activeElement).toBe(document.body);
 });
 
