@@ -25,7 +25,7 @@ DURATIONS = {  # events of `jax.monitoring`, and what they measure
 }
 Report = Callable[[str, str, float], None]
 
-_reports: list[Report] = []  # who wants to know what is compiled
+_reports: list[Report] = []  # called with each compilation
 _listening: list[bool] = []  # not empty: `_listen` is registered, or will be
 
 
@@ -67,7 +67,7 @@ class ProfilerSession:
 
     @property
     def is_running(self) -> bool:
-        """Whether nobody else has stopped this run, as `jax.profiler.stop_trace` does."""
+        """Whether no other code has stopped this run, as `jax.profiler.stop_trace` does."""
         if self._folder is None:
             return self._session.is_running
         return self._session is None or _state().profile_session is self._session
@@ -127,7 +127,7 @@ def watch_compilation_times(report: Report) -> None:
 
 
 def unwatch_compilation_times(report: Report) -> None:
-    """Report no longer to `report`, which need not have been told to `watch_compilation_times`."""
+    """Remove `report`, if `watch_compilation_times` added it."""
     _reports[:] = [one for one in _reports if one != report]
     stop = getattr(jax.monitoring, "unregister_event_duration_listener", None)
     if _listening and not _reports and stop is not None:  # in JAX 0.8 it stays and does nothing

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ._str import printed
 from ._vmap import VmapLevel, calls_each_time
 
-# Ends the source of a site that stands for calls from programs compiled before the observation.
+# Ends the source of a site that groups calls from programs compiled before the observation.
 COMPILED_BEFORE = "in a program compiled before"
 # Stand for the file of a site whose line is unknown.
 COMPILED_EARLIER = "a program compiled earlier"
@@ -80,7 +80,7 @@ class Site:
 
     @property
     def is_of_earlier_program(self) -> bool:
-        """Whether it stands for calls from programs compiled before the observation."""
+        """Whether it groups calls from programs compiled before the observation."""
         return self.file == COMPILED_EARLIER or self.source.endswith(COMPILED_BEFORE)
 
 
@@ -340,7 +340,7 @@ class Reason(enum.StrEnum):
     PARTLY_OBSERVED = "partly_observed"  # JAX's own callbacks were observed only part of the time
 
 
-# Reasons of calls that nobody asks for: not on this platform, or not in this derivative.
+# Reasons of calls that are not asked for: not on this platform, or not in this derivative.
 EXPECTED = frozenset({Reason.NOT_NEEDED, Reason.OTHER_PLATFORM})
 
 

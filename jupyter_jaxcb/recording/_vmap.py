@@ -47,7 +47,7 @@ class VmapMethod(NamedTuple):
 
     @property
     def hides_axes(self) -> bool:
-        """Whether the host function cannot tell from the shapes which arguments are batched."""
+        """Whether the host function cannot see from the shapes which arguments are batched."""
         return not self.looped and self.unbatched is AxisKind.UNBATCHED
 
     def axis(self, batched: bool) -> AxisKind:

@@ -1,4 +1,4 @@
-"""Report the calls of registered callbacks, with their arguments, to whoever watches a thread."""
+"""Report the calls of registered callbacks, with their arguments, to the watcher of a thread."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Block:
         ]
 
     def _needed(self, frame: int) -> np.ndarray:
-        """Return the batch elements for which host calls are made; 0 stands for the only call."""
+        """Return the batch elements for which host calls are made; 0 is the one without a batch."""
         if not self.lowered.masked:
             return np.arange(self.lowered.elements or 1, dtype=np.int32)
         data = word(self._buffer(frame, len(self.lowered.operands) - 1), _handler.DATA)

@@ -133,7 +133,7 @@ def _choose(forms: Sequence[Form], dtypes: Sequence[np.dtype]) -> int | None:
 
 
 def c_function(function: Any) -> CFunction | None:
-    """Return a function of C, found in one of the objects that stand for it; None for others.
+    """Return a function of C, from any of the objects that represent one; None for others.
 
     Raises:
         TypeError: if its signature is unknown, or has something else than numbers.

@@ -1,4 +1,4 @@
-"""Close objects that no longer are kept, once nobody uses them."""
+"""Close removed objects once nothing refers to them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_counted(value: Any) -> bool:
 
 
 def close_later(kept: list[Kept], close: _Close, name: str) -> list[Exception]:
-    """Close what is not kept any longer, and all earlier ones, as soon as nobody refers to them.
+    """Close removed objects, also those removed earlier, as soon as nothing refers to them.
 
     Returns:
         The errors of `close`.
@@ -66,7 +66,7 @@ def close_later(kept: list[Kept], close: _Close, name: str) -> list[Exception]:
 
 
 def close_unused(*, all_of_them: bool = False) -> list[Exception]:
-    """Close the removed objects that nobody refers to; return the errors of their `close`."""
+    """Close the removed objects to which nothing refers; return the errors of their `close`."""
     with _lock:
         ready = [one for one in _removed if all_of_them or one[0].references() <= _ALONE]
         if ready:
@@ -88,7 +88,7 @@ def close_unused(*, all_of_them: bool = False) -> list[Exception]:
 
 
 def report(errors: list[Exception]) -> None:
-    """Report errors of `close` that nobody waits for, as Python reports those of threads."""
+    """Report errors of `close` in the background, as Python reports those of threads."""
     for error in errors:
         facts = type(error), error, error.__traceback__, threading.current_thread()
         threading.excepthook(threading.ExceptHookArgs(facts))

@@ -97,7 +97,7 @@ class HostObject(Generic[_P, _T]):
         )
 
     def clear(self) -> None:
-        """Remove all objects, and close them, each as soon as nobody uses it.
+        """Remove all objects, and close them, each as soon as nothing refers to it.
 
         Raises:
             ExceptionGroup: `close` failed; all other objects were closed.
@@ -177,7 +177,7 @@ def host_object(
             the 128 bits of their XXH3 hash, their shapes and dtypes are.
 
     Returns:
-        A `HostObject`: call it as the function; `info()` tells what happened, `clear()` removes
+        A `HostObject`: call it as the function; `info()` counts its uses, `clear()` removes
         all objects.
 
     Raises:

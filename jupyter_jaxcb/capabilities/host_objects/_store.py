@@ -92,7 +92,7 @@ class Store:
         name: of the function, for errors.
         limits: what to keep.
         size: returns the bytes of an object; None: they are measured.
-        close: called with an object that is not kept any longer, when nobody uses it.
+        close: called with an object that was removed, when nothing refers to it.
     """
 
     def __init__(

@@ -294,7 +294,7 @@ def _check_parameters(transposed: Linear) -> None:
 
 
 def _comes_first(parameters: Mapping[str, Parameter], name: str) -> bool:
-    """Return whether no optional parameter stands before a parameter."""
+    """Return whether no optional parameter comes before a parameter."""
     before = list(parameters)[: list(parameters).index(name)]
     return all(parameters[one].default is Parameter.empty for one in before)
 

@@ -26,7 +26,7 @@ def jvp(
     __tracebackhide__ = True
     bound = bound_of(primitive, **params)
     places = bound.linear.places(bound.callback)
-    bound.callback.bind.in_rule = True  # from here on, its value is one that nobody may need
+    bound.callback.bind.in_rule = True  # from here on, its value may not be needed
     results = primitive.bind(*primals, **params)
     if any(type(t) is not Zero and n not in places for n, t in enumerate(tangents)):
         return results, jvp_by_all(bound, results, primals, tangents)

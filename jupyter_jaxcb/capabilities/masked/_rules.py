@@ -48,7 +48,7 @@ _stand_in_p.multiple_results = True
 
 @_stand_in_p.def_impl
 def _of_one_element(mask: Any, x: Any) -> list[Any]:
-    """Return the array or what stands in for it, and the mask that decides on it."""
+    """Return the array or its replacement, and the mask that selects between the two."""
     return [jnp.where(mask, x, jnp.ones_like(x)), mask]
 
 
@@ -75,7 +75,7 @@ def _batched(
     return [value, mask], [0, 0]
 
 
-# A rule may compute an infinite derivative of what stands in, and 0 * inf is NaN. That is why the
+# A rule may compute an infinite derivative of a replacement, and 0 * inf is NaN. That is why the
 # derivative is cut off here, too, and not just where the result of the rule is selected.
 def _jvp_of_stand_in(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     value, mask = _stand_in_p.bind(*primals)

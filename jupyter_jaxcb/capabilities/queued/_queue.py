@@ -360,7 +360,7 @@ class Queue:
                 self._failures = Failures(kept, 0)
 
     def _rest(self) -> None:
-        """Let the program run for a while, if it makes crossings and nobody waits for the calls."""
+        """Let the program run for a while, if it makes crossings and no thread waits."""
         if self._waiting or time.thread_time_ns() - self._rested_ns < _SLICE_NS:
             return
         before = self.added

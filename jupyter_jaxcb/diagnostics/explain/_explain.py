@@ -90,7 +90,7 @@ def _compiled(lower: Callable[[], Any]) -> Recording:
             "Install JAX 0.8.0 to 0.12.0, or a newer jupyter_jaxcb."
         )
     recorder = Recorder()
-    # The hooks that inspect lowered programs are active only while somebody listens.
+    # The hooks that inspect lowered programs are active only while something is recorded.
     with Listening(), ThreadRecorder(recorder), jax_compat.fresh_caches(), jax.disable_jit(False):
         lowered = lower()
         lowered.compile()

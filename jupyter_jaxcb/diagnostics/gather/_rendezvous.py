@@ -102,7 +102,7 @@ class _Stored:
     def give_up(self, error: BaseException) -> None:
         """Notify the processes that are waiting, and those that arrive late."""
         words = f"{type(error).__name__}: {error}"
-        with suppress(Exception):  # if the store is gone, nobody waits
+        with suppress(Exception):  # if the store is gone, no process waits
             self._store.put(f"{self._place}/over/{self._index}", words.encode(errors="replace"))
             self._store.delete(f"{self._place}/data/{self._index}")
 

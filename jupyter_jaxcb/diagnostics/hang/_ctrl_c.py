@@ -65,7 +65,7 @@ class CtrlC:
             self._leave()
             return
         self._stuck = Stuck()
-        # The next signal must be heard meanwhile.
+        # Meanwhile the next signal must be handled.
         arguments = self._stuck, _running()
         threading.Thread(target=self._explain, args=arguments, daemon=True).start()
 
@@ -75,7 +75,7 @@ class CtrlC:
             self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")
             while not stuck.is_done() or calls & _running():
                 time.sleep(_POLL_SECONDS)
-            # A second signal may end them in the main thread before it is heard here.
+            # A second signal may end them in the main thread before it is handled here.
             time.sleep(_MOMENT_SECONDS)
             self._leaves_next = False
 
@@ -98,7 +98,7 @@ def _is_default() -> bool:
 
 
 def _running() -> Set[Hashable]:
-    """Return the host calls that are running, as what tells one from another."""
+    """Return the host calls that are running, by what distinguishes them."""
     return {(id(call.host), call.number) for call in all_running_calls()}
 
 

@@ -185,7 +185,7 @@ def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
 
 
 def _of_jax(now: _Now) -> list[tuple[HangKind, str]]:
-    """As `_of_call`, for calls of JAX's own callbacks that nobody observes."""
+    """As `_of_call`, for calls of JAX's own callbacks that are not observed."""
     found = []
     for ident, frame in now.frames.items():
         if is_call_of_jax(frame):

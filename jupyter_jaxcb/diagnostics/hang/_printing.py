@@ -101,7 +101,7 @@ class _Watching:
 
 
 def _watch(dog: Watchdog | None) -> None:
-    """Start a watchdog, and hear Ctrl-C while it runs."""
+    """Start a watchdog, and handle Ctrl-C while it runs."""
     if dog is None or dog.seconds == math.inf:
         _ctrl_c.__exit__()
         return

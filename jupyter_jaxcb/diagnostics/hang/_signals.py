@@ -43,7 +43,7 @@ class SignalThread:
             signal.set_wakeup_fd(self._before if ours else written_to)
 
     def close(self) -> None:
-        """End the thread when it has heard the signals that have arrived; call `rest` before."""
+        """End the thread when it has handled the signals that have arrived; call `rest` before."""
         if self._written_to is None:
             return
         if self._thread is not None and self._thread.is_alive():  # not in a forked process

@@ -95,7 +95,7 @@ class Block:
 
     def __call__(self, *arrays: np.ndarray) -> tuple:
         store = _store
-        if store is not None:  # a program that outlives its block sends to nobody
+        if store is not None:  # a program that outlives its block has no store
             store.add(self, b"".join(arrays))  # type: ignore[arg-type]  # arrays are buffers
         return ()
 
@@ -226,7 +226,7 @@ _store: Store | None = None
 
 
 def receive_into(store: Store | None) -> None:
-    """Let programs send to `store`, or to nobody.
+    """Let programs send to `store`; None: nowhere.
 
     Raises:
         RuntimeError: they send to another one.
@@ -245,6 +245,6 @@ def receive_bad(facts: Facts, numbers: list, steps: list) -> None:
 
 
 def wants_bad(facts: Facts) -> bool:
-    """Return whether anybody wants one more bad value."""
+    """Return whether one more bad value is needed."""
     store = _store
     return store is not None and store.wants_bad(facts)

@@ -95,7 +95,7 @@ def build(collected: Collected) -> Profile:
     ]
     division = divide(start, end, [layers[kind] for kind in _LAYERS], edges)
     may_be_free = np.array([kind == BACKGROUND for kind in kinds] + [True])
-    is_free = may_be_free[division.owners]  # the last one stands for `NOBODY`
+    is_free = may_be_free[division.owners]  # the last one is that of `NOBODY`
     own = [one for lane, one in zip(lanes, divided, strict=True) if lane.is_own]
     found = outside(division, is_free, own[0] if own else divide(start, end, [], edges), samples)
     block = _Block(division, is_free, found)

@@ -192,7 +192,7 @@ def by_place(
     """Divide the time by the line of the samples: that of Python, and that of waiting.
 
     The time of Python is also divided by whether JAX's own Python runs. Only samples in free time
-    count: in other time, the events of the profiler tell what runs.
+    count: in other time, the events of the profiler show what runs.
     """
     at = np.searchsorted(block.edges, samples.times, side="right") - 1
     at = np.clip(at, 0, len(block.owners) - 1)

@@ -29,7 +29,7 @@ class ThreadLane:
         is_own: whether it is the thread of the block.
         calls: the host calls it made.
         waits: the host calls of workers for which one of its crossings waited.
-        is_unnamed: whether it is a thread of Python, of which the profiler does not tell the name.
+        is_unnamed: whether it is a thread of Python, whose name the profiler does not give.
     """
 
     name: str

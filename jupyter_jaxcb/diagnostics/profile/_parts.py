@@ -33,7 +33,7 @@ class Parts:
         self._recording = recording
         self._sites: dict[Site, int] = {}  # the first index in `Recording.lowered`
         self._callbacks: dict[tuple[str, int], set[int]] = {}
-        # The callbacks of the calls in crossings whose program does not tell, by part.
+        # The callbacks of the calls in crossings whose program does not name them, by part.
         self._inside: defaultdict[int, set[int]] = defaultdict(set)
         for number, fact in enumerate(recording.lowered):
             self._sites.setdefault(fact.site, number)
@@ -128,7 +128,7 @@ class Parts:
         return found.chosen(~behind), found.chosen(behind)
 
     def name_crossings(self, events: Intervals, calls: Intervals) -> tuple[Intervals, Intervals]:
-        """Return `events` with the callbacks of crossings whose program does not tell, and `calls`.
+        """Return `events`, with callbacks for crossings whose program names none, and `calls`.
 
         They are found by the first host call in the crossing: JAX's own callbacks in programs that
         were compiled before, and programs with the same name. The call then has the crossing's

@@ -19,7 +19,7 @@ from ._session import Tracing, mark
 
 _JAX, _USER, _LIBRARY, _ANY = "jax", "user", "library", ""
 _INSTALLED = ("site-packages", "dist-packages")
-# JAX's other packages, and those that work for whoever calls them, as Python's own modules do.
+# JAX's other packages, and those that work for their caller, as Python's own modules do.
 _OWNERS = {"jaxlib": _JAX, "numpy": _ANY, "ml_dtypes": _ANY, "opt_einsum": _ANY}
 
 

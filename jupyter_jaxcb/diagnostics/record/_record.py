@@ -195,7 +195,7 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
         The number of runs that are still unfinished.
 
     Raises:
-        jax.errors.JaxRuntimeError: a host function failed in a program that nobody waited for.
+        jax.errors.JaxRuntimeError: a host function failed in a program that was not waited for.
     """
     if not any_lowered() or on_thread_of_xla():
         return 0

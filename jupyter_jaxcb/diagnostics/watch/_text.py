@@ -134,7 +134,7 @@ def thinned(values: np.ndarray, most: int) -> np.ndarray:
 
 
 def sparkline(values: np.ndarray) -> str:
-    """Return the values as blocks; x stands for NaN and infinite values."""
+    """Return the values as blocks; NaN and infinite values are shown as x."""
     values = thinned(values, _SPARK)
     if len(values) < 2:
         return ""

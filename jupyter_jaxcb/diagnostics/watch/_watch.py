@@ -239,7 +239,7 @@ class watching:  # used as a function
         __tracebackhide__ = True
         try:
             self._stack.close()
-        except jax.errors.JaxRuntimeError:  # of a program that nobody has waited for
+        except jax.errors.JaxRuntimeError:  # of a program that the block did not wait for
             if not self._watch._store.is_stopped:
                 raise
         if self._watch._store.is_stopped:

@@ -38,7 +38,7 @@ def snapshot(
     rows = Rows(current[-MAX_SITES:])
     shown: dict[Site, dict[str, Any]] = {}
     for site in current[-MAX_SITES:]:
-        where = rows.where(site, column=False)  # which stands beside it
+        where = rows.where(site, column=False)  # the column is shown beside it
         cell_id, cell_line = origins.place(site.file, site.line)
         progress = running_now.get(site)
         view = unfinished(progress, where).to_json() if progress else latest[site]

@@ -29,7 +29,7 @@ class Hangs:
         so_far: returns what the running cell has recorded, in any thread; None: nothing.
 
     Attributes:
-        seconds: without a host call that begins or ends, until it is told; None: never.
+        seconds: without a host call that begins or ends, before it is reported; None: never.
     """
 
     def __init__(self, shell: InteractiveShell, so_far: Callable[[], Recording | None]) -> None:

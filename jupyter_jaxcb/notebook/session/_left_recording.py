@@ -83,7 +83,7 @@ def _path_of(shell: InteractiveShell) -> Path | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether nobody else can write there: the folder of a connection file can be shared."""
+    """Return whether only this user can write there: connection files may be in a shared place."""
     found = os.stat(folder)
     own = found.st_uid == getattr(os, "getuid", int)()
     return own and (os.name == "nt" or not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO))

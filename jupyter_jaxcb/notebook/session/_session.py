@@ -50,7 +50,7 @@ class Session:
         bodies: file names under which the running cell has compiled the bodies of magics.
         at_end: shows what the cell displays above its host trace, when it has printed everything.
         barrier: waits for host calls at the end of a cell.
-        hangs: tells when no host call of a cell returns.
+        hangs: reports that no host call of a cell returns.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -273,7 +273,7 @@ class Session:
         return recorder.touched(mark) or not all_counted() or queue.is_busy()
 
     def _show_errors(self, in_flight: Unfinished) -> None:
-        """Show the errors of programs that nobody has waited for, each once."""
+        """Show the errors of programs that the user did not wait for, each once."""
         shown: list[BaseException] = []
         try:
             drain(0)
@@ -303,9 +303,9 @@ class Session:
 
     @property
     def is_attended(self) -> bool:
-        """Whether somebody may look at the cell that runs.
+        """Whether a user may look at the cell that runs.
 
-        A terminal, nbconvert and nbval send no cell id, and nobody looks while their cells run.
+        A terminal, nbconvert and nbval send no cell id, and show nothing while their cells run.
         """
         return self.origins.running is not None
 

@@ -56,7 +56,7 @@ class Backlog(Protocol):
 
 native_logs: list[NativeLog] = []
 backlogs: list[Backlog] = []
-COMPILED_THREAD = "compiled code"  # stands for all threads on which compiled code runs
+COMPILED_THREAD = "compiled code"  # the name for all threads on which compiled code runs
 
 
 class Recorder:
@@ -233,7 +233,7 @@ class Recorder:
         return number
 
     def thread_named(self, name: str) -> int:
-        """Return the number of the thread, or of what stands for several, with this name."""
+        """Return the number of the thread, or of the group of threads, with this name."""
         with self._lock:
             if name not in self._thread_names:
                 self._enlist(name)
@@ -254,7 +254,7 @@ class Recorder:
         return self._log.room()
 
     def not_kept(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
-        """Count crossings of one site for which nobody has rows."""
+        """Count crossings of one site for which there are no rows."""
         calls = crossings * (lowered.elements or 1)
         self._log.count(NotKept(self.numbers[lowered], 0, calls, crossings, host_ns))
 

@@ -39,7 +39,7 @@ class YieldPoints:
 
     def __exit__(self, *exc: object) -> None:
         self._recorder.pausing(None)
-        self.end()  # a call may still wait for a turn that nobody took
+        self.end()  # a call may still wait for a turn that the observer never took
 
     def take(self, seconds: float) -> bool:
         """Wait for a turn, at most `seconds`; return whether there is one, to be ended by `end`."""

@@ -29,7 +29,7 @@ _NAMED = 4  # kinds in the headline
 _LONGEST = 60  # characters of a name
 _SMALL = 0.02  # share of a kind that is not named there
 _COSTLY = 0.1  # share of the cost of profiling that changes the picture
-_NOTICED_NS = 1_000_000  # nobody notices less
+_NOTICED_NS = 1_000_000  # less is not worth a note
 _WHY_OFF: dict[str, str] = {
     Unknown.EVENTS: (
         ": there were too many events. To read them slowed the rest of the block down. Profile "

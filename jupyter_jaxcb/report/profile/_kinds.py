@@ -12,7 +12,7 @@ class Kind(NamedTuple):
 
     words: str
     fill: str  # a character of the bar in text, which the rows below it repeat
-    color: str  # of the bar in HTML; all are told apart with any color vision, on light and on dark
+    color: str  # of the bar in HTML; distinct with any color vision, on light and on dark
     counted: str = ""  # what the count of a part counts; empty: it is not shown
 
 

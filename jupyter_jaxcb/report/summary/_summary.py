@@ -80,7 +80,7 @@ class SiteSummary:
     def consequence(self) -> str:
         """What matters most about its calls: ``raised``, ``not_finite``, or its status.
 
-        ``not_needed`` in place of the status if nobody asks for its calls.
+        ``not_needed`` in place of the status if its calls are not asked for.
         """
         if self.errors:
             return "raised"

@@ -58,7 +58,7 @@ def sites_to_html(
     notes += tuple(by_other_threads(recording)) if times else ()
     more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
     drawn = diagrams(sites[:MAX_SITES])
-    # Opened where the summary line does not tell the whole story: a viewer of saved notebooks may
+    # Opened where the summary line leaves something out: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
     is_open = " open" if drawn or _has_more(sites) else ""
     words = escape(headline_words(sites, times))

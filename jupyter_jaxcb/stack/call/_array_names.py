@@ -56,7 +56,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 _MAX_CHARACTERS = 80
 _SELF = object()  # in place of a user's object
-# Callables whose signature is known without their attributes; np.sum stands for NumPy's functions.
+# Callables whose signature is known without their attributes; np.sum is one of NumPy's functions.
 _PLAIN = frozenset({types.FunctionType, types.BuiltinFunctionType, type(np.sum)})
 # Keys of pytrees whose repr is short and the same in every run.
 _PLAIN_KEYS = frozenset({str, int, float, bool, type(None)})

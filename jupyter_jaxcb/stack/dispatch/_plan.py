@@ -32,7 +32,7 @@ class Select(Protocol):
     site: LoweredSite
 
     def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
-        """Return those that a mask, the last operand, selects, and tell the recorder."""
+        """Return those that a mask, the last operand, selects, and record them."""
         ...
 
 

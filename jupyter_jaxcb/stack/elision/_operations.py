@@ -26,7 +26,7 @@ class Operation(NamedTuple):
 
 
 def without_number(name: str) -> str:
-    """Return the name of an instruction without what tells it apart, "copy" of "copy.2"."""
+    """Return the name of an instruction without its number, "copy" of "copy.2"."""
     return _NUMBERED.sub("", name)
 
 

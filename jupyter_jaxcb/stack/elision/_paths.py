@@ -252,7 +252,7 @@ def _branches(equation: Any) -> Iterator[tuple[Any, Step]]:
 def _by_platform(
     branches: Sequence[Any], platforms: Sequence[tuple[str, ...] | None]
 ) -> Iterator[tuple[Any, Step]]:
-    """Yield the branches of a `jax.lax.platform_dependent`; None stands for other platforms."""
+    """Yield the branches of a `jax.lax.platform_dependent`; None means all other platforms."""
     named = tuple(name for names in platforms for name in names or ())
     for branch, own in zip(branches, platforms, strict=True):
         yield branch, Step("cond", never=named) if own is None else Step("cond", only=own)

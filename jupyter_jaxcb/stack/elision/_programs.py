@@ -254,7 +254,7 @@ def watch_compilations(report: Callable[[Compilation], None]) -> None:
 
 
 def unwatch_compilations(report: Callable[[Compilation], None]) -> None:
-    """Report no longer to `report`, which need not have been told to `watch_compilations`."""
+    """Remove `report`, if `watch_compilations` added it."""
     _compilation_listeners[:] = [one for one in _compilation_listeners if one != report]
 
 

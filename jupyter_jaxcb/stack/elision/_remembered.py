@@ -21,7 +21,7 @@ class OutcomeMemory:
         self._lock = threading.Lock()
         self._outcomes: dict[Program, list[Outcome]] = {}
         self._counted: set[Program] = set()
-        # Programs with callbacks of JAX's own API that nobody has observed yet, while they live.
+        # Programs with callbacks of JAX's own API that were not observed yet, while they exist.
         self._noted: dict[Program, tuple[weakref.ref[Any], FindOutcomes]] = {}
 
     def add_outcomes(self, program: Program, outcomes: list[Outcome]) -> None:
@@ -42,7 +42,7 @@ class OutcomeMemory:
         self._noted[program] = weakref.ref(executable, forget), find
 
     def is_noted(self, program: Program) -> bool:
-        """Whether nobody has observed the program, which has only callbacks of JAX's own API."""
+        """Whether the program was never observed, and has only callbacks of JAX's own API."""
         return program in self._noted and program not in self._outcomes
 
     def read_notes(self) -> list[Program]:

@@ -50,7 +50,7 @@ class Stuck:
         self._frame, self._at = _main_place()
 
     def is_done(self, patience: bool = False) -> bool:
-        """Return whether it has moved on, or nobody knows; `patience` is only for `InFlight`."""
+        """Return whether it has moved on, or that is unknown; `patience` is only for `InFlight`."""
         frame, at = _main_place()
         return frame is None or frame is not self._frame or at != self._at
 

@@ -1,4 +1,4 @@
-"""Where a bind is made: the call site, whose code it is in, and who listens in this thread.
+"""Where a bind is made: the call site, whose code it is in, and which recorder this thread has.
 
 Read `_site` first.
 """

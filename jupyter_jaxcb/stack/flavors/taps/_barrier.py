@@ -136,7 +136,7 @@ def _wait() -> None:
 
 
 def barrier_at_exit() -> None:
-    """Run the last barrier of a process, and log its error, which nobody could catch."""
+    """Run the last barrier of a process, and log its error, which no code could catch."""
     interrupt_at_exit()  # it is registered earlier, so it would come later
     try:
         barrier("at exit")
