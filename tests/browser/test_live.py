@@ -57,6 +57,23 @@ print("step 2", file=__import__("sys").stderr)
     expect(outputs).to_have_count(5)
 
 
+def test_cell_that_the_user_stopped_is_gray_and_says_in_which_call(notebook, tmp_path):
+    opened = notebook(LOAD, WAITS, runs(tmp_path / "go"))
+    opened.run(0, 1, 2)
+    expect(opened.cell(2).locator(".jaxcb-live")).to_contain_text("300 of 400 calls")
+    opened.command("notebook:interrupt-kernel")
+    stopped = "■ stopped by you in call 301"
+    badge = opened.cell(2).locator(".jaxcb-badge-note")
+    expect(badge).to_have_text(stopped)
+    headline = opened.cell(2).locator(".jaxcb-summary-part").first
+    expect(headline).to_have_text("■ step stopped by you in call 301")
+    badge.click()
+    row = opened.cell(2).locator(".jaxcb-site[aria-current] .jaxcb-status")
+    expect(row).to_have_text(stopped)
+    for gray in (badge, headline, row):
+        expect(gray).to_have_class(re.compile("jaxcb-tone-quiet"))
+
+
 # Resolves when the kernel has said that it is done with JupyterLab's request of a subshell.
 SUBSHELL = """() => {
   const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;

@@ -1,12 +1,14 @@
 """The summary line: problems first, worst first, and no problem is left out."""
 
+import signal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import headline, summarize
+from jupyter_jaxcb.report import headline, summarize, to_mimebundle
 
 X = np.float32(1)
 
@@ -102,6 +104,29 @@ def test_function_with_several_problems_has_each_of_them_in_the_headline():
     first, second, *_ = parts(jax.jit(program), X)
     assert first == ("warning", f"⚠ nan, test_headline.py:{line + 1}: returned NaN or infinity")
     assert second == ("warning", f"⚠ nan, test_headline.py:{line}: never called (unused)")
+
+
+def test_call_that_the_user_stopped_is_no_failure():
+    calls = []
+
+    def host(x):
+        calls.append(x)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)  # Ctrl-C
+        return x
+
+    step = named("step", host)
+    with jaxcb.record() as recorded, pytest.raises(KeyboardInterrupt):
+        jax.block_until_ready(
+            jax.jit(lambda x: jax.lax.fori_loop(0, 9, lambda i, y: step(y), x))(X)
+        )
+    (site,) = summarize(recorded.recording)
+    assert (site.consequence, site.errors) == ("stopped", ())
+    assert headline([site])[0] == ("quiet", "■ step stopped by you in call 3")
+    data, _ = to_mimebundle(recorded.recording)
+    text, page = data["text/plain"], data["text/html"]
+    assert "stopped by you in call 3" in text and "■ stopped by you in call 3" in page
+    assert "raised" not in text + page and "KeyboardInterrupt" not in text + page
 
 
 def test_up_to_three_call_sites_that_are_never_called_are_named_and_more_are_counted():

@@ -67,6 +67,7 @@ class SiteSummary:
     shapes: tuple[Shapes, ...]
     causes: tuple[Cause, ...]  # of its status; empty when its calls are simply kept
     errors: tuple[str, ...]
+    interrupted: bool  # the user ended one of its calls: Ctrl-C, the stop button
     host_ns: int  # in the host function, summed over calls
     programs: tuple[str, ...]  # names of the programs that hold it
     around: tuple[str, ...]  # loops, branches and calls around it, outermost first
@@ -78,12 +79,14 @@ class SiteSummary:
 
     @property
     def consequence(self) -> str:
-        """What matters most about its calls: ``raised``, ``not_finite``, or its status.
+        """What matters most: ``raised``, ``stopped``, ``not_finite``, or its status.
 
         ``not_needed`` in place of the status if its calls are not asked for.
         """
         if self.errors:
             return "raised"
+        if self.interrupted:
+            return "stopped"
         if self.not_finite:
             return "not_finite"
         needless = any(cause.reason in EXPECTED for cause in self.causes)
@@ -145,6 +148,7 @@ def _summarize_site(
 ) -> SiteSummary:
     recording = counts.recording
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
+    errors = counts.errors(site)
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
     more: tuple[str, ...] = ()
@@ -166,7 +170,8 @@ def _summarize_site(
         elided=sum(outcome.elided for outcome in outcomes),
         shapes=_shapes(lowered, numbers, counts),
         causes=causes,
-        errors=counts.errors(site),
+        errors=tuple(error for error in errors if not _is_interrupt(error)),
+        interrupted=any(map(_is_interrupt, errors)),
         host_ns=counts.host_ns(numbers),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
@@ -176,6 +181,11 @@ def _summarize_site(
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
     )
+
+
+def _is_interrupt(error: str) -> bool:
+    """Whether a call ended because the user stopped it: no failure of the host function."""
+    return error.partition(":")[0] in ("KeyboardInterrupt", "EndedError", "NotCalledError")
 
 
 def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None:

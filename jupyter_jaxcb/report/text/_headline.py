@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...recording import Status
 from ..summary import SiteSummary, call_words
 from . import _phrases
-from ._words import one_shape, shape_words, shorten, time_words
+from ._words import one_shape, shape_words, shorten, status_words, time_words
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
@@ -39,9 +39,9 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
 
     First come the functions that raised, then those that returned NaN or infinity for finite
     arguments or have a call site that is never called because its result is unused, each with the
-    calls of its other sites. Deduplicated and hoisted calls are no problem: the program has their
-    results. At most `LISTED` problems are described, or functions named if there are none; the
-    others are counted.
+    calls of its other sites, and those with a call that the user stopped. Deduplicated and hoisted
+    calls are no problem: the program has their results. At most `LISTED` problems are described,
+    or functions named if there are none; the others are counted.
     """
     functions = _by_function(sites)
     if len(functions) == 1:
@@ -77,7 +77,7 @@ def _by_function(sites: Sequence[SiteSummary]) -> list[list[SiteSummary]]:
 
 
 def _sorted(problems: Iterable[Part]) -> list[Part]:
-    return sorted(problems, key=lambda part: _PROBLEMS.index(part.tone))
+    return sorted(problems, key=lambda part: (*_PROBLEMS, "quiet").index(part.tone))
 
 
 def _problems(own: Sequence[SiteSummary]) -> list[Part]:
@@ -87,6 +87,9 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
         found.append(
             Part("error", _signed("raised", f"{_which(raised, own)} raised {_errors(raised)}"))
         )
+    if stopped := [one for one in own if one.consequence == "stopped"]:
+        words = f"{_which(stopped, own)} {status_words(stopped[0])}"
+        found.append(Part("quiet", _signed("stopped", words)))
     if nan := [one for one in own if one.consequence == "not_finite"]:
         words = f"returned {_phrases.WORDS['not_finite']}"
         found.append(Part("warning", _signed("not_finite", f"{_which(nan, own)} {words}")))

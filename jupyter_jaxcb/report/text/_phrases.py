@@ -14,6 +14,7 @@ from . import _mask
 # matters: badges, rows, headline and panel give it the same sign, words and color.
 TONES = {
     "raised": "error",
+    "stopped": "quiet",
     "not_finite": "warning",
     Status.UNUSED: "warning",
     Status.OPTIMIZED_AWAY: "warning",
@@ -27,6 +28,7 @@ TONES = {
 }
 SIGNS = {  # readable without the color
     "raised": "✕",
+    "stopped": "■",
     "not_finite": "⚠",
     Status.UNUSED: "⚠",
     Status.OPTIMIZED_AWAY: "⚠",
@@ -40,6 +42,7 @@ SIGNS = {  # readable without the color
 }
 WORDS = {
     "raised": "raised",
+    "stopped": "stopped by you",
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
     "not_needed": Status.UNUSED.words,
@@ -49,6 +52,7 @@ WORDS = {
 TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 BYTES = (("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
+STOPPED_IN = "{stopped} in call {call}"
 VMAP = "vmap {size}"
 ARGUMENTS = {  # under one vmap, by `AxisKind`; listed unless all are batched
     "batched": "batched",

@@ -66,8 +66,11 @@ def _gathered(aval: Aval, kinds: Sequence[AxisKind], size: int) -> str:
 
 
 def status_words(summary: SiteSummary) -> str:
-    """Return ``raised``, ``not reached``, ...; empty for kept calls."""
-    return _phrases.WORDS[summary.consequence]
+    """Return ``raised``, ``stopped by you in call 80``, ...; empty for kept calls."""
+    word = _phrases.WORDS[summary.consequence]
+    if summary.consequence == "stopped":
+        return _phrases.STOPPED_IN.format(stopped=word, call=f"{summary.calls:,}")
+    return word
 
 
 def one_shape(words: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { callWords, counted, statusWord, timeWords, toneOf, variantShapes } from '../view/data/words.js';
+import { callWords, counted, siteWord, timeWords, toneOf, variantShapes } from '../view/data/words.js';
 import type { Callback } from './kernel/snapshot.js';
 
 const MOST_VARIANTS = 100; // as in _sites.py
@@ -51,7 +51,7 @@ export function siteBrief(site: Site): string {
     const more = site.errors.length > 1 ? ` (+${site.errors.length - 1})` : '';
     return `${site.errors[0]}${more}`;
   }
-  const word = statusWord(site.consequence);
+  const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
     const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
     return joined([word, siteFigures(site), elided]);
@@ -63,7 +63,7 @@ export function siteBrief(site: Site): string {
 /** The lines of the tooltip of a site's badge. */
 export function siteDetails(site: Site): string[] {
   return [
-    joined([site.flavor, statusWord(site.consequence), siteFigures(site)]),
+    joined([site.flavor, siteWord(site), siteFigures(site)]),
     ...sentences(site.reason, site.advice),
     ...site.errors
   ];

@@ -5,7 +5,7 @@ import {
   callWords,
   counted,
   failedWords,
-  statusWords,
+  siteStatus,
   timeWords,
   toneOf
 } from '../../view/data/words.js';
@@ -46,7 +46,7 @@ export class SiteRow {
   update(site: Site, label: string): void {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
-    setText(this.status, statusWords(site.consequence));
+    setText(this.status, siteStatus(site));
     const where = label ? site.where.replace(', another cell', '') : site.where;
     setText(this.where, spaced(label, where));
     setText(this.source, site.source);

@@ -1,7 +1,7 @@
 /** Formats shapes, counts and times with the phrases of `jupyter_jaxcb/report`. */
 
 import phrases from './phrases.json';
-import type { Aval, Axes, AxisKind, Consequence, Level, Tone, Variant } from './schema.js';
+import type { Aval, Axes, AxisKind, Consequence, Level, Site, Tone, Variant } from './schema.js';
 
 /** Fills in the names in braces of a phrase. */
 export function say(phrase: string, words: Readonly<Record<string, string | number>>): string {
@@ -132,6 +132,18 @@ export function levelWords({ levels, axes }: Variant): string {
     return `${say(phrases.vmap, { size })}${all ? '' : ` (${kinds.join(', ')})`}`;
   });
   return sizes.length ? `${sizes.reverse().join(' × ')}, ${levels.at(-1)![1]}` : '';
+}
+
+/** `unused`, `stopped by you in call 80`; empty for kept calls. */
+export function siteWord({ consequence, calls }: Site): string {
+  const word = statusWord(consequence);
+  const call = calls.toLocaleString('en-US');
+  return consequence === 'stopped' ? say(phrases.stopped_in, { stopped: word, call }) : word;
+}
+
+/** The same after its sign. */
+export function siteStatus(site: Site): string {
+  return `${phrases.signs[site.consequence]} ${siteWord(site)}`.trimEnd();
 }
 
 /** `⚠ unused`, `✕ raised`; the sign alone for kept calls, whose number is shown. */

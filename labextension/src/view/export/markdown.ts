@@ -4,7 +4,7 @@ import { summaryLine } from '../sites/summary.js';
 import { errorWords, siteCalls, timesKnown } from '../sites/words.js';
 import { cut } from '../data/parse/fields.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { failedWords, levelWords, statusWords, timeWords, variantShapes } from '../data/words.js';
+import { failedWords, levelWords, siteStatus, timeWords, variantShapes } from '../data/words.js';
 
 const MOST_SITES = 100;
 const LONGEST = 200; // characters of a cell
@@ -37,7 +37,7 @@ function cells(site: Site, ahead: boolean): string[] {
   return [
     escaped(site.where),
     code(site.source),
-    statusWords(site.consequence),
+    siteStatus(site),
     siteCalls(site, ahead),
     shapes.length > 3 ? `${shapes.length} shapes` : shapes.join('<br>'),
     site.calls ? timeWords(site.host_ns ?? 0) : ''

@@ -4,7 +4,7 @@ import { button, h, type Child } from '../dom/elements.js';
 import { siteColour } from '../colours.js';
 import { hostTime, siteCalls } from './words.js';
 import type { Facts, Site } from '../data/schema.js';
-import { shareWords, statusWords, timeWords, toneOf } from '../data/words.js';
+import { shareWords, siteStatus, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
@@ -40,7 +40,7 @@ export function siteRow(
     whereOf(site, actions.reveal),
     h('code', { class: 'jaxcb-site-source', title: site.source }, site.source || site.function),
     h('span', { class: 'jaxcb-site-flavor' }, `${site.function} · ${site.flavor}${vmapsOf(site)}`),
-    h('span', { class: `jaxcb-status jaxcb-tone-${tone}` }, statusWords(site.consequence)),
+    h('span', { class: `jaxcb-status jaxcb-tone-${tone}` }, siteStatus(site)),
     h(
       'span',
       { class: 'jaxcb-site-calls' },
