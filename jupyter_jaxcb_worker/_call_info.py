@@ -35,6 +35,14 @@ class CallInfo:
         device: the device that calls, ``"cpu:3"``; empty if it is unknown, as for eager calls.
         batch: the sizes of the vmaps that map an argument of the call, outermost first.
         axis_names: for each of them the ``axis_name`` or ``spmd_axis_name``; None without one.
+
+    >>> import jupyter_jaxcb as jaxcb
+    >>> @jaxcb.debug
+    ... def log(x):
+    ...     info = jaxcb.call_info()
+    ...     print(info.callback, info.flavor, info.call, info.program)
+    >>> log(1.0)
+    log debug 1 None
     """
 
     callback: str

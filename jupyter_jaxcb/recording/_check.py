@@ -35,6 +35,11 @@ class Check:
         vmap_methods: whether each vmap method gives the results of single calls. Only tried for
             ufuncs that are called for each batch element; other functions may do anything with a
             batch.
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> found = jaxcb.check(jaxcb.pure(lambda x: 2 * x, result="x"), np.float32(3))
+    >>> found.ok, found.flavor, found.findings
+    (True, 'pure', ())
     """
 
     callback: str
@@ -87,6 +92,12 @@ class Checks:
         function: name of the function.
         checks: the check of each callback that it called, in the order of their first calls.
         left_out: what was not checked, and why.
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> double = jaxcb.pure(lambda x: 2 * x, result="x")
+    >>> found = jaxcb.check(lambda x: double(x) + 1, np.float32(3))
+    >>> found.ok, len(found.checks)
+    (True, 1)
     """
 
     function: str

@@ -42,6 +42,13 @@ class Recording(RecordedFacts):
         masks: for how many batch elements the masks of masked calls were true, by site.
         objects: what happened to host objects, by name.
         profile: where the wall time went, if `jupyter_jaxcb.profile` made the recording.
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> double = jaxcb.pure(lambda x: 2 * x, result="x")
+    >>> with jaxcb.record() as r:
+    ...     y = double(np.float32(3))
+    >>> len(r.recording), r.recording.lowered[0].site.flavor, r.recording.errors
+    (1, 'pure', ())
     """
 
     def __repr__(self) -> str:

@@ -70,6 +70,13 @@ def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages)
     assert not missing
 
 
+def test_every_public_class_has_an_example():
+    public = {name: one for name, one in vars(jupyter_jaxcb).items() if name[0] != "_"}
+    classes = {name: one for name, one in public.items() if isinstance(one, type)}
+    assert classes
+    assert [name for name, one in classes.items() if ">>>" not in (one.__doc__ or "")] == []
+
+
 def test_every_method_of_a_recording_is_in_the_reference(pages):
     page = pages["reference/recording.md"]
     methods = {

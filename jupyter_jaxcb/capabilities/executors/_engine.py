@@ -19,11 +19,32 @@ _TARGET_NS = 5_000_000  # least duration of the batch elements in one chunk
 
 
 class ExecutorError(RuntimeError):
-    """An executor rejects work or cannot be reached; the message says what to do."""
+    """An executor rejects work or cannot be reached; the message says what to do.
+
+    To make the calls in this process if the executor cannot be used:
+
+    >>> import numpy as np, jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+    >>> def double(x):
+    ...     return 2 * x
+    >>> executor = "threads:2"
+    >>> f = jaxcb.pure(double, result="x", executor=executor)
+    >>> try:
+    ...     y = jax.vmap(f)(jnp.arange(3.0))
+    ... except jaxcb.ExecutorError:
+    ...     y = jax.vmap(jaxcb.pure(double, result="x"))(jnp.arange(3.0))
+    >>> y
+    Array([0., 2., 4.], dtype=float32)
+    """
 
 
 class WorkerLostError(RuntimeError):
-    """A worker died while it was running a batch element."""
+    """A worker died while it was running a batch element.
+
+    The message names the batch element. To run it again in another worker, up to twice:
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> f = jaxcb.pure(np.sin, result="x", executor="processes:2", retries=2)
+    """
 
 
 def cores() -> int:

@@ -55,7 +55,14 @@ _ending = False  # whether Python is ending
 
 
 class QueueFullWarning(UserWarning):
-    """Calls of a callback with ``on_full="drop"`` were dropped, and nothing recorded that."""
+    """Calls of a callback with ``on_full="drop"`` were dropped, and nothing recorded that.
+
+    The message counts them. Record the program to see which calls were dropped, make the queue
+    longer (`jupyter_jaxcb.set_queue_limit`), or silence the warning:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.QueueFullWarning)
+    """
 
 
 @functools.cache

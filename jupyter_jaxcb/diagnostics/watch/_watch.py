@@ -55,6 +55,16 @@ class Watch:
         rows: the same as one list in the order of time, for ``pandas.DataFrame(seen.rows)``. Of a
             loop with more than 20,000 steps, the older ones are thinned out.
         first_bad: the first bad value, which is one sentence as text; None if there was none.
+
+    >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
+    >>> def train(x):
+    ...     for _ in range(3):
+    ...         x = x / 2
+    ...     return x
+    >>> with jaxcb.watching() as seen:
+    ...     x = train(jnp.array(8.0))
+    >>> seen.series[0].name, seen.series[0].mean.ravel().tolist(), seen.first_bad
+    ('x', [4.0, 2.0, 1.0], None)
     """
 
     def __init__(self, options: Options, sink: Callable[..., None] | None) -> None:

@@ -22,7 +22,15 @@ _BITS = 63  # of an integer, without its sign
 
 
 class RecordingFileError(ValueError):
-    """A file or text cannot be read as a recording; the message says why."""
+    """A file or text cannot be read as a recording; the message says why.
+
+    >>> import jupyter_jaxcb as jaxcb
+    >>> try:
+    ...     jaxcb.Recording.from_json("no recording")
+    ... except jaxcb.RecordingFileError as error:
+    ...     print("not read")
+    not read
+    """
 
 
 def damaged(place: str, wanted: str, value: Any) -> RecordingFileError:

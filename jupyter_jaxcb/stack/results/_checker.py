@@ -143,6 +143,11 @@ class ResultStructureWarning(UserWarning):
     `pure_callback` and `io_callback` then use the arrays in order, as JAX does: a list of one array
     passes for that array. The arrays of a dict are in the order of its keys. Decorators and the
     magic raise a `ResultError` instead.
+
+    To silence the warning:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.ResultStructureWarning)
     """
 
 

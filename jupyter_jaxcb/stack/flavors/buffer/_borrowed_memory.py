@@ -22,6 +22,15 @@ class RetainedBufferWarning(UserWarning):
 
     The array borrows memory that XLA reuses for other values. The message names the callback and
     the argument; keep a copy instead (`numpy.ndarray.copy`).
+
+    >>> import numpy as np, jupyter_jaxcb as jaxcb
+    >>> kept = []
+    >>> @jaxcb.buffer(result="x")
+    ... def double(out, x):
+    ...     kept.append(x.copy())  # not x itself
+    ...     out[...] = 2 * x
+    >>> double(np.float32([1, 2]))
+    Array([2., 4.], dtype=float32)
     """
 
 
