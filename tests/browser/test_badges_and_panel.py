@@ -129,6 +129,20 @@ def test_click_on_a_badge_opens_the_host_trace_of_the_cell_at_its_site(shared):
     expect(shared.page.locator("#jupyter-jaxcb-panel")).to_be_hidden()
 
 
+def test_line_at_which_a_host_function_raised_has_the_exception(notebook):
+    raises = DOUBLE.replace("return 2 * x", "raise ValueError('no luck')")
+    opened = notebook(LOAD, raises, "jax.jit(double)(1.0)", "1")
+    opened.run_and_wait(0, 1, 2)
+    badge = badges(opened, 1).filter(has_text="no luck")
+    expect(badge).to_have_text("✕ ValueError: no luck")
+    expect(line_of(badge)).to_contain_text("raise ValueError")
+    opened.run_and_wait(3)
+    expect(badge).to_have_count(1)
+    headline = opened.cell(2).locator(".jaxcb-summary-part").first
+    headline.click()
+    expect(opened.cell(2).locator(".jaxcb-site[aria-current]")).to_be_focused()
+
+
 def test_panel_is_the_second_action_of_a_badge_with_shift_the_tooltip_or_a_command(shared):
     marked = shared.page.locator("#jupyter-jaxcb-panel .jaxcb-callsite[aria-current]")
     badges(shared, 2).nth(0).click(modifiers=["Shift"])

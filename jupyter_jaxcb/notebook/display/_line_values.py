@@ -1,20 +1,26 @@
-"""The values that watched cells have seen, for the lines of the notebook's cells."""
+"""What stands beside lines of the notebook's cells: values that watched cells saw, exceptions."""
 
 from __future__ import annotations
 
 import itertools
+import linecache
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
 from ...diagnostics import Series, brief, details, title
+from ...report import shorten
 from ._origins import Origins
 
 MAX_OF_LINE = 4  # the line has no room for more
 MAX_VALUES = 500
+_LONGEST = 100  # characters of an exception
 
 
 class LineValues:
     """What the variables of each cell were when a watched cell computed them last.
+
+    Also where host functions raised, when the cell that called them ran last.
 
     Args:
         origins: the cells that lines of code are in.
@@ -23,6 +29,7 @@ class LineValues:
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
         self._files: dict[str, list[dict[str, Any]]] = {}
+        self._raised: dict[str, tuple[str, dict[str, Any]]] = {}  # file and value, by running cell
 
     def add(self, series: Sequence[Series]) -> None:
         """Replace what is known of each cell that these variables are in."""
@@ -33,10 +40,32 @@ class LineValues:
                 known[file] = list(_by_line(of))
         self._files = known
 
+    def add_raised(self, error: BaseException | None) -> None:
+        """Note the line of a cell that raised `error` in a host function; None: none did."""
+        running, cells = self._origins.running, self._origins.cells
+        if running is None:
+            return
+        self._raised.pop(running, None)
+        frames = traceback.walk_tb(error.__traceback__ if error else None)
+        own = [(frame.f_code, line) for frame, line in frames if frame.f_code.co_filename in cells]
+        if error is not None and own:
+            code, line = own[-1]
+            text = traceback.format_exception_only(type(error), error)[0].partition("\n")[0]
+            value = {
+                "line": line,
+                "source": linecache.getline(code.co_filename, line).strip(),
+                "name": code.co_name,
+                "text": f"✕ {shorten(text, _LONGEST)}",
+                "bad": True,
+                "details": ["raised here"],
+            }
+            self._raised[running] = code.co_filename, value
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return the values of the cells whose source is still that of their last run."""
         found = []
-        for file, values in self._files.items():
+        raised = [(file, [value]) for file, value in self._raised.values()]
+        for file, values in [*raised, *self._files.items()]:
             if self._origins.is_current(file):
                 for value in values:
                     cell, line = self._origins.place(file, value["line"])

@@ -224,6 +224,7 @@ class Session:
             kept = kept or [(recorded[0], values)]
         self._routing.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
         self._values_here = False
+        self.line_values.add_raised(host_error(getattr(result, "error_in_exec", None)))
         for recording in recorded:
             self.sites.add(recording)
         traces = [self.trace(recording, values=values) for recording, values in kept]

@@ -23,7 +23,25 @@ export function siteSign(site: Site): string {
 /** `5 calls · 41 µs · () → (5,)`, without empty parts: where there is little room, shapes are cut. */
 export function siteFigures(site: Site): string {
   const time = site.calls > 0 && site.host_ns ? timeWords(site.host_ns) : ''; // perhaps not saved
-  return joined([callWords(site.calls), time, shapesOf(site)]);
+  return joined([callsOf(site), ...waysOf(site), time, shapesOf(site)]);
+}
+
+/** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */
+function callsOf({ calls, shapes }: Site): string {
+  const masks = shapes.map(({ mask }) => mask ?? [[], 0, 0]);
+  const [needed, elements] = [1, 2].map(place =>
+    masks.reduce((sum, mask) => sum + (mask[place] as number), 0)
+  );
+  if (!elements || masks.some(mask => !mask[2])) {
+    return callWords(calls);
+  }
+  const some = `${count(needed!)} of ${count(elements)}`;
+  return calls === needed ? some : `${callWords(calls)} for ${some}`;
+}
+
+/** `queued`, `compiled`: how its calls are made, the word before the colon of a note. */
+function waysOf({ notes }: Site): string[] {
+  return notes.flatMap(note => /^(\w+)(?: by \w+)?: /.exec(note)?.[1] ?? []);
 }
 
 /** `() → (5,)` or `3 shapes`; the kernel sends at most a hundred variants of a site. */

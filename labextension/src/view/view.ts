@@ -83,7 +83,7 @@ export class TraceView {
   private released: Promise<void> | null = null; // when the last press of a pointer has ended
 
   constructor(private readonly around: Around = {}) {
-    this.button.addEventListener('click', this.toggle);
+    this.button.addEventListener('click', this.press);
     this.node.addEventListener('pointerdown', () => (this.released = release()));
     this.body.append(this.comparison.node, this.tabs.node, this.footer);
   }
@@ -147,7 +147,7 @@ export class TraceView {
 
   dispose(): void {
     this.generation += 1;
-    this.button.removeEventListener('click', this.toggle);
+    this.button.removeEventListener('click', this.press);
     this.clear();
     this.node.remove();
   }
@@ -155,6 +155,17 @@ export class TraceView {
   private get expanded(): boolean {
     return !this.body.hidden;
   }
+
+  /** Opens and closes the view; a click on a problem of the headline shows its row. */
+  private readonly press = (event: Event): void => {
+    const named = (event.target as Element).closest('[data-site]')?.getAttribute('data-site');
+    const site = this.shown?.facts.sites[Number(named ?? -1)];
+    const same = ({ where, source, function: name }: Site): boolean =>
+      where === site!.where && source === site!.source && name === site!.function;
+    if (!site || !this.showSite(same)) {
+      this.toggle();
+    }
+  };
 
   private readonly toggle = (): void => {
     this.arranged = true;

@@ -603,3 +603,22 @@ describe('TraceView of a profiled cell', () => {
     expect(document.activeElement!.textContent).toBe('Time 1 s');
   });
 });
+
+describe('a problem in the headline', () => {
+  it('shows and marks the row of its site, and does not close the view', () => {
+    Element.prototype.scrollIntoView = vi.fn();
+    const headline = [
+      ['warning', `⚠ ${unusedSite().function}: never called (unused)`],
+      ['kept', 'bessel 3 calls']
+    ] as const;
+    createView().show(someFacts([aSite({ calls: 3 }), unusedSite()], { headline }), CUT);
+    for (let time = 0; time < 2; time++) {
+      find('.jaxcb-summary-part').click();
+      expect(find('.jaxcb-body').hidden).toBe(false);
+      expect(document.activeElement).toBe(find('.jaxcb-site[aria-current]'));
+      expect(find('.jaxcb-site[aria-current]').textContent).toContain('unused');
+    }
+    view.node.querySelectorAll<HTMLElement>('.jaxcb-summary-part')[1]!.click();
+    expect(find('.jaxcb-body').hidden).toBe(true);
+  });
+});

@@ -4,6 +4,7 @@ import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from jupyter_jaxcb.diagnostics import Series
 from jupyter_jaxcb.notebook.display import LineValues, Origins
@@ -49,6 +50,23 @@ def test_cell_that_ran_with_another_source_has_no_values():
     values = LineValues(origins)
     values.add([variable("first")])
     origins.begin(SimpleNamespace(cell_id="one", raw_cell="edited"))
+    assert texts(values) == []
+
+
+def test_line_of_a_cell_that_raised_has_the_exception_until_the_calling_cell_runs_again():
+    origins = cells(one="def host(x):\n    return 1 / x")
+    values, names = LineValues(origins), {}
+    exec(compile("def host(x):\n    return 1 / x", *origins.cells, "exec"), names)
+    origins.begin(SimpleNamespace(cell_id="two", raw_cell="host(0)"))
+    with pytest.raises(ZeroDivisionError) as caught:
+        names["host"](0)
+    values.add_raised(caught.value)
+    assert texts(values) == [("one", 2, "✕ ZeroDivisionError: division by zero")]
+    origins.begin(SimpleNamespace(cell_id="three", raw_cell="1"))
+    values.add_raised(None)
+    assert len(texts(values)) == 1
+    origins.begin(SimpleNamespace(cell_id="two", raw_cell="host(1)"))
+    values.add_raised(None)
     assert texts(values) == []
 
 

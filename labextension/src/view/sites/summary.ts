@@ -3,8 +3,8 @@
 import { h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { hostTime, timesKnown } from './words.js';
-import type { Facts, Measured, Part } from '../data/schema.js';
-import { callWords, counted, timeWords } from '../data/words.js';
+import type { Facts, Measured, Part, Tone } from '../data/schema.js';
+import { callWords, counted, timeWords, toneOf } from '../data/words.js';
 
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
@@ -12,6 +12,10 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   const parts = facts.headline.length ? facts.headline : totals(facts, measured);
   for (const [tone, text] of parts) {
     const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
+    const site = named(facts, tone, text);
+    if (site >= 0) {
+      part.dataset['site'] = String(site);
+    }
     line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
   for (const time of [timeWord(facts, measured), wallTime(facts, measured)].filter(Boolean)) {
@@ -19,6 +23,15 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
     line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
   return line;
+}
+
+/** The site with the problem that a part of the headline describes; -1: none. */
+function named({ sites }: Facts, tone: Tone, text: string): number {
+  const having = [...sites.keys()].filter(place => {
+    const { consequence, function: name } = sites[place]!;
+    return consequence !== 'kept' && toneOf(consequence) === tone && text.includes(name);
+  });
+  return having.find(place => text.includes(sites[place]!.where)) ?? having[0] ?? -1;
 }
 
 /** The summary of a recording that was saved without one; none of a profile without sites. */
