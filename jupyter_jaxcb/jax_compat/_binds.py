@@ -82,15 +82,20 @@ def intercept_loops(wrappers: Mapping[str, Callable[[Any], Any]], changes: Chang
         )
 
 
-_FOR_OTHERS = (  # what is traced there runs in no program of this process, or in a kernel
+# What is traced there runs in no program of this process, in a kernel, or for two numbers.
+_FOR_OTHERS = (
     ("jax.export", "export"),
     ("jax._src.export._export", "export"),
     ("jax._src.pallas.pallas_call", "_trace_kernel_to_jaxpr"),
+    ("jax._src.lax.lax", "_reduction_jaxpr"),
+    ("jax._src.lax.lax", "_variadic_reduction_jaxpr"),
 )
 
 
 def intercept_other_programs(wrap: Callable[[Any], Any], changes: Changes) -> None:
-    """Replace JAX's functions that trace the user's code for an export or a Pallas kernel.
+    """Replace JAX's functions that trace code for an export, a Pallas kernel or a reduction.
+
+    XLA reduces and scatters with programs of two numbers, which have no effects.
 
     They are not replaced where they were imported by name before.
     """
