@@ -56,11 +56,15 @@ def target(code: CodeType, instruction: int) -> str:
     return names[0] if names else ""
 
 
-@functools.lru_cache(maxsize=1024)
 def loops(code: CodeType) -> tuple[Loop, ...]:
     """Return the loops of a function, the outermost first."""
+    return _loops_of(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=1024)  # equal code objects can be of several files
+def _loops_of(code: CodeType, file: str) -> tuple[Loop, ...]:
     own = {line for _, _, line in code.co_lines()}
-    lines = linecache.getlines(code.co_filename)
+    lines = linecache.getlines(file)
     text = "".join("\n" if line.startswith("%%") else line for line in lines)
     return tuple(loop for loop in _loops_in(text) if loop.header in own)
 
@@ -82,6 +86,7 @@ class Running:
         self._loops = [loop for loop in loops(frame.f_code) if loop not in outside]
         self._iterations: dict[Loop, int] = {}
         self.line = frame.f_lineno
+        self.has_failed = False  # an exception left the line before it assigned anything
         # The last array that is noted under each name, which the user may delete.
         self.noted: dict[str, weakref.ref[Any]] = {}
 
@@ -91,7 +96,7 @@ class Running:
             if line == loop.header:
                 inside = loop.header <= self.line <= loop.last and loop in self._iterations
                 self._iterations[loop] = self._iterations[loop] + 1 if inside else 0
-        self.line = line
+        self.line, self.has_failed = line, False
 
     def iterations(self) -> list[int]:
         """Return the iteration of each loop around the line, the outermost first."""

@@ -41,7 +41,7 @@ def find_place() -> Place | None:
     while frame is not None:
         code = frame.f_code
         if is_user_code(code.co_filename):
-            return _place(code, frame.f_lasti)
+            return _place(code, code.co_filename, frame.f_lasti)
         if (
             jax_compat.runs_rules(frame)
             or jax_compat.traces_jit(code)
@@ -54,20 +54,20 @@ def find_place() -> Place | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _place(code: CodeType, instruction: int) -> Place:
+def _place(code: CodeType, file: str, instruction: int) -> Place:
     first, last, start, end = list(code.co_positions())[instruction // 2]
     line = first or code.co_firstlineno
-    source = linecache.getline(code.co_filename, line).strip()
+    source = linecache.getline(file, line).strip()
     expression = source
     if first is not None and last is not None and start is not None and end is not None:
-        lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
+        lines = [linecache.getline(file, n).encode() for n in range(first, last + 1)]
         if all(lines):
             lines[-1] = lines[-1][:end]
             lines[0] = lines[0][start:]
             expression = b"".join(lines).decode()
     words = " ".join(expression.split())
     return Place(
-        code.co_filename, line, code.co_name, source, words, _operands(words),
+        file, line, code.co_name, source, words, _operands(words),
         target(code, instruction),
     )  # fmt: skip
 

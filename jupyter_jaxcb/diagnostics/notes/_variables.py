@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -36,14 +37,17 @@ class Following:
     def __init__(self, store: Store, options: Options) -> None:
         self._store, self._options = store, options
         self._running: list[Running] = []  # the outermost first
+        # What a note of the block's last line raised. Python calls no `__exit__` if the trace
+        # function raises on the way there, so `__exit__` raises it.
+        self.failure: BaseException | None = None
         self._blocks: dict[Any, Block] = {}
 
     def start(self, frame: FrameType) -> None:
         """Follow the functions that are called from now on, and `frame`, which runs."""
         self._before = sys.gettrace(), frame.f_trace
         self._first, self._own = frame, None
+        self._header = line = frame.f_lineno
         if _has_lines(frame.f_code.co_filename):
-            line = frame.f_lineno
             around = [loop for loop in loops(frame.f_code) if loop.header <= line <= loop.last]
             frame.f_trace = self._own = self._enter(frame, around)
         sys.settrace(self._called)
@@ -72,9 +76,13 @@ class Following:
 
         def follow(frame: FrameType, event: str, returned: Any) -> Any:
             if event == "exception":
+                # Iterators end with StopIteration, and the line goes on.
+                running.has_failed = not issubclass(returned[0], StopIteration)
                 return follow
-            for name in names.get(running.line, ()):
-                self._note(frame, running, name, _value(frame, name))
+            if not running.has_failed:
+                with self._until_exit(frame):
+                    for name in names.get(running.line, ()):
+                        self._note(frame, running, name, _value(frame, name))
             if event == "return":
                 if frame.f_code.co_name not in _COMPREHENSIONS:
                     self._note(frame, running, f"{frame.f_code.co_name}()", returned)
@@ -88,6 +96,16 @@ class Following:
 
         return follow
 
+    @contextlib.contextmanager
+    def _until_exit(self, frame: FrameType) -> Iterator[None]:
+        """Keep what is raised where the block ends: its frame is at the ``with`` again."""
+        try:
+            yield
+        except BaseException as error:
+            if frame is not self._first or frame.f_lineno != self._header:
+                raise
+            self.failure = error
+
     def _note(self, frame: FrameType, running: Running, name: str, value: Any) -> None:
         if type(value) in _NO_ARRAYS or not is_watching():
             return
@@ -98,12 +116,12 @@ class Following:
         if kind is None:
             return
         with paused():
-            found = [(label, x) for label, x in leaves(name, value) if _counts(x, kind, running)]
+            found = [pair for pair in leaves(name, value) if _counts(*pair, kind, running)]
             if len(found) > MOST_ARRAYS:
                 self._store.left_out[name] = len(found) - MOST_ARRAYS
         for label, x in found[:MOST_ARRAYS]:
             running.noted[label] = weakref.ref(x)
-            place = _place(code, running.line, label)
+            place = _place(code, code.co_filename, running.line, label)
             if isinstance(x, Tracer):
                 note_variable(place, frame, x)
             elif x.is_fully_addressable and x.size and not x.is_deleted():
@@ -127,9 +145,12 @@ def _has_lines(file: str) -> bool:
     return is_user_code(file) and bool(linecache.getlines(file))
 
 
-def _counts(x: Any, kind: Any, running: Running) -> bool:
-    """Return whether an array is to be noted, and is not noted under another name."""
-    is_noted = any(x is noted() for noted in running.noted.values())
+def _counts(label: str, x: Any, kind: Any, running: Running) -> bool:
+    """Return whether an array is to be noted: under each name that is chosen, else under one."""
+    each = kind is jnp.number
+    is_noted = any(
+        x is noted() for name, noted in running.noted.items() if name == label or not each
+    )
     return not is_noted and bool(jnp.issubdtype(x.dtype, kind))
 
 
@@ -138,6 +159,6 @@ def _value(frame: FrameType, name: str) -> Any:
 
 
 @functools.lru_cache(maxsize=4096)
-def _place(code: Any, line: int, label: str) -> Place:
-    source = linecache.getline(code.co_filename, line).strip()
-    return Place(code.co_filename, line, code.co_name, source, label, ())
+def _place(code: Any, file: str, line: int, label: str) -> Place:
+    source = linecache.getline(file, line).strip()
+    return Place(file, line, code.co_name, source, label, ())

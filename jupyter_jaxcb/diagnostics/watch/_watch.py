@@ -143,7 +143,11 @@ class Watch:
             yield f"{name} has {count:,} more arrays, which are not watched. Assign them to names."
         if not self.first_bad:
             text = self._options.bad.text
-            yield _NONE_BAD.get(text, f"no value had {text}")
+            given = [one.name for one in self.series if one.nan.any()]
+            if text == "nan" and given:
+                yield f"no operation of your code gave NaN; it was given in {', '.join(given)}"
+            else:
+                yield _NONE_BAD.get(text, f"no value had {text}")
 
 
 class watching:  # used as a function
@@ -242,7 +246,7 @@ class watching:  # used as a function
             following = Following(watch._store, self._options)
             stack.callback(following.stop)
             following.start(frame)
-            self._stack, self._watch = stack.pop_all(), watch
+            self._stack, self._watch, self._following = stack.pop_all(), watch, following
         return watch
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -256,6 +260,10 @@ class watching:  # used as a function
             jax_compat.forget_tokens()
             told = FloatingPointError(str(self._watch.first_bad))
             raise told.with_traceback(traceback) from None
+        if self._watch._store.is_interrupted and isinstance(error, jax.errors.JaxRuntimeError):
+            raise KeyboardInterrupt().with_traceback(traceback) from None
+        if self._following.failure is not None and error is None:
+            raise self._following.failure
 
 
 def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any) -> Any:

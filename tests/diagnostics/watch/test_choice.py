@@ -1,6 +1,8 @@
 """The variables that a block watches: by name, function and line."""
 
+import importlib
 import inspect
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -65,3 +67,16 @@ def test_cotangents_are_those_of_the_variables_of_the_chosen_function():
 def test_choice_that_means_nothing_is_refused(names):
     with pytest.raises(ValueError, match="does not choose variables"):
         jaxcb.watching(names)
+
+
+def test_equal_functions_in_two_files_are_watched_apart(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("layer", "other_layer"):
+        source = "def scale(x):\n    y = x * 2.0\n    return y + 1\n"
+        (tmp_path / f"{name}.py").write_text(source)
+    layer, other = map(importlib.import_module, ("layer", "other_layer"))
+    with jaxcb.watching("y") as seen:
+        layer.scale(jnp.float32(1)), other.scale(jnp.float32(5))
+        jax.jit(layer.scale)(1.0), jax.jit(other.scale)(5.0)
+    found = {(Path(one.file).stem, one.count, one.min.min(), one.max.max()) for one in seen.series}
+    assert found == {("layer", 2, 2, 2), ("other_layer", 2, 10, 10)}

@@ -47,3 +47,14 @@ def test_variable_outside_of_loops_has_no_step():
         y = jnp.log(jnp.float32(-1))
     assert [brief(one) for one in seen.series] == [("y NaN", True)]
     assert jnp.isnan(y)
+
+
+def test_nan_that_no_operation_gave_is_said_so():
+    @jax.jit
+    def f(x):
+        e = jnp.array([1.0, NAN])
+        return x * 2, e.shape
+
+    with jaxcb.watching() as seen:
+        f(1.0)
+    assert str(seen).endswith("no operation of your code gave NaN; it was given in e")
