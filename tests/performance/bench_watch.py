@@ -162,14 +162,18 @@ def seconds(program, given):
 
 
 def slowdown(program, given, **options):
-    """Return the seconds of the program as it is and watched: medians of runs in turn."""
+    """Return the seconds of the program as it is and watched: medians of runs in turn.
+
+    Each run follows one of the same program, which compiles it in the first round.
+    """
     plain, with_notes = [], []
-    for _ in range(ROUNDS + 1):
+    for _ in range(ROUNDS):
+        seconds(program, given)
         plain.append(seconds(program, given))
         with jaxcb.watching(**options):
-            program(*given)  # compiles in the first round
+            seconds(program, given)
             with_notes.append(seconds(program, given))
-    return statistics.median(plain[1:]), statistics.median(with_notes[1:])
+    return statistics.median(plain), statistics.median(with_notes)
 
 
 def show_loops():
