@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from ._private import optional_module
 from ._required import LoweringContext, mlir
@@ -147,24 +148,50 @@ def current_block() -> Any:
     return _mlir.ir.InsertionPoint.current.block
 
 
-HAS_BRANCHES = all(hasattr(_hlo, name) for name in ("IfOp", "or_", "return_"))
+HAS_BRANCHES = all(
+    hasattr(owner, name)
+    for owner, name in (
+        (_hlo, "IfOp"), (_hlo, "ReduceOp"), (_hlo, "OptimizationBarrierOp"),
+        (mlir, "i64_attr"), (mlir, "dense_int_array"),
+    )
+)  # fmt: skip
 
 
 class Branch:
-    """Code in the current block that runs if one of several predicates holds."""
+    """Code in the current block that runs if one of several signs says so.
 
-    def __init__(self, predicate: Any) -> None:
-        self._predicate = predicate
-        self._op = _hlo.IfOp([], predicate)
+    A sign is a boolean, or a vector of float32 values, which says so if its sum is not finite. It
+    is computed last in the block when it is given. One sum has all vectors, because XLA compiles
+    each on its own.
+    """
+
+    def __init__(self, sign: Any) -> None:
+        self._flag: Any = None
+        self._vectors: list[Any] = []
+        self._derived: list[Any] = []  # values that the next sign replaces
+        self._op = _hlo.IfOp([], self._predicate(sign))
         self._code, nothing = (region.blocks.append() for region in self._op.regions)
         self._end = _end_of(self._code)
         _end_of(nothing)
 
-    def also_if(self, predicate: Any) -> None:
-        """Run if `predicate` holds too, which is computed last in the block."""
-        self._predicate = _hlo.or_(self._predicate, predicate)
-        self._op.operation.move_after(self._predicate.owner)
-        self._op.operation.operands[0] = self._predicate
+    def also_if(self, sign: Any) -> None:
+        """Run for this sign, too."""
+        replaced = self._derived
+        predicate = self._predicate(sign)
+        self._op.operation.move_after(predicate.owner)
+        self._op.operation.operands[0] = predicate
+        for value in reversed(replaced):
+            value.owner.erase()
+
+    def _predicate(self, sign: Any) -> Any:
+        if _mlir.ir.RankedTensorType(sign.type).rank:
+            self._vectors.append(sign)
+        else:
+            self._flag = sign if self._flag is None else _hlo.or_(self._flag, sign)
+        self._derived = _not_finite(self._vectors) if self._vectors else []
+        if self._derived and self._flag is not None:
+            self._derived.append(_hlo.or_(self._flag, self._derived[-1]))
+        return self._derived[-1] if self._derived else self._flag
 
     def add(self, emit: Callable[[], Any]) -> Any:
         """Add the operations that `emit` emits to the code; return what it returns."""
@@ -173,6 +200,19 @@ class Branch:
             emitted = emit()
         self._end = _end_of(self._code)
         return emitted
+
+
+def _not_finite(vectors: Sequence[Any]) -> list[Any]:
+    """Return whether the sum of all values is not finite, after what that is computed from."""
+    joined = _hlo.ConcatenateOp(vectors, mlir.i64_attr(0)).results[0]
+    kept = _hlo.OptimizationBarrierOp([joined]).results[0]  # XLA would sum each vector on its own
+    zero = mlir.ir_constant(np.float32(0))
+    of = zero.type
+    total = _hlo.ReduceOp([of], [kept], [zero], mlir.dense_int_array([0]))
+    with _mlir.ir.InsertionPoint(total.regions[0].blocks.append(of, of)):
+        _hlo.return_([_hlo.add(*total.regions[0].blocks[0].arguments)])
+    finite = _hlo.is_finite(total.results[0])
+    return [joined, kept, zero, total.results[0], finite, _hlo.not_(finite)]
 
 
 def _end_of(block: Any) -> Any:

@@ -26,7 +26,7 @@ from ._contexts import paused
 from ._note import Note
 from ._on_host import Suspects, is_readable
 from ._received import Block, Facts
-from ._reductions import MOST_ELEMENTS, Layout, is_suspect, numbers_in, rarely, send_if_bad
+from ._reductions import MOST_ELEMENTS, Layout, numbers_in, rarely, send_if_bad, sign_of
 
 note_p = jax_compat.Primitive("jaxcb_note")
 watched_p = jax_compat.Primitive("jaxcb_watched")
@@ -134,12 +134,12 @@ def _look(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> No
     """Send a value to the host if it is bad."""
     bad = facts.note.options.bad
     if is_readable(ctx, bad, layout):
-        brief, first_last = layout.of_value()
-        own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[at] for at in first_last])
-        of = [operands[at] for at in first_last]
-        (suspect,) = _lower(own, of, lambda *arrays: [is_suspect(bad, brief, *arrays)])
+        brief, places = layout.of_value()
+        own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[at] for at in places])
+        of = [operands[at] for at in places]
+        (sign,) = _lower(own, of, lambda *arrays: [sign_of(bad, brief, *arrays)])
         ctx = dataclasses.replace(ctx, avals_out=[], tokens_out=None)
-        call = lower_joined_call(ctx, *operands, make=Suspects, when=suspect)
+        call = lower_joined_call(ctx, *operands, make=Suspects, when=sign)
         if call is not None:
             call.values.append((facts, layout))
             return

@@ -17,6 +17,7 @@ from ._received import Facts, receive_bad
 
 MOST_ELEMENTS = 16  # of a batch, of which each has a row
 _FEW = 1024  # values, of which a loop without vector instructions is as quick
+_JOINED = 4096  # values that are copied to be summed together with others
 NUMBERS = ("sum", "min", "max", "nan", "inf", "finite")
 
 
@@ -99,8 +100,17 @@ def is_suspect(bad: Condition, layout: Layout, *arrays: Any) -> Any:
     parts = layout.parts(arrays)
     if not bad.is_finite:
         return jnp.any(bad.test(parts.value))
-    fine = _is_finite(_sum(parts.value, layout), parts.mask)
-    return jnp.logical_not(jnp.all(fine))
+    if parts.mask is None:
+        return jnp.logical_not(jnp.isfinite(jnp.sum(_real(parts.value))))
+    return jnp.logical_not(jnp.all(_is_finite(_sum(parts.value, layout), parts.mask)))
+
+
+def sign_of(bad: Condition, layout: Layout, *arrays: Any) -> Any:
+    """Return whether a value can be bad, or a few values whose sum is not finite if it can."""
+    value, *mask = arrays
+    if mask or value.size > _JOINED or value.dtype not in (np.float32, np.float16, jnp.bfloat16):
+        return is_suspect(bad, layout, *arrays)
+    return _real(value).reshape(-1)
 
 
 def _sum(value: Any, layout: Layout) -> Any:

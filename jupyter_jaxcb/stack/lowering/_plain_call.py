@@ -99,9 +99,9 @@ def lower_joined_call(
         ctx: JAX's lowering context, whose avals_in are those of the operands.
         *operands: IR values.
         make: returns what takes the NumPy arrays of a new call.
-        when: an IR value, a boolean that was computed last. With it, the call is another one, in a
-            branch that runs if `when` holds for any of its operands. Operands stay in memory until
-            then, so a branch gets as many as have `MOST_KEPT` bytes, or those of one call.
+        when: a sign of a `jax_compat.Branch`. With it, the call is another one, in a branch that
+            runs if any of its signs says so. Operands stay in memory until then, so a branch gets
+            as many as have `MOST_KEPT` bytes, or those of one call.
 
     Returns:
         What takes the arrays, after those that it already takes; None if the operands cannot be
