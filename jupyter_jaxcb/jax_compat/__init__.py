@@ -46,6 +46,7 @@ from ._lowering_context import (
     automatic_axes,
     current_block,
     device_count,
+    flat,
     group_count,
     has_named_mesh,
     is_for_export,

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ._private import optional_module
-from ._required import LoweringContext, mlir
+from ._required import LoweringContext, mlir, shaped_array
 
 _hlo: Any = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
 _mlir: Any = optional_module("jax._src.lib.mlir")
@@ -146,6 +146,15 @@ def program_name(ctx: LoweringContext) -> str:
 def current_block() -> Any:
     """Return the block of the program that operations are being added to."""
     return _mlir.ir.InsertionPoint.current.block
+
+
+def flat(value: Any, aval: Any) -> tuple[Any, Any]:
+    """Return an IR value as a vector, and its aval."""
+    if aval.ndim == 1:
+        return value, aval
+    tensor = _mlir.ir.RankedTensorType
+    kind = tensor.get([aval.size], tensor(value.type).element_type)
+    return _hlo.reshape(kind, value), shaped_array((aval.size,), aval.dtype)
 
 
 HAS_BRANCHES = all(

@@ -5,11 +5,12 @@
 Each program of `watched` runs three times: as it is, watched, and under `jax.debug_nans`, which
 finds a line if the innermost line of the program in the traceback of its error, or in that of its
 cause, is the marked one. It knows no steps and elements. The libraries are those of
-`watched/requirements.txt`; without arguments, all of them, and then the loops.
+`watched/requirements.txt`; without arguments, all of them, and then "loops" and "compiling".
 """
 
 import argparse
 import collections
+import contextlib
 import importlib.metadata
 import statistics
 import time
@@ -26,6 +27,7 @@ from .watched import PROGRAMS, plants_of
 
 COLUMNS = ("planted", "line", "and step", "debug_nans: line", "and step", "bitwise equal")
 ROUNDS = 9
+COMPILED = 4
 
 
 def results_of(plant):
@@ -192,19 +194,63 @@ def show_loops():
                 )
 
 
+def training_step():
+    """Return a function to compile, and its arguments: a network of equinox, learned by Adam."""
+    import equinox as eqx
+    import optax
+
+    optimizer = optax.adam(1e-3)
+    arrays, rest = eqx.partition(eqx.nn.MLP(8, 1, 32, 2, key=jax.random.key(0)), eqx.is_array)
+
+    def loss(arrays, x, y):
+        predicted = jax.vmap(eqx.combine(arrays, rest))(x)
+        return jnp.mean((predicted - y) ** 2)
+
+    def step(arrays, state, x, y):
+        value, slopes = jax.value_and_grad(loss)(arrays, x, y)
+        updates, state = optimizer.update(slopes, state, arrays)
+        return eqx.apply_updates(arrays, updates), state, value
+
+    return step, (arrays, optimizer.init(arrays), jnp.ones((64, 8)), jnp.ones((64, 1)))
+
+
+def seconds_to_compile():
+    step, given = training_step()
+    start = time.perf_counter()
+    lowered = jax.jit(step).lower(*given)
+    lowered.compile()
+    return time.perf_counter() - start
+
+
+def show_compiling():
+    """Print how long a step takes to compile: medians of compilations in turn."""
+    ways = {"as it is": None, "all variables": {}, "only the first NaN": {"first": "nan"}}
+    took = {way: [] for way in ways}
+    for _ in range(1 + COMPILED):  # the first one is slower
+        for way, options in ways.items():
+            with contextlib.nullcontext() if options is None else jaxcb.watching(**options):
+                took[way].append(seconds_to_compile())
+    for way, each in took.items():
+        print(f"a step compiles in {statistics.median(each[1:]):.2f} s, {way}", flush=True)
+
+
+OTHERS = {"loops": show_loops, "compiling": show_compiling}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("libraries", nargs="*", choices=[[], *PROGRAMS, "loops"])
+    parser.add_argument("libraries", nargs="*", choices=[[], *PROGRAMS, *OTHERS])
     parser.add_argument("-v", "--verbose", action="store_true", help="print every first bad value")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of the libraries, about JAX
     jax.config.update("jax_platforms", "cpu")
-    chosen = args.libraries or [*PROGRAMS, "loops"]
-    libraries = [library for library in chosen if library != "loops"]
+    chosen = args.libraries or [*PROGRAMS, *OTHERS]
+    libraries = [library for library in chosen if library not in OTHERS]
     if libraries:
         show_plants(libraries, args.verbose)
-    if "loops" in chosen:
-        show_loops()
+    for name in OTHERS:
+        if name in chosen:
+            OTHERS[name]()
 
 
 if __name__ == "__main__":

@@ -35,15 +35,16 @@ class Suspects:
     """What one call gets of the values of a block, of which one or more may be bad."""
 
     def __init__(self) -> None:
-        self.values: list[tuple[Facts, Layout]] = []  # in the order of the arguments
+        # In the order of the arguments, with the shapes of each.
+        self.values: list[tuple[Facts, Layout, list[tuple[int, ...]]]] = []
 
     def __call__(self, *arrays: np.ndarray) -> tuple:
         at = 0
-        for facts, layout in self.values:
-            count = len(layout.axes)
+        for facts, layout, shapes in self.values:
             if wants_bad(facts):
-                _look(facts, layout, arrays[at : at + count])
-            at += count
+                own = zip(arrays[at:], shapes, strict=False)
+                _look(facts, layout, [x.reshape(shape) for x, shape in own])
+            at += len(shapes)
         return ()
 
 

@@ -26,7 +26,15 @@ from ._contexts import paused
 from ._note import Note
 from ._on_host import Suspects, is_readable
 from ._received import Block, Facts
-from ._reductions import MOST_ELEMENTS, Layout, numbers_in, rarely, send_if_bad, sign_of
+from ._reductions import (
+    MOST_ELEMENTS,
+    MOST_SUMMED,
+    Layout,
+    numbers_in,
+    rarely,
+    send_if_bad,
+    sign_of,
+)
 
 note_p = jax_compat.Primitive("jaxcb_note")
 watched_p = jax_compat.Primitive("jaxcb_watched")
@@ -138,12 +146,20 @@ def _look(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> No
         own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[at] for at in places])
         of = [operands[at] for at in places]
         (sign,) = _lower(own, of, lambda *arrays: [sign_of(bad, brief, *arrays)])
-        ctx = dataclasses.replace(ctx, avals_out=[], tokens_out=None)
-        call = lower_joined_call(ctx, *operands, make=Suspects, when=sign)
+        vectors, avals = _flat(operands, ctx.avals_in)
+        own = dataclasses.replace(ctx, avals_in=avals, avals_out=[], tokens_out=None)
+        call = lower_joined_call(own, *vectors, make=Suspects, when=sign)
         if call is not None:
-            call.values.append((facts, layout))
+            call.values.append((facts, layout, [aval.shape for aval in ctx.avals_in]))
             return
     _lower(ctx, operands, lambda *arrays: send_if_bad(send_p.bind, facts, layout, *arrays))
+
+
+def _flat(operands: Sequence[Any], avals: Sequence[Any]) -> tuple[list, list]:
+    """Return small operands as vectors, as which they are summed: else XLA computes each twice."""
+    pairs = zip(operands, avals, strict=True)
+    found = [jax_compat.flat(*one) if one[1].size <= MOST_SUMMED else one for one in pairs]
+    return [value for value, _ in found], [aval for _, aval in found]
 
 
 def _send_numbers(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> None:

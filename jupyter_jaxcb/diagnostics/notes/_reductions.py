@@ -17,7 +17,7 @@ from ._received import Facts, receive_bad
 
 MOST_ELEMENTS = 16  # of a batch, of which each has a row
 _FEW = 1024  # values, of which a loop without vector instructions is as quick
-_JOINED = 4096  # values that are copied to be summed together with others
+MOST_SUMMED = 4096  # values that are copied to be summed together with others
 NUMBERS = ("sum", "min", "max", "nan", "inf", "finite")
 
 
@@ -108,7 +108,11 @@ def is_suspect(bad: Condition, layout: Layout, *arrays: Any) -> Any:
 def sign_of(bad: Condition, layout: Layout, *arrays: Any) -> Any:
     """Return whether a value can be bad, or a few values whose sum is not finite if it can."""
     value, *mask = arrays
-    if mask or value.size > _JOINED or value.dtype not in (np.float32, np.float16, jnp.bfloat16):
+    if (
+        mask
+        or value.size > MOST_SUMMED
+        or value.dtype not in (np.float32, np.float16, jnp.bfloat16)
+    ):
         return is_suspect(bad, layout, *arrays)
     return _real(value).reshape(-1)
 

@@ -40,18 +40,24 @@ def added(shape, **options):
     return more - fewer - 5
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (4000,)])
-def test_value_that_is_looked_at_adds_two_operations(shape):
-    assert added(shape, first="nan") <= 2 * 5
+@pytest.mark.parametrize("shape", [(), (7,), (4, 5), (5000,)])
+def test_value_that_is_looked_at_adds_four_operations(shape):
+    """It and its inputs become vectors, which are summed together."""
+    assert added(shape, first="nan") <= 4 * 5
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (4000,)])
-def test_variable_with_all_numbers_adds_four_operations(shape):
-    assert added(shape) <= 4 * 5
+@pytest.mark.parametrize("shape", [(), (7,), (4, 5), (5000,)])
+def test_variable_with_all_numbers_adds_six_operations(shape):
+    assert added(shape) <= 6 * 5
 
 
 def test_block_has_one_branch_for_its_bad_values():
     assert operations(ten, (7,), first="nan")["stablehlo.if"] == 1
+
+
+def test_small_values_are_summed_together():
+    summed = {f: operations(f, (4, 5), first="nan")["stablehlo.reduce"] for f in (five, ten)}
+    assert summed == {five: 1, ten: 1}
 
 
 def test_values_that_are_large_together_have_several_branches():
