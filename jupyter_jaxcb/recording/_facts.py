@@ -129,6 +129,11 @@ class LoweredSite:
         return calls_each_time(self.levels)
 
     @property
+    def waits_for_elements(self) -> bool:
+        """Whether the program waits for a host call for each of several batch elements."""
+        return (self.elements or 1) > 1 and not self.masked and not self.queued
+
+    @property
     def calls_each_time(self) -> int | None:
         """Host calls of each crossing; None if a mask decides."""
         return None if self.masked else self.elements or 1

@@ -111,6 +111,7 @@ class SiteView:
     expected: int | None = None  # calls of the recorded runs, as compiled; None: unknown
     written: int | None = None  # calls of the recorded runs in the program text; None: unknown
     elided: int = 0  # outcomes with an elided status
+    batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
     notes: tuple[str, ...] = ()  # what else is worth knowing
     errors: tuple[str, ...] = ()  # of a running cell: how many calls have failed
     shapes: tuple[VariantView, ...] = ()  # of a running cell: none
@@ -177,6 +178,7 @@ def finished(
         expected=summary.expected,
         written=summary.written,
         elided=summary.elided,
+        batch_calls=summary.batch_calls,
         notes=summary.notes,
         errors=summary.errors,
         shapes=tuple(map(VariantView.of, summary.shapes)),

@@ -18,6 +18,7 @@ from ...recording import (
     calls_each_time,
 )
 from . import _mask
+from ._batch import batch_calls
 from ._counts import Counts, Stopped
 from ._mask import Mask
 from ._notes import program_notes, site_notes
@@ -76,6 +77,7 @@ class SiteSummary:
     not_finite: int  # calls that returned NaN or infinity for finite arguments
     sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
     ahead: bool  # nothing ran; expected and written are for one run
+    batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
 
     @property
     def consequence(self) -> str:
@@ -180,6 +182,7 @@ def _summarize_site(
         not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
+        batch_calls=batch_calls(counts, site, numbers),
     )
 
 

@@ -16,7 +16,7 @@ from ._words import (
     count_words,
     full_words,
     left_out,
-    note,
+    remarks,
     sample_words,
     shapes_in_words,
     shorten,
@@ -88,8 +88,8 @@ def _item(summary: SiteSummary, values: bool, times: bool) -> str:
         )
         lines.append(" · ".join(filter(None, parts)))
     samples = summary.sample_values if values else ()
-    texts = (note(summary), *summary.notes, *(sample_words(*sample) for sample in samples))
-    lines += [escape(text) for text in texts if text]
+    texts = (*remarks(summary, times), *(sample_words(*sample) for sample in samples))
+    lines += map(escape, texts)
     lines += [f"<strong>{SIGNS['raised']} {escape(error)}</strong>" for error in summary.errors]
     return f"<li>{'<br>'.join(lines)}</li>"
 

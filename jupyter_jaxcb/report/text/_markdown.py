@@ -14,7 +14,7 @@ from ._words import (
     count_words,
     full_words,
     left_out,
-    note,
+    remarks,
     shapes_in_words,
     shorten,
     status_words,
@@ -87,6 +87,6 @@ def _cells(site: SiteSummary) -> list[str]:
 
 def _remarks(site: SiteSummary) -> list[str]:
     """Return reason and advice, notes and errors of a call site."""
-    words = [plain_words(one) for one in (note(site), *site.notes) if one]
+    words = [plain_words(one) for one in remarks(site, times=True)]
     words += [f"{_phrases.SIGNS['raised']} {code_span(error_line(error))}" for error in site.errors]
     return [f"{plain_words(site.where)}: {one}" for one in words]

@@ -102,6 +102,14 @@ ONE_RECEIVES = "one call receives"
 EACH_RECEIVES = "each call receives"
 MUST_RETURN = "and must return"
 
+# Advice on a vmap that loops over batch elements, where host functions take at least this time.
+SLOW_NS = 1_000_000
+ONE_BY_ONE = (
+    "vmap makes one call for each batch element; if the function can take a batch, "
+    "vmap_method='expand_dims' makes {calls} instead"
+)
+TIMES_VMAP = "{count} × vmap"
+
 NOTHING = "nothing"  # no operands, no results
 RAISED = f"{SIGNS['raised']} raised"
 OF_ELEMENT = "element {element}: "

@@ -10,7 +10,7 @@ from ._words import (
     count_words,
     full_words,
     left_out,
-    note,
+    remarks,
     sample_words,
     shapes_in_words,
     shorten,
@@ -49,8 +49,7 @@ def sites_to_text(
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append(("  " + "  ".join(cells)).rstrip())
         if summary is not None:
-            remarks = filter(None, (note(summary), *summary.notes))
-            lines += [f"      {remark}" for remark in remarks]
+            lines += [f"      {remark}" for remark in remarks(summary, times)]
             sample_values = summary.sample_values if values else ()
             lines += [f"      {sample_words(*sample)}" for sample in sample_values]
     if left_out(sites):

@@ -196,6 +196,13 @@ def left_out(sites: list[SiteSummary]) -> str:
     return _phrases.NOT_LISTED.format(count=more) if more > 0 else ""
 
 
+def remarks(summary: SiteSummary, times: bool) -> list[str]:
+    """Return reason and advice, notes, and advice on a slow vmap, which needs `times`."""
+    slow = times and summary.batch_calls and summary.host_ns >= _phrases.SLOW_NS
+    advice = _phrases.ONE_BY_ONE.format(calls=call_words(summary.batch_calls)) if slow else ""
+    return [text for text in (note(summary), *summary.notes, advice) if text]
+
+
 def note(summary: SiteSummary) -> str:
     """Return reason and advice of a call site; empty if its calls are simply kept."""
     text = summary.why

@@ -2,7 +2,16 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { callWords, counted, siteWord, timeWords, toneOf, variantShapes } from '../view/data/words.js';
+import { vmapAdvice } from '../view/sites/words.js';
+import {
+  callWords,
+  counted,
+  say,
+  siteWord,
+  timeWords,
+  toneOf,
+  variantShapes
+} from '../view/data/words.js';
 import type { Callback } from './kernel/snapshot.js';
 
 const MOST_VARIANTS = 100; // as in _sites.py
@@ -21,9 +30,9 @@ export function siteSign(site: Site): string {
 }
 
 /** `5 calls · 41 µs · () → (5,)`, without empty parts: where there is little room, shapes are cut. */
-export function siteFigures(site: Site): string {
+export function siteFigures(site: Site, calls = ''): string {
   const time = site.calls > 0 && site.host_ns ? timeWords(site.host_ns) : ''; // perhaps not saved
-  return joined([callsOf(site), ...waysOf(site), time, shapesOf(site)]);
+  return joined([calls || callsOf(site), ...waysOf(site), time, shapesOf(site)]);
 }
 
 /** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */
@@ -72,7 +81,8 @@ export function siteBrief(site: Site): string {
   const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
     const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
-    return joined([word, siteFigures(site), elided]);
+    const looped = vmapAdvice(site) && say(phrases.times_vmap, { count: count(site.calls) });
+    return joined([word, siteFigures(site, looped), elided]);
   }
   const why = firstClause(site.reason);
   return why ? `${word}: ${why}` : word;
@@ -82,7 +92,7 @@ export function siteBrief(site: Site): string {
 export function siteDetails(site: Site): string[] {
   return [
     joined([site.flavor, siteWord(site), siteFigures(site)]),
-    ...sentences(site.reason, site.advice),
+    ...sentences(site.reason, site.advice, vmapAdvice(site)),
     ...site.errors
   ];
 }

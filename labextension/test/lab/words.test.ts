@@ -110,3 +110,10 @@ test('equal shapes in a row are counted, so that thirty results are short', () =
   const shapes = [{ ...SITE.shapes[0]!, operands: [scalar, scalar], results, levels: [], axes: [] }];
   expect(siteBrief(site({ shapes }))).toBe('5 calls · 41 µs · (), () → 30 × ()');
 });
+
+test('the text of a slow vmap that loops has the number of its calls, and its tooltip the advice', () => {
+  const looped = site({ calls: 12, batch_calls: 1, host_ns: 3e6 });
+  expect(siteBrief(looped)).toBe('12 × vmap · 3 ms · () → (5,)');
+  expect(siteDetails(looped).at(-1)).toContain('Vmap makes one call for each batch element');
+  expect(siteBrief({ ...looped, host_ns: 9e5 })).toBe('12 calls · 900 µs · () → (5,)');
+});

@@ -53,6 +53,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     expected: 1,
     written: 1,
     elided: 0,
+    batch_calls: 0,
     notes: [],
     errors: [],
     shapes: [aVariant([[]], [[5]])],

@@ -3,7 +3,7 @@
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
 import { h, type Child } from '../dom/elements.js';
-import { errorWords, sampleWords, shardWords } from './words.js';
+import { errorWords, sampleWords, shardWords, vmapAdvice } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
 import { callWords, counted, failedWords, timeWords, variantShapes } from '../data/words.js';
 import phrases from '../data/phrases.json';
@@ -75,8 +75,8 @@ function reasonOf(site: Site): HTMLElement[] {
   if (site.reason) {
     lines.push(h('p', { class: 'jaxcb-site-reason' }, site.reason));
   }
-  if (site.advice) {
-    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), site.advice));
+  for (const advice of [site.advice, vmapAdvice(site)].filter(Boolean)) {
+    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), advice));
   }
   return lines;
 }

@@ -5,6 +5,7 @@ import { pointAt } from '../dom/point.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
+import { vmapAdvice } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
 import { statusWord, toneOf } from '../data/words.js';
 
@@ -151,8 +152,10 @@ export class SiteList {
 }
 
 /** Whether there is nothing to say about a site but what its row says. */
-function isPlain({ consequence, reason, advice, notes, errors }: Site): boolean {
-  return consequence === 'kept' && ![reason, advice, ...notes, ...errors].some(Boolean);
+function isPlain(site: Site): boolean {
+  const { consequence, reason, advice, notes, errors } = site;
+  const texts = [reason, advice, vmapAdvice(site), ...notes, ...errors];
+  return consequence === 'kept' && !texts.some(Boolean);
 }
 
 /** What comes first in each order. */

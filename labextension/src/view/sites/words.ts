@@ -33,6 +33,12 @@ export function siteCalls(site: Site, ahead: boolean): string {
     : someOf(expected, written);
 }
 
+/** Advice on a `vmap` that loops over batch elements; empty if it costs little or needs to loop. */
+export function vmapAdvice({ batch_calls: calls, host_ns: ns }: Site): string {
+  const slow = calls > 0 && (ns ?? 0) >= phrases.slow_ns;
+  return slow ? say(phrases.one_by_one, { calls: callWords(calls) }) : '';
+}
+
 /** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
 export function shardWords(variant: Variant): string {
   const words: string[] = [];

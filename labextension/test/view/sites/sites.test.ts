@@ -152,6 +152,13 @@ describe('the details of SiteList', () => {
     expect(node.querySelectorAll('.jaxcb-site-below')[0]!.childElementCount).toBe(1);
   });
 
+  it('of a slow vmap that loops are unfolded, with advice', () => {
+    const vmap = { calls: 12, batch_calls: 1 };
+    const { node } = list(someFacts([aSite({ ...vmap, host_ns: 2e6 }), aSite({ ...vmap, host_ns: 9e5 })]));
+    expect(folded(node)).toEqual([false, true]);
+    expect(text(node, '.jaxcb-site-advice')).toContain("vmap_method='expand_dims' makes 1 call instead");
+  });
+
   it('of the only site are unfolded if it is batched; the row has the sizes of its vmaps', () => {
     const shapes = [aVariant([[]], [[]], [[3, 'sequential', [true]], [4, 'sequential', [true]]])];
     const one = list(someFacts([aSite({ shapes })])).node;

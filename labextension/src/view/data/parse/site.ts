@@ -100,6 +100,7 @@ const FACTS = {
   expected: or(orNull(whole()), null), // calls of the recorded runs, as compiled; null: unknown
   written: or(orNull(whole()), null), // calls of the recorded runs in the program text
   elided: or(whole(), 0), // outcomes with an elided status
+  batch_calls: or(whole(), 0), // that vmap_method='expand_dims' would make; 0: not many fewer
   notes: or(sentences, []),
   errors: or(listOf(text(LONG), MOST_LINES), []),
   shapes: or(listOf(readVariant, OUT_OF_RANGE), []),
