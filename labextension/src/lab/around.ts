@@ -5,6 +5,7 @@
  * provides them through this module, which both import.
  */
 
+import type { Site } from '../view/data/schema.js';
 import type { Target } from '../view/sites/row.js';
 import type { Everything, TraceView } from '../view/view.js';
 
@@ -16,6 +17,7 @@ export interface Output {
 
 export interface Surroundings {
   reveal(output: Output, target: Target): void;
+  apply(output: Output, site: Site): Promise<void>;
   everything(output: Output, id: string): Promise<Everything | null>;
 }
 

@@ -27,6 +27,7 @@ import { ownerOf, type Owner } from './lines/owner.js';
 import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { showInTrace } from './lines/trace.js';
+import { insertCheck, METHOD, writeMethod } from './lines/write.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
@@ -196,6 +197,18 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
         void jump(app, owner, target);
       } else {
         Notification.info('This output is not part of an open notebook.', BRIEFLY);
+      }
+    },
+    apply: async (output, site) => {
+      const owner = find(output);
+      const words = owner && (await writeMethod(owner, stateOf(owner.panel).received.snapshot, site));
+      const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
+      if (words) {
+        Notification.success(words, { autoClose: 30_000, actions: [check] });
+      } else {
+        await navigator.clipboard.writeText(METHOD);
+        const why = 'no line was found into which it could be written';
+        Notification.info(`${METHOD} is copied: ${why}.`, BRIEFLY);
       }
     },
     everything: async (output, id) => {

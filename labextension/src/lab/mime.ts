@@ -3,7 +3,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { MIME_TYPE } from '../view/data/schema.js';
+import { MIME_TYPE, type Site } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
 import type { Target } from '../view/sites/row.js';
 import { TraceView, type Around } from '../view/view.js';
@@ -55,6 +55,10 @@ function aroundOf(output: () => Output): Around {
     get reveal() {
       const given = surroundings();
       return given ? (target: Target) => given.reveal(output(), target) : undefined;
+    },
+    get apply() {
+      const given = surroundings();
+      return given ? (site: Site) => void given.apply(output(), site) : undefined;
     },
     get remembers() {
       return surroundings() !== null;

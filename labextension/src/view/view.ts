@@ -22,6 +22,8 @@ export type { RawCalls } from './data/raw.js';
 export interface Around {
   /** Jumps to a line of a cell; absent: no links. */
   readonly reveal?: ((target: Target) => void) | undefined;
+  /** Writes the advice on a slow `vmap` into the code; absent: no buttons. */
+  readonly apply?: ((site: Site) => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
   everything?(id: string): Promise<Everything | null>;
   /** Whether the next run of the cell gets the look of this view, so that runs can be compared. */
@@ -220,6 +222,7 @@ export class TraceView {
     const { facts, measured, problem, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
     const actions = {
+      apply: this.around.apply,
       reveal: this.around.reveal && ((target: Target) => this.around.reveal?.(target)),
       filter: hasCalls ? (site: number | null) => this.showCallsOf(site) : undefined
     };

@@ -62,7 +62,7 @@ test('the renderer passes its output to services of the plugin, and works withou
   const target = { cell: null, line: 1, source: '', elsewhere: false };
   expect([view.around.reveal, view.around.remembers]).toEqual([undefined, false]);
   expect(await view.around.everything!('r')).toBeNull();
-  const given = { reveal: vi.fn(), everything: vi.fn(async () => null) };
+  const given = { reveal: vi.fn(), apply: vi.fn(), everything: vi.fn(async () => null) };
   surround(given);
   const model = { data: {}, metadata: {} } as unknown as IRenderMime.IMimeModel;
   await renderer.renderModel(model);

@@ -2,7 +2,7 @@
 
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
-import { h, type Child } from '../dom/elements.js';
+import { button, h, type Child } from '../dom/elements.js';
 import { errorWords, sampleWords, shardWords, vmapAdvice } from './words.js';
 import type { Site, Variant } from '../data/schema.js';
 import { callWords, counted, failedWords, timeWords, variantShapes } from '../data/words.js';
@@ -12,15 +12,21 @@ const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
+const APPLY = 'write it into the cell';
+
 /** How much is expanded initially. */
 export interface Unfolded {
   readonly diagrams: boolean;
 }
 
 /** The lines below a site's row; none for most kept calls. */
-export function siteDetails(site: Site, unfolded: Unfolded): HTMLElement[] {
+export function siteDetails(
+  site: Site,
+  unfolded: Unfolded,
+  apply?: (site: Site) => void
+): HTMLElement[] {
   return [
-    ...reasonOf(site),
+    ...reasonOf(site, apply),
     ...firstOf(site.errors, errorLine, 'error'),
     ...firstOf(site.notes, note => line('note', '•', note), 'note'),
     ...contextOf(site),
@@ -70,13 +76,21 @@ function firstOf(
     : first;
 }
 
-function reasonOf(site: Site): HTMLElement[] {
+function reasonOf(site: Site, apply?: (site: Site) => void): HTMLElement[] {
   const lines: HTMLElement[] = [];
   if (site.reason) {
     lines.push(h('p', { class: 'jaxcb-site-reason' }, site.reason));
   }
-  for (const advice of [site.advice, vmapAdvice(site)].filter(Boolean)) {
-    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), advice));
+  const advise = (...advice: Child[]): unknown =>
+    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), ...advice));
+  if (site.advice) {
+    advise(site.advice);
+  }
+  const vmap = vmapAdvice(site);
+  if (vmap) {
+    const label = `${APPLY}: ${site.function}, ${site.where}`;
+    const attributes = { class: 'jaxcb-link', 'aria-label': label };
+    advise(vmap, ...(apply ? [' · ', button(attributes, () => apply(site), APPLY)] : []));
   }
   return lines;
 }

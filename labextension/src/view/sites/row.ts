@@ -17,6 +17,8 @@ export interface Target {
 /** Actions of a site; without an action its button is absent. */
 export interface SiteActions {
   readonly reveal?: ((target: Target) => void) | undefined;
+  /** Writes the advice on a slow `vmap` into the code. */
+  readonly apply?: ((site: Site) => void) | undefined;
   readonly filter?: ((site: number | null) => void) | undefined;
 }
 

@@ -134,7 +134,7 @@ export class SiteList {
     });
     const show = (shown: boolean): void => {
       if (shown && !below.hasChildNodes()) {
-        below.append(...siteDetails(site, this.unfolded));
+        below.append(...siteDetails(site, this.unfolded, this.actions.apply));
       }
       below.hidden = !shown;
       fold.setAttribute('aria-expanded', String(shown));

@@ -1,0 +1,60 @@
+/** Writes an option of a callback into the line that registers it, where that is certainly right. */
+
+/** Characters `from` to `to` of a cell, and what replaces them. */
+export interface Edit {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+const DECORATOR = /^\s*@(?:\w+\.)*(?:pure|io|debug)(?:\((.*)\))?\s*$/;
+const MAGIC = /^%%jax_callback\b.*$/;
+const TAKEN = /#|vmap.method|ordered/; // a comment, a method, or an order, which no other method keeps
+
+/**
+ * The edit that gives the callback `name` the vmap method `method`; null: its line was not found, is
+ * longer than one line, or has options that do not go with it.
+ *
+ * Args:
+ *   source: of the cell.
+ *   line: where the function begins, with its decorators, 1-based.
+ */
+export function vmapMethodEdit(
+  source: string,
+  line: number,
+  name: string,
+  method: string
+): Edit | null {
+  const lines = source.split('\n');
+  const magic = lines.findIndex(one => one.trim() !== '');
+  if (MAGIC.test(lines[magic] ?? '')) {
+    const functions = lines.filter(one => /^(async )?def /.test(one));
+    const only = functions.length === 1 && functions[0]!.startsWith(`def ${name}(`);
+    const option = ` --vmap-method ${method}`;
+    return only && !TAKEN.test(lines[magic]!) ? append(lines, magic, 0, option) : null;
+  }
+  const body = lines.findIndex((one, place) => place >= line - 1 && !/^\s*@/.test(one));
+  if (line < 1 || !lines[body]?.trimStart().startsWith(`def ${name}(`)) {
+    return null;
+  }
+  for (let place = line - 1; place < body; place++) {
+    const found = DECORATOR.exec(lines[place]!);
+    if (found && !TAKEN.test(found[0])) {
+      const given = found[1];
+      const option = `vmap_method="${method}"`;
+      const trailing = lines[place]!.length - lines[place]!.trimEnd().length;
+      if (given === undefined) {
+        return append(lines, place, trailing, `(${option})`);
+      }
+      const comma = given.trim() === '' ? '' : given.trimEnd().endsWith(',') ? ' ' : ', ';
+      return append(lines, place, trailing + 1, `${comma}${option}`);
+    }
+  }
+  return null;
+}
+
+/** Inserts `text` before the last `before` characters of a line. */
+function append(lines: readonly string[], place: number, before: number, text: string): Edit {
+  const end = lines.slice(0, place + 1).join('\n').length - before;
+  return { from: end, to: end, text };
+}

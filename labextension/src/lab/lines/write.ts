@@ -1,0 +1,42 @@
+/** Writes the advice on a slow `vmap` into the cell that registers the callback. */
+
+import type { Site } from '../../view/data/schema.js';
+import type { Snapshot } from '../kernel/snapshot.js';
+import type { Owner } from './owner.js';
+import { reveal } from './reveal.js';
+import { vmapMethodEdit } from './write-option.js';
+
+/** What is written, or copied where no line is found. */
+export const METHOD = 'vmap_method="expand_dims"';
+
+/** Writes the vmap method, shows the line, and returns what to do next; null: no line was found. */
+export async function writeMethod(
+  { panel }: Owner,
+  snapshot: Snapshot | null,
+  { function: name, flavor }: Site
+): Promise<string | null> {
+  const found = snapshot?.callbacks.filter(one => one.name === name && one.flavor === flavor) ?? [];
+  const [callback, ...others] = found;
+  const model = [...(panel.model?.cells ?? [])].find(({ id }) => id === callback?.cell);
+  if (!callback || others.length || !model) {
+    return null;
+  }
+  const { sharedModel } = model;
+  const edit = vmapMethodEdit(sharedModel.getSource(), callback.line, name, 'expand_dims');
+  if (!edit) {
+    return null;
+  }
+  sharedModel.updateSource(edit.from, edit.to, edit.text); // an edit as by hand, which can be undone
+  await reveal(panel, -1, { cell: model.id, line: callback.line, source: '', elsewhere: true });
+  const next = `Run it again, then the cells that use ${name}.`;
+  return `The cell of ${name} now has ${METHOD}; Ctrl+Z in it removes that. ${next}`;
+}
+
+/** Inserts a cell that checks the callback with batches, below the cell of the output. */
+export function insertCheck({ panel, cell }: Owner, { function: name, shapes }: Site): void {
+  const { operands = [], operand_names: names = [] } = shapes[0] ?? {};
+  const given = names.length === operands.length ? names : operands.map((_, place) => `x${place + 1}`);
+  const source = `%jax_check ${name}(${given.join(', ')})`;
+  panel.model?.sharedModel.insertCell(cell + 1, { cell_type: 'code', source });
+  panel.content.activeCellIndex = cell + 1;
+}

@@ -1,0 +1,62 @@
+"""The advice on a slow vmap can be written into the cell that registers the callback."""
+
+import pytest
+from playwright.sync_api import expect
+
+from ._cells import LOAD
+
+SLOW = """import time, jupyter_jaxcb as jaxcb
+
+@jaxcb.pure(result="day")
+def simulate(day):
+    time.sleep(0.001)
+    return day"""
+USE = "jax.vmap(simulate)(jnp.ones(12)).block_until_ready();"
+SOURCE = """number => window.jupyterapp.shell.currentWidget.content.widgets[number]
+  .model.sharedModel.getSource()"""
+METHOD = 'vmap_method="expand_dims"'
+
+
+@pytest.fixture
+def slow(notebook):
+    """Return a function that runs a slow vmap, and returns the notebook and its advice."""
+
+    def run(*cells):
+        opened = notebook(LOAD, *cells)
+        opened.run_and_wait()
+        view = opened.cell(len(cells)).locator(".jaxcb-view")
+        view.locator(".jaxcb-disclosure").click()
+        expect(view.locator(".jaxcb-site-advice")).to_contain_text("makes 1 call instead")
+        return opened, view.get_by_role("button", name="write it into the cell: simulate")
+
+    return run
+
+
+def test_method_is_written_into_the_decorator_can_be_undone_and_checked(slow):
+    opened, write = slow(SLOW, USE)
+    badge = opened.cell(2).locator(".jaxcb-badge-note")
+    expect(badge).to_contain_text("12 × vmap")
+    write.click()
+    line = f'@jaxcb.pure(result="day", {METHOD})'
+    after = SLOW.replace('@jaxcb.pure(result="day")', line)
+    opened.page.wait_for_function(f"([n, source]) => ({SOURCE})(n) === source", arg=[1, after])
+    opened.page.get_by_role("button", name="Insert %jax_check").click()
+    opened.page.wait_for_function(
+        f"([n, source]) => ({SOURCE})(n) === source", arg=[3, "%jax_check simulate(day)"]
+    )
+    opened.run_and_wait(1, 2)
+    expect(opened.cell(2).locator(".jaxcb-summary")).to_contain_text("1 call")
+    opened.cell(1).locator(".cm-content").click()
+    opened.page.keyboard.press("Control+z")
+    opened.page.wait_for_function(f"([n, source]) => ({SOURCE})(n) === source", arg=[1, SLOW])
+
+
+def test_method_is_copied_if_no_line_registers_the_callback(slow):
+    wrapped = SLOW.replace('@jaxcb.pure(result="day")\n', "")
+    wrapped += '\nsimulate = jaxcb.pure(simulate, result="day")'
+    opened, write = slow(wrapped, USE)
+    opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    write.click()
+    expect(opened.page.locator(".Toastify")).to_contain_text(f"{METHOD} is copied")
+    assert opened.page.evaluate("() => navigator.clipboard.readText()") == METHOD
+    assert opened.page.evaluate(SOURCE, 1) == wrapped
