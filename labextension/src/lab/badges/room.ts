@@ -8,7 +8,9 @@ import type { EditorView } from '@codemirror/view';
 import { rowOf } from './badge.js';
 
 const GAP_PX = 14; // between the code and a badge
+const NO_GAP_PX = 2;
 const LEAST_PX = 22; // a sign and an ellipsis
+const SIGN_PX = 12;
 
 interface Fit {
   readonly badge: HTMLElement;
@@ -39,7 +41,11 @@ function apply(fits: Fit[]): void {
   for (const { badge, room, sticks } of fits) {
     const { style } = rowOf(badge);
     badge.classList.toggle('jaxcb-badge-sticks', sticks);
-    style.left = sticks ? '' : `${Math.min(GAP_PX, room - LEAST_PX)}px`;
-    style.maxWidth = sticks ? '' : `${Math.max(LEAST_PX, room - GAP_PX)}px`;
+    // Over the end of the code only if there is no room for a sign.
+    const close = Math.min(NO_GAP_PX, room - SIGN_PX);
+    const left = Math.min(GAP_PX, Math.max(close, room - LEAST_PX));
+    badge.classList.toggle('jaxcb-badge-tight', room < GAP_PX + LEAST_PX);
+    style.left = sticks ? '' : `${left}px`;
+    style.maxWidth = sticks ? '' : `${Math.max(SIGN_PX, room - left)}px`;
   }
 }

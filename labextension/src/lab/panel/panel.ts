@@ -110,7 +110,7 @@ export class Panel {
     this.head.hidden = none;
     this.order.hidden = groups.length < MANY;
     this.status.classList.toggle('jaxcb-running', snapshot.running);
-    setText(this.status, statusWords(snapshot, live !== null));
+    setText(this.status, joined([this.cells.name(), statusWords(snapshot, live !== null)]));
     this.fill(groups, snapshot);
     const why = live ? NO_CALLBACKS : this.whyNotLive();
     setWords(this.about, live || none ? [] : [SAVED, ...why]);

@@ -2,6 +2,7 @@ import type { ISharedNotebook } from '@jupyter/ydoc';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { expect, test, vi } from 'vitest';
 import { cellSource } from '../../../src/lab/badges/cell.js';
+import { NO_CELLS } from '../../../src/lab/panel/cells.js';
 import { savedSnapshot } from '../../../src/lab/panel/saved.js';
 import { aSite, someFacts } from '../../view/recordings.js';
 import { Hub } from '../../../src/lab/kernel/service.js';
@@ -64,7 +65,7 @@ test('a cell that the kernel does not know has the badges of the saved host trac
   const saved = vi.fn(() => savedSnapshot([{ id: 'two', text: site.source, facts }]));
   const hub = new Hub();
   const state = hub.state(notebook);
-  state.cells = { labels: () => new Map(), saved };
+  state.cells = { ...NO_CELLS, saved };
   const source = cellSource(hub, shared(), new Switch(true), vi.fn())!;
   expect(source.notes()).toMatchObject({ saved: true, lines: [{ line: 7, source: site.source }] });
   source.notes();

@@ -23,7 +23,11 @@ test('limits a badge to the right edge of the editor', () => {
 });
 
 test('shows the sign of a badge over the end of the code if there is no room after it', () => {
-  expect(fitted(495, 500)).toEqual(['-17px', '22px', false]);
+  expect(fitted(495, 500)).toEqual(['-7px', '12px', false]);
+});
+
+test('shows the sign of a badge close to the code if there is room for no more', () => {
+  expect(fitted(481, 500)).toEqual(['2px', '17px', false]);
 });
 
 test('limits the badges of short lines where code scrolls, wherever it is scrolled to', () => {

@@ -99,6 +99,7 @@ test('offers a filter, and a sort order for many callbacks', () => {
 });
 
 const SAVED: Cells = {
+  name: () => 'saved.ipynb',
   labels: () => new Map([['two', '[45]']]),
   saved: () => snapshot({ callbacks: [{ ...CALLBACK, name: 'saved' }] })
 };
@@ -111,7 +112,7 @@ test('shows saved results until the kernel has loaded the extension, and says wh
   panel.follow(notebook, SAVED);
   expect([names(), texts('[role=status]'), empty()]).toEqual([
     ['saved'],
-    ['1 callback · saved results'],
+    ['saved.ipynb · 1 callback · saved results'],
     '(hidden)'
   ]);
   expect(texts('.jaxcb-callsite-where')).toEqual(['[45] line 3']);
@@ -122,7 +123,7 @@ test('shows saved results until the kernel has loaded the extension, and says wh
   kernel.sends(message());
   expect([names(), texts('[role=status]'), texts('.jaxcb-panel-about')]).toEqual([
     ['bessel'],
-    ['1 callback'],
+    ['saved.ipynb · 1 callback'],
     ['']
   ]);
 });

@@ -1,4 +1,4 @@
-import type { INotebookModel } from '@jupyterlab/notebook';
+import type { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
 import { expect, test } from 'vitest';
 import { cellsOf } from '../../../src/lab/panel/cells.js';
 import { savedSnapshot, savedTraces, type SavedTrace } from '../../../src/lab/panel/saved.js';
@@ -82,10 +82,12 @@ test('a hostile notebook gets a limited number of rows', () => {
   expect(rows[0]!.calls).toBe(2);
 });
 
+const title = { label: 'n.ipynb' } as NotebookPanel['title'];
+
 test('cells are labelled by their last run; a notebook that has not loaded has none', () => {
-  const panel = { model: model(cell([output(someFacts())], 45), cell([])) };
+  const panel = { model: model(cell([output(someFacts())], 45), cell([])), title };
   expect([...cellsOf(panel).labels()]).toEqual([['c45', '[45]'], ['cnull', '[ ]']]);
   expect(cellsOf(panel).saved().callbacks.length).toBe(1);
-  expect(cellsOf({ model: null }).labels().size).toBe(0);
-  expect(cellsOf({ model: null }).saved().sites).toEqual([]);
+  expect(cellsOf({ model: null, title }).labels().size).toBe(0);
+  expect(cellsOf({ model: null, title }).saved().sites).toEqual([]);
 });
