@@ -254,6 +254,12 @@ ROWS = [
     ("watching", "ValueError", "does not choose", lambda m, _: jaxcb.watching("2")),
     ("watching", "RuntimeError", "another block", lambda m, _: twice(jaxcb.watching)),
     ("watching", "FloatingPointError", "NaN", lambda m, _: watched(first="nan", stop=True)),
+    ("Watch.compare", "TypeError", "another block", lambda m, _: (
+        enter(jaxcb.watching(), lambda seen: seen.compare(3))
+    )),
+    ("Watch.compare", "ValueError", "rtol=-1", lambda m, _: (
+        enter(jaxcb.watching(), lambda seen: seen.compare(seen, rtol=-1))
+    )),
     ("Watch.save", "ValueError", "End its name", lambda m, to: (
         enter(jaxcb.watching(), lambda seen: seen.save(to / "a.txt"))
     )),

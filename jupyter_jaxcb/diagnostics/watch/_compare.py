@@ -58,7 +58,13 @@ class Comparison:
 
 
 def compare(now: Sequence[Series], before: Sequence[Series], rtol: float) -> Comparison:
-    """Compare variables by file, function, name and direction: lines may have moved."""
+    """Compare variables by file, function, name and direction: lines may have moved.
+
+    Raises:
+        ValueError: `rtol` is no number from 0 to below 1.
+    """
+    if not isinstance(rtol, (int, float)) or not 0 <= rtol < 1:
+        raise ValueError(f"rtol={rtol!r} is no relative difference. Pass a number such as 1e-5.")
     news, olds = _by_name(now), _by_name(before)
     found, compared = [], 0
     for key, new in news.items():
@@ -70,7 +76,8 @@ def compare(now: Sequence[Series], before: Sequence[Series], rtol: float) -> Com
         elif not old:
             found += [_difference(one, "is only in this run") for one in new]
         else:
-            words = f"has {len(new)} rows, had {len(old)}, so it is not compared"
+            rows = f"{len(new)} row{'s' * (len(new) != 1)}"
+            words = f"has {rows}, had {len(old)}, so it is not compared"
             found.append(_difference(new[0], words))
     for key, old in olds.items():
         if key not in news:
@@ -104,15 +111,17 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
     if not common:
         yield _difference(now, "has no step in common with the earlier run")
         return
-    a = _numbers(now)[[rows[key] for key in common]]
-    b = _numbers(before)[[others[key] for key in common]]
+    own = [name for name in now.own if name in before.own]
+    a = _numbers(now, own)[[rows[key] for key in common]]
+    b = _numbers(before, own)[[others[key] for key in common]]
     differs = ~np.isclose(a, b, rtol=rtol, atol=0, equal_nan=True)
     where = np.flatnonzero(differs.any(axis=(1, 2)))
     if len(where):
         first = int(where[0])
         steps = common[first][0]
         element, field = np.argwhere(differs[first])[0]
-        values = _values(now, int(field), a[first, element, field], b[first, element, field])
+        what = ("mean", "min", "max", "NaN", "inf", *own)[field]
+        values = _values(now, what, a[first, element, field], b[first, element, field])
         which = ""
         if a.shape[1] > 1:
             which = f" in batch element {element_of(int(element), now.batch)}"
@@ -133,9 +142,10 @@ def _rows(one: Series) -> dict[tuple[tuple[int, ...], int], int]:
     return found
 
 
-def _numbers(one: Series) -> np.ndarray:
-    """Return all numbers of each step and batch element."""
-    return np.stack([one.mean, one.min, one.max, one.nan, one.inf, *one.own.values()], axis=-1)
+def _numbers(one: Series, own: Sequence[str]) -> np.ndarray:
+    """Return the numbers of each step and batch element, with those of the user in `own`."""
+    numbers = [one.mean, one.min, one.max, one.nan, one.inf, *(one.own[name] for name in own)]
+    return np.stack(numbers, axis=-1)
 
 
 def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:
@@ -149,8 +159,7 @@ def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:
     return f" in {len(where):,} of {count:,} steps, first in {first}"
 
 
-def _values(one: Series, field: int, now: float, before: float) -> str:
-    what = ("mean", "min", "max", "NaN", "inf", *one.own)[field]
+def _values(one: Series, what: str, now: float, before: float) -> str:
     if what == "mean" and one.is_scalar:
         what = ""
     new, old = (f"{x:.4g}" for x in (now, before))

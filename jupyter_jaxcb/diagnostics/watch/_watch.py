@@ -101,6 +101,10 @@ class Watch:
             before: what the earlier block saw.
             rtol: the relative difference that two numbers may have and count as equal.
 
+        Raises:
+            TypeError: `before` is not what another block saw.
+            ValueError: `rtol` is no number from 0 to below 1.
+
         >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
         >>> def train(rate):
         ...     x = jnp.array(1.0)
@@ -113,6 +117,8 @@ class Watch:
         >>> print(after.compare(before))
         line 4 of train: x differs from step 0 on: 0.8, was 0.9
         """
+        if not isinstance(before, Watch):
+            raise TypeError(f"compare() takes what another block saw, not {before!r}.")
         return compare(self.series, before.series, rtol)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -123,3 +123,27 @@ def test_program_that_ran_again_is_compared_run_by_run():
 
     assert sentences(twice(3), twice(2)) == ["total differs in step 1: 4, was 3"]
     assert sentences(twice(2), twice(2)) == []
+
+
+def seen_of(value, **options):
+    with jaxcb.watching("y", **options) as seen:
+        y = jnp.float32(value) * 1
+    del y
+    return seen
+
+
+def test_numbers_of_the_user_that_one_run_lacks_are_not_compared():
+    with_norm = seen_of(1, norm=jnp.linalg.norm)
+    assert str(seen_of(1).compare(with_norm)) == "no difference in 1 variable"
+    assert str(with_norm.compare(seen_of(1, norm=lambda x: x + 1))).endswith("norm 1, was 2")
+
+
+@pytest.mark.parametrize("rtol", ["a", float("nan"), -1, 1, None])
+def test_relative_difference_that_is_none_is_refused(rtol):
+    with pytest.raises(ValueError, match="is no relative difference"):
+        seen_of(1).compare(seen_of(1), rtol=rtol)
+
+
+def test_other_object_is_not_compared():
+    with pytest.raises(TypeError, match="takes what another block saw, not 3"):
+        seen_of(1).compare(3)
