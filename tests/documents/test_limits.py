@@ -102,7 +102,7 @@ LIMITS = {
         "check-and-test: if there are at most #;",
     ],
     "diagnostics.notes._received:_MOST_STEPS": [
-        "watch-values: The last # steps are kept",
+        "watch-values: Of a loop with more than # steps, about",
     ],
     "diagnostics.notes._variables:MOST_ARRAYS": [
         "watch-values: a variable with more than # arrays",
