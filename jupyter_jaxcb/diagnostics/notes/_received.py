@@ -8,8 +8,8 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,6 +87,34 @@ class Facts:
         return np.ascontiguousarray(each[..., :split]).view(kind), steps
 
 
+class Totals(NamedTuple):
+    """The numbers of one value in several steps together.
+
+    Attributes:
+        min, max: of the finite values; inf and -inf if there is none.
+        nan, inf: how many values are.
+    """
+
+    min: float = math.inf
+    max: float = -math.inf
+    nan: int = 0
+    inf: int = 0
+
+
+def totals_of(numbers: np.ndarray) -> Totals:
+    """Return the totals of numbers of shape ``(n, elements, 6)`` or more."""
+    _, least, most, nan, inf, finite, *_ = np.moveaxis(numbers.astype(np.float64), -1, 0)
+    some = finite > 0
+    least, most = least[some].min(initial=math.inf), most[some].max(initial=-math.inf)
+    return Totals(float(least), float(most), int(nan.sum()), int(inf.sum()))
+
+
+def merged(totals: Iterable[Totals]) -> Totals:
+    """Return the totals of all."""
+    least, most, nan, inf = zip(*totals, strict=True)
+    return Totals(min(least), max(most), sum(nan), sum(inf))
+
+
 class Block:
     """What one call of a program sends at each step: the numbers of all its values."""
 
@@ -119,6 +147,7 @@ class Store:
         self.latest: tuple[Block, bytes] | None = None
         self.left_out: dict[str, int] = {}  # arrays of variables that have many
         self.counts: collections.Counter[Sender] = collections.Counter()
+        self.dropped: dict[Sender, list[Totals]] = {}  # of each value, in steps not kept any more
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
         self._bad_of: collections.Counter[Facts] = collections.Counter()
         self._lock = threading.Lock()  # several devices send at once
@@ -129,13 +158,23 @@ class Store:
         with self._lock:
             kept = self.sent.setdefault(sender, [])
             if len(kept) >= _MOST_STEPS:
-                del kept[1 : len(kept) // 2 : 2]  # the recent ones stay whole
+                self._thin(sender, kept)
             kept.append((time.perf_counter_ns(), self.iterations, numbers))
             self.latest = block, numbers
             step = self.counts[sender]
             self.counts[sender] += 1
             if self._sink is not None:
                 self._sink(block, step, numbers)  # in order; it only puts it into a queue
+
+    def _thin(self, sender: Sender, kept: list[tuple[int, tuple[int, ...], bytes]]) -> None:
+        """Drop every second of the older steps, and keep their totals."""
+        block, _ = sender
+        older = slice(1, len(kept) // 2, 2)  # the recent ones stay whole
+        sent = [numbers for *_, numbers in kept[older]]
+        found = [totals_of(numbers) for _, numbers, _ in _values(block, sent)]
+        before = self.dropped.get(sender, [Totals()] * len(found))
+        self.dropped[sender] = [merged(pair) for pair in zip(before, found, strict=True)]
+        del kept[older]
 
     def add_array(self, block: Block, numbers: Any, is_bad: Any) -> None:
         """Keep the numbers of an array that is computed."""
@@ -184,8 +223,11 @@ class Store:
     def histories(self) -> list[History]:
         """Return what each value was, in the order of the program."""
         with self._lock:
-            sent = [(one, list(kept), self.counts[one]) for one, kept in self.sent.items()]
-        found = [one for sender, kept, count in sent for one in _histories(*sender, kept, count)]
+            sent = [
+                (one, list(kept), self.counts[one], self.dropped.get(one))
+                for one, kept in self.sent.items()
+            ]
+        found = [one for sender, *rest in sent for one in _histories(*sender, *rest)]
         return sorted(found, key=lambda one: one.facts.note.number)
 
 
@@ -201,6 +243,7 @@ class History:
         numbers: of shape ``(n, elements, 6)``, with the user's own reductions after the six.
         steps: of shape ``(n, elements, loops)``.
         around: for each of the ``n``, the iterations of the Python loops around.
+        dropped: the totals of the steps that are not kept.
     """
 
     facts: Facts
@@ -210,20 +253,31 @@ class History:
     numbers: np.ndarray
     steps: np.ndarray
     around: list[tuple[int, ...]]
+    dropped: Totals
 
 
 def _histories(
-    block: Block, shard: int | None, kept: list[tuple[int, tuple[int, ...], bytes]], count: int
-) -> list[History]:
+    block: Block, shard: int | None, kept: list[tuple[int, tuple[int, ...], bytes]], count: int,
+    dropped: list[Totals] | None,
+) -> list[History]:  # fmt: skip
     arrivals = np.array([arrival for arrival, _, _ in kept])
     around = [iterations for _, iterations, _ in kept]
-    whole = np.frombuffer(b"".join(sent for _, _, sent in kept), np.int32).reshape(len(kept), -1)
-    found, at = [], 0
+    values = _values(block, [sent for *_, sent in kept])
+    return [
+        History(facts, shard, count, arrivals, numbers, steps, around, totals)
+        for (facts, numbers, steps), totals in zip(
+            values, dropped or [Totals()] * len(block.facts), strict=True
+        )
+    ]
+
+
+def _values(block: Block, sent: list[bytes]) -> Iterator[tuple[Facts, np.ndarray, np.ndarray]]:
+    """Return the numbers and the steps of each value."""
+    whole = np.frombuffer(b"".join(sent), np.int32).reshape(len(sent), -1)
+    at = 0
     for facts in block.facts:
-        numbers, steps = facts.read(whole[:, at : at + facts.size])
+        yield facts, *facts.read(whole[:, at : at + facts.size])
         at += facts.size
-        found.append(History(facts, shard, count, arrivals, numbers, steps, around))
-    return found
 
 
 # Not thread-local: XLA calls from threads that never saw the block.

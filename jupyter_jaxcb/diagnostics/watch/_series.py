@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..notes import MOST_ELEMENTS, Facts, History
+from ..notes import MOST_ELEMENTS, Facts, History, Totals, merged, totals_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,6 +39,8 @@ class Series:
         nan: how many values are NaN.
         inf: how many are infinite.
         own: for each reduction of the user, its numbers.
+        totals: the least and the largest finite value, and how many are NaN and infinite, in all
+            steps, also in those that are not kept: ``totals.min``, `max`, `nan` and `inf`.
     """
 
     file: str
@@ -59,6 +61,7 @@ class Series:
     nan: np.ndarray
     inf: np.ndarray
     own: dict[str, np.ndarray]
+    totals: Totals
 
     @property
     def is_scalar(self) -> bool:
@@ -108,7 +111,8 @@ def _joined(shards: list[History]) -> History:
         reduced = [total.sum(1), least.min(1), most.max(1), *(one.sum(1) for one in counts)]
         numbers = np.stack([*reduced, *(one.mean(1) for one in own)], axis=-1)[:, None]
     arrivals = np.max([one.arrivals for one in shards], axis=0)
-    return dataclasses.replace(shards[0], arrivals=arrivals, numbers=numbers)
+    dropped = merged(one.dropped for one in shards)
+    return dataclasses.replace(shards[0], arrivals=arrivals, numbers=numbers, dropped=dropped)
 
 
 def _series(several: list[History]) -> Series:
@@ -142,4 +146,5 @@ def _series(several: list[History]) -> Series:
         nan.astype(np.int64),
         inf.astype(np.int64),
         dict(zip(names, own, strict=True)),
+        merged([totals_of(numbers), *(history.dropped for history in several)]),
     )

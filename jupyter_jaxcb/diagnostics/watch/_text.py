@@ -62,6 +62,8 @@ def brief(one: Series) -> tuple[str, bool]:
     values = curve(one)
     known = values[np.isfinite(values)]
     bad = np.flatnonzero((one.nan + one.inf).sum(axis=1))
+    if not len(bad) and (one.totals.nan or one.totals.inf):  # in steps that are not kept
+        return f"{title(one)} {'NaN' if one.totals.nan else 'inf'}", True
     if not len(bad) and not len(known):
         return "", False
     if not len(bad):
@@ -95,15 +97,14 @@ def cells(one: Series) -> list[str]:
         shape += f" of {'x'.join(map(str, one.batch))}"
     if one.shards > 1:
         shape += f" on {one.shards} shards"
-    numbers = (_least(one.min), _mean(one.mean), -_least(-one.max))
+    totals = one.totals
+    numbers = totals.min, _mean(one.mean), totals.max
+    if totals.min > totals.max:  # no value was finite
+        numbers = (np.nan,) * 3
     return [
         str(one.line), title(one), shape, f"{one.count:,}", *map(number, numbers),
-        f"{one.nan.sum() or ''}", f"{one.inf.sum() or ''}",
+        f"{totals.nan or ''}", f"{totals.inf or ''}",
     ]  # fmt: skip
-
-
-def _least(x: np.ndarray) -> float:
-    return float(np.min(x[np.isfinite(x)], initial=np.inf)) if np.isfinite(x).any() else np.nan
 
 
 def _mean(x: np.ndarray) -> float:

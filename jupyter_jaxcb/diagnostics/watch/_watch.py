@@ -53,7 +53,7 @@ class Watch:
     Attributes:
         series: what each variable was, step by step, in the order of the lines.
         rows: the same as one list in the order of time, for ``pandas.DataFrame(seen.rows)``. Of a
-            loop with more than 20,000 steps, the older ones are thinned out.
+            loop with more than 20,000 steps, the older ones are thinned out; the last 10,000 stay.
         first_bad: the first bad value, which is one sentence as text; None if there was none.
 
     >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
@@ -149,7 +149,7 @@ class Watch:
             yield f"{name} has {count:,} more arrays, which are not watched. Assign them to names."
         if not self.first_bad:
             text = self._options.bad.text
-            given = [one.name for one in self.series if one.nan.any()]
+            given = [one.name for one in self.series if one.totals.nan]
             if text == "nan" and given:
                 yield f"no operation of your code gave NaN; it was given in {', '.join(given)}"
             else:

@@ -249,3 +249,21 @@ def test_all_values_of_a_step_cross_to_the_host_in_one_call():
         (1, {"y": 4.0, "z": 6.0}),
         (2, {"y": 6.0, "z": 12.0}),
     ]
+
+
+def test_table_and_totals_have_the_extremes_and_counts_of_steps_that_are_not_kept():
+    def body(c, x):
+        e = jnp.where(x == 1003, jnp.nan, jnp.where(x == 1005, jnp.inf, x * 0))
+        d = jnp.where(x == 1001, 100.0, jnp.where(x == 1007, -7.0, e))
+        return c, d > 0
+
+    with jaxcb.watching("d") as seen:
+        jax.lax.scan(body, 0.0, np.arange(50_000, dtype=np.float32))
+    (d,) = seen.series
+    steps = d.steps.ravel()
+    assert not {1001, 1003, 1005, 1007} & {*steps.tolist()}
+    assert d.totals == (-7, 100, 1, 1)
+    assert len(steps) <= 20_000
+    assert steps[-10_000:].tolist() == [*range(40_000, 50_000)]
+    (row,) = [line.split() for line in str(seen).splitlines() if " d " in line]
+    assert row[1:9] == ["d", "float32[]", "50,000", "-7", "0", "100", "1", "1"]
