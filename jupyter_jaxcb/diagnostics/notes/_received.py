@@ -227,7 +227,11 @@ class Store:
                 (one, list(kept), self.counts[one], self.dropped.get(one))
                 for one, kept in self.sent.items()
             ]
-        found = [one for sender, *rest in sent for one in _histories(*sender, *rest)]
+        found = [
+            one
+            for sender, kept, count, dropped in sent
+            for one in _histories(*sender, kept, count, dropped)
+        ]
         return sorted(found, key=lambda one: one.facts.note.number)
 
 
