@@ -78,6 +78,7 @@ def _bytes(avals: Sequence[Any]) -> int:
 class _Open(threading.local):
     callbacks: Any = None  # the host functions of the program, which JAX lowers in this thread
     calls: tuple[_Joined, ...] = ()
+    count: int = 0  # of these functions, after the last call that was joined
 
 
 _open = _Open()
@@ -115,8 +116,13 @@ def lower_joined_call(
     block, has_branch = jax_compat.current_block(), when is not None
     if has_branch and not jax_compat.HAS_BRANCHES:
         return None
-    if has_branch:  # a branch runs before the loops that follow it
-        _open.calls = tuple(one for one in _open.calls if not one.branch or one.block == block)
+    has_others = len(module.host_callbacks) != _open.count
+    _open.calls = tuple(
+        one
+        for one in _open.calls
+        # A branch runs before loops and host calls that follow it, which may not end, or raise.
+        if not one.branch or not (has_others or (has_branch and one.block != block))
+    )
     same = (one for one in _open.calls if one.block == block and bool(one.branch) == has_branch)
     joined = next((one for one in same if one.has_room(ctx.avals_in)), None)
     if joined is None:
@@ -127,4 +133,5 @@ def lower_joined_call(
     elif joined.branch:
         joined.branch.also_if(when)
     joined.add(ctx, operands)
+    _open.count = len(module.host_callbacks)
     return joined.call

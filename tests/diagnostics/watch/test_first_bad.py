@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
@@ -51,6 +52,33 @@ def test_value_is_reported_where_it_is_made_though_none_like_it_comes_of_it(firs
     with jaxcb.watching(first=first) as seen:
         jax.grad(f)(0.0)
     assert (seen.first_bad.expression, seen.first_bad.direction) == ("1 / x", "forward")
+
+
+OF_A_LIBRARY = """
+def fail(y):
+    raise RuntimeError("no luck")
+
+@jax.jit
+def solved(y):
+    x = jnp.linalg.solve(jnp.eye(3) + y, jnp.ones(3))
+    fails = jnp.isnan(x).any()
+    return jax.lax.cond(fails, lambda x: jax.pure_callback(fail, x, x), lambda x: x, x)
+"""
+
+
+def test_bad_value_is_found_though_a_library_raises_because_of_it():
+    """Values of a block are looked at together, but not later than the next host call."""
+    library = {"jax": jax, "jnp": jnp}
+    exec(compile(OF_A_LIBRARY, jax.__file__, "exec"), library)
+
+    def f(x):
+        y = jnp.log(x)
+        z = library["solved"](y)
+        return z + 1
+
+    with jaxcb.watching(first="nan") as seen, pytest.raises(Exception, match="no luck"):
+        jax.block_until_ready(jax.jit(f)(-1.0))
+    assert seen.first_bad.expression == "jnp.log(x)"
 
 
 @pytest.mark.parametrize("first", ["", "NaN", "x"])
