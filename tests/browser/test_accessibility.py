@@ -95,6 +95,13 @@ def test_axe_finds_no_violation_in_any_theme(notebook, page):
     view.locator(".jaxcb-disclosure").click()
     for theme in THEMES:
         book.set_theme(theme)
+        badge = book.cell(2).locator(".jaxcb-badge-note").first
+        badge.click(modifiers=["Shift"])
+        badge.click()
+        expect(page.locator(".jaxcb-callsite[aria-current]")).to_be_visible()
+        expect(book.cell(2).locator(".jaxcb-site[aria-current]")).to_be_focused()
+        badge.hover()
+        check(page, ".jaxcb-tip")
         check(page, ".jaxcb-panel")
         check(page, ".jaxcb-badge-row")
         for tab in ("Calls", "Sites"):
