@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         _show(ended)
     _report(recorded.recording, path, name, sorted(_jax_variables() - before))
     if seen is not None:
-        report_values(seen, options.save_values)
+        report_values(seen, options)
     if ended is None:
         return 0
     if isinstance(ended, KeyboardInterrupt):

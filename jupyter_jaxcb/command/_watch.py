@@ -55,9 +55,11 @@ def enter_watch(block: contextlib.ExitStack, options: argparse.Namespace) -> Wat
     return seen
 
 
-def report_values(seen: Watch, path: str | None) -> None:
-    """Print the values, and write them to `path`."""
+def report_values(seen: Watch, options: argparse.Namespace) -> None:
+    """Print the values, and write them to the file that an option names."""
+    path = options.save_values
     print(f"\n{seen}", file=sys.stderr)
     if path is not None:
         seen.save(path)
-        print(f"values: {path}", file=sys.stderr)
+        without = " (no rows, because --first only looks for a bad value)" if options.first else ""
+        print(f"values: {path}{without}", file=sys.stderr)

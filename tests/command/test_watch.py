@@ -81,3 +81,8 @@ def test_file_that_cannot_be_written_is_refused_before_the_script_runs(run, path
     refused = run("--save-values", path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert words in refused.stderr
+
+
+def test_saved_file_without_rows_is_said_to_have_none(run, tmp_path):
+    ran = run("--first", "nan", "--save-values", str(tmp_path / "v.csv"))
+    assert "v.csv (no rows, because --first only looks for a bad value)" in ran.stderr

@@ -119,6 +119,11 @@ class Note:
     used_by: list[int] = dataclasses.field(default_factory=list)
     number: int = dataclasses.field(default_factory=lambda: next(_numbers))
 
+    @property
+    def variable(self) -> str:
+        """The variable whose value or cotangent it is."""
+        return self.cotangent_of if self.is_backward else self.place.expression
+
     def backward(self) -> Note:
         """Return the note of the cotangent, at the moment when the backward pass is traced."""
         return dataclasses.replace(self, is_backward=True, number=next(_numbers))

@@ -18,7 +18,7 @@ class Row(NamedTuple):
         line: its line.
         function: the function that the line is in.
         source: the line.
-        expression: the part of it that made the value.
+        expression: the variable; of a result that is returned, the function with ``()``.
         steps: of each loop around it, outermost first, from 0; empty outside loops.
         element: the index of the batch element at each vmap, outermost first; empty without vmap,
             and None if the row is that of all elements together, because there are many.
@@ -79,8 +79,9 @@ def _row(history: History, numbers: list[float], steps: list[int], element: Any)
     total, least, most, nan, inf, finite, *others = numbers
     some = finite > 0
     place = facts.note.place
+    name = facts.note.variable
     return Row(
-        place.file, place.line, place.function, place.source, place.expression, tuple(steps),
+        place.file, place.line, place.function, place.source, name, tuple(steps),
         element, history.shard, direction(facts), facts.shape, facts.dtype,
         least if some else math.nan, total / finite if some else math.nan,
         most if some else math.nan, int(nan), int(inf),

@@ -34,8 +34,25 @@ def writer_of(path: str | os.PathLike[str]) -> Write:
 def _csv(seen: Any, path: str) -> None:
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(Row._fields)
-        writer.writerows(seen.rows)
+        columns = _columns(seen.rows)
+        writer.writerow(map(_harmless, columns))
+        writer.writerows(map(_harmless, row) for row in zip(*columns.values(), strict=True))
+
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet reads such cells as formulas
+
+
+def _harmless(cell: Any) -> Any:
+    """Put an apostrophe before text that a spreadsheet would read as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list]:
+    """Return the fields by name, with one column for each number of the user."""
+    table = {name: [getattr(row, name) for row in rows] for name in Row._fields if name != "own"}
+    for name in dict.fromkeys(name for row in rows for name in row.own):
+        table[f"own.{name}"] = [row.own.get(name) for row in rows]
+    return table
 
 
 def _parquet(seen: Any, path: str) -> None:
@@ -48,11 +65,7 @@ def _parquet(seen: Any, path: str) -> None:
             "save a .csv file.",
             name="pyarrow",
         ) from error
-    rows: Sequence[Row] = seen.rows
-    table = {name: [getattr(row, name) for row in rows] for name in Row._fields if name != "own"}
-    for name in dict.fromkeys(name for row in rows for name in row.own):
-        table[f"own.{name}"] = [row.own.get(name) for row in rows]
-    parquet.write_table(pyarrow.table(table), path)
+    parquet.write_table(pyarrow.table(_columns(seen.rows)), path)
 
 
 def _perfetto(seen: Any, path: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -29,7 +30,8 @@ class Series:
         batch: the sizes of the vmaps around, outermost first.
         shards: how many devices computed it, each on its shard; 1 outside of ``shard_map``.
         count: how many times it was computed; more than are kept in a long run.
-        steps: the step of each loop around, outermost first, one row for each of the `n` kept.
+        steps: the step of each loop around, outermost first, one row for each of the `n` kept, in
+            the order of time; of a cotangent in that of the steps.
         min: the least finite value, of shape ``(n, elements)``; NaN if none is finite, as for
             `mean` and `max`. Of complex values it is the absolute value that counts. A batch of
             more than 16 has one column for all elements. Of several shards, each has its columns,
@@ -77,8 +79,14 @@ def series_of(histories: Iterable[History]) -> list[Series]:
             continue
         facts = history.facts
         note = facts.note
-        name = note.cotangent_of if note.is_backward else note.place.expression
-        of = (*note.place[:4], name, note.is_backward, facts.shape, facts.dtype, facts.batch)
+        of = (
+            *note.place[:4],
+            note.variable,
+            note.is_backward,
+            facts.shape,
+            facts.dtype,
+            facts.batch,
+        )
         of += (facts.shards,)
         found.setdefault(of, []).append(history)
     ordered = sorted(found.values(), key=_order)
@@ -115,16 +123,29 @@ def _joined(shards: list[History]) -> History:
     return dataclasses.replace(shards[0], arrivals=arrivals, numbers=numbers, dropped=dropped)
 
 
+def _by_step(steps: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the places by step; a program that runs again has the same steps again, after them."""
+    count: collections.Counter[tuple[int, ...]] = collections.Counter()
+    keys = []
+    for step in steps:
+        keys.append((count[step], step))
+        count[step] += 1
+    return sorted(range(len(steps)), key=keys.__getitem__)
+
+
 def _series(several: list[History]) -> Series:
     """Join what several programs and shards computed for one variable, in the order of time."""
     several = _beside(several)
     note, facts = several[0].facts.note, several[0].facts
     when = np.concatenate([history.arrivals for history in several])
     order = np.argsort(when, kind="stable")
-    numbers = np.concatenate([h.numbers.astype(np.float64) for h in several])[order]
     around = list(itertools.chain.from_iterable(h.around for h in several))
     within = list(itertools.chain.from_iterable(h.steps.max(axis=1).tolist() for h in several))
     steps = [(*around[place], *within[place]) for place in order]
+    if note.is_backward:  # which runs from the last step to the first
+        turned = _by_step(steps)
+        order, steps = order[turned], [steps[place] for place in turned]
+    numbers = np.concatenate([h.numbers.astype(np.float64) for h in several])[order]
     depth = max(map(len, steps), default=0)
     total, least, most, nan, inf, finite, *own = np.moveaxis(numbers, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,7 +153,7 @@ def _series(several: list[History]) -> Series:
     names = [name for name, _ in note.options.reductions]
     return Series(
         *note.place[:4],
-        note.cotangent_of if note.is_backward else note.place.expression,
+        note.variable,
         "backward" if note.is_backward else "forward",
         facts.shape,
         facts.dtype,

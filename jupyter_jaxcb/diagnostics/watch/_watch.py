@@ -137,12 +137,18 @@ class Watch:
         writer_of(path)(self, os.fspath(path))
 
     def __str__(self) -> str:
-        told = [table(self.series)] if self._options.rows else []
+        series = self.series
+        told = [table(series) if series else self._no_series()] if self._options.rows else []
         bad = [str(self.first_bad)] if self.first_bad else []
         return "\n".join([*told, *self._notes(), *bad])
 
     def _repr_html_(self) -> str:
         return page(self.series, self.first_bad, [*self._notes()])
+
+    def _no_series(self) -> str:
+        names = self._options.names
+        which = f" that {', '.join(map(repr, names))} chooses" if names else ""
+        return f"no variable{which} got an array of JAX"
 
     def _notes(self) -> Iterable[str]:
         for name, count in self._store.left_out.items():

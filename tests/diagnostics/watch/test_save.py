@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import sys
+import types
 
 import jax
 import numpy as np
@@ -101,3 +102,34 @@ def test_unknown_ending_is_refused_with_those_that_are_known(seen, tmp_path):
     with pytest.raises(ValueError, match=words):
         seen.save(tmp_path / "values.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+def test_csv_and_parquet_have_a_column_for_each_own_number(seen, tmp_path):
+    seen.save(tmp_path / "values.csv")
+    with (tmp_path / "values.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert "own" not in rows[0]
+    assert [row["own.norm"] for row in rows] == ["2.0", "1.0", "nan"]
+    seen.save(tmp_path / "values.parquet")
+    names = parquet.read_schema(tmp_path / "values.parquet").names
+    assert [*rows[0]] == names
+
+
+def test_rows_of_cotangents_have_the_variable():
+    def f(x):
+        z = -jax.numpy.cos(x)
+        return z * 2
+
+    with jaxcb.watching("z") as seen:
+        jax.grad(f)(1.0)
+    named = [(row.direction, row.expression) for row in seen.rows]
+    assert named == [("forward", "z"), ("backward", "z")]
+
+
+def test_text_that_a_spreadsheet_reads_as_a_formula_has_an_apostrophe_in_csv(seen, tmp_path):
+    texts = ["=1", "+1", "-1", "@a", "a"]
+    rows = [seen.rows[0]._replace(source=text) for text in texts]
+    WRITERS[".csv"](types.SimpleNamespace(rows=rows), str(tmp_path / "values.csv"))
+    with (tmp_path / "values.csv").open(newline="") as file:
+        written = [row["source"] for row in csv.DictReader(file)]
+    assert written == ["'=1", "'+1", "'-1", "'@a", "a"]

@@ -267,3 +267,20 @@ def test_table_and_totals_have_the_extremes_and_counts_of_steps_that_are_not_kep
     assert steps[-10_000:].tolist() == [*range(40_000, 50_000)]
     (row,) = [line.split() for line in str(seen).splitlines() if " d " in line]
     assert row[1:9] == ["d", "float32[]", "50,000", "-7", "0", "100", "1", "1"]
+
+
+def test_cotangents_of_a_loop_are_in_the_order_of_the_steps_run_by_run():
+    def body(c, x):
+        y = c * x
+        return y, None
+
+    def last(c):
+        return jax.lax.scan(body, c, np.float32([1, 2, 3]))[0]
+
+    with jaxcb.watching("y") as seen:
+        for _ in range(2):
+            jax.block_until_ready(jax.grad(last)(1.0))
+    y = named(seen, "y", "backward")
+    inner = y.steps[:, -1].tolist()
+    assert inner == [0, 1, 2] * 2
+    assert y.mean.ravel().tolist() == [6, 3, 1] * 2

@@ -58,3 +58,11 @@ def test_nan_that_no_operation_gave_is_said_so():
     with jaxcb.watching() as seen:
         f(1.0)
     assert str(seen).endswith("no operation of your code gave NaN; it was given in e")
+
+
+def test_names_that_no_variable_has_are_named():
+    with jaxcb.watching("losss, step.*") as seen:
+        y = jnp.float32(1) * 2
+    del y
+    expected = "no variable that 'losss', 'step.*' chooses got an array of JAX"
+    assert str(seen).splitlines()[0] == expected
