@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 
 from jupyter_jaxcb.diagnostics import Series
+from jupyter_jaxcb.diagnostics.notes import Totals
 from jupyter_jaxcb.notebook.display import LineValues, Origins
 
 
 def variable(file, line=1, name="y", values=(0.5, 0.25)):
     column = np.array(values)[:, None]
     none = np.zeros_like(column, dtype=int)
+    known = [value for value in values if np.isfinite(value)]
     return Series(
         file, line, "f", "y = g(x)", name, "forward", (), "float32", (), 1, len(values),
         np.arange(len(values))[:, None], column, column, column, none, none, {},
+        Totals(min(known, default=np.inf), max(known, default=-np.inf)),
     )  # fmt: skip
 
 
@@ -87,7 +90,7 @@ def test_variable_without_a_value_is_left_out():
 def test_value_that_was_bad_says_from_which_step():
     values = LineValues(cells(one="first"))
     one = variable("first", values=(1.0, np.nan, np.nan))
-    values.add([dataclasses.replace(one, nan=np.array([[0], [1], [3]]))])
+    values.add([dataclasses.replace(one, nan=np.array([[0], [1], [3]]), totals=Totals(1, 1, 4))])
     (sent,) = values.to_json()
     assert (sent["text"], sent["bad"]) == ("y NaN from step 1", True)
     assert sent["details"] == ["float32[] · 3 times", "min 1 · mean 1 · max 1", "4 NaN"]

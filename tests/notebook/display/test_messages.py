@@ -12,6 +12,7 @@ import numpy as np
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics import Series
+from jupyter_jaxcb.diagnostics.notes import Totals
 from jupyter_jaxcb.notebook.display import LineValues, Origins, Sites, snapshot
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
@@ -70,6 +71,7 @@ def variable():
     return Series(
         CELL, 2, "bessel", "return z", "bessel()", "forward", (), "float32", (), 1, 3,
         np.arange(3)[:, None], known, known, known, bad, 0 * bad, {},
+        Totals(0.5, 0.5, 2, 0),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def test_loop_invariant_callback_is_hoisted_out_of_a_differentiated_loop(x, coun
         jax.block_until_ready(jax.jit(jax.grad(loss))(1.0))
     (summary,) = summarize(r.recording)
     assert (counted.calls, summary.status) == (1, Status.HOISTED)
-    assert summary.advice.endswith("; or give it has_side_effect=True")
+    assert summary.advice.endswith(", or give it has_side_effect=True")
 
 
 def test_side_effects_in_loops_run_as_often_under_grad_as_without(x, counted):
