@@ -174,6 +174,8 @@ class Notebook:
     def reload(self):
         self.page.reload()
         self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
+        # Until then, JupyterLab may show the notebook of before again.
+        self.page.evaluate("async () => { await window.jupyterapp.restored; }")
         self.cell(0).wait_for(timeout=WAIT_MS)
 
     def end_kernel(self):

@@ -59,11 +59,11 @@ def test_narrow_page_does_not_scroll_sideways(opened, width):
     assert opened.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
-def test_page_without_scripts_has_the_table(browser, file):
+def test_page_without_scripts_has_the_call_sites(browser, file):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(file.as_uri())
-    expect(page.locator("table").first).to_contain_text("bessel")
+    expect(page.locator("li").first).to_contain_text("bessel")
     expect(page.locator("svg")).to_be_visible()
     context.close()
 
