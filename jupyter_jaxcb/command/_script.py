@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import os
 import runpy
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType, TracebackType
 
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def run_script(path: str, arguments: Sequence[str]) -> None:
@@ -45,4 +46,4 @@ def without_our_frames(tb: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith((_FOLDER, "<frozen runpy>"))
+    return file.startswith((_PACKAGE, "<frozen runpy>", contextlib.__file__))

@@ -27,6 +27,9 @@ def add_watch(run: argparse.ArgumentParser) -> None:
         help="only look for the first bad value: nan, inf, both, or a condition on x such as "
         '"abs(x) > 1e6"',
     )
+    run.add_argument(
+        "--every", metavar="N", type=int, help="send every N-th step of a compiled loop"
+    )
     run.add_argument("--stop", action="store_true", help="end the script at the first bad value")
     run.add_argument(
         "--save-values",
@@ -42,11 +45,12 @@ def enter_watch(block: contextlib.ExitStack, options: argparse.Namespace) -> Wat
         ValueError, OSError, ModuleNotFoundError: the options are invalid, or the file of the values
             cannot be written, which a long run must not end with.
     """
-    asked = options.watch, options.names, options.first, options.stop, options.save_values
-    if not any(asked):
+    own = options.names, options.first, options.every, options.stop, options.save_values
+    if not options.watch and own == (None, None, None, False, None):
         return None
+    every = 1 if options.every is None else options.every
     seen = block.enter_context(
-        watching(options.names or "", first=options.first, stop=options.stop)
+        watching(options.names or "", first=options.first, every=every, stop=options.stop)
     )
     if options.save_values:
         seen.save(options.save_values)

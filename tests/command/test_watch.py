@@ -1,6 +1,7 @@
 """``python -m jupyter_jaxcb run --watch`` prints the values of a script."""
 
 import csv
+import os
 import re
 import subprocess
 import sys
@@ -48,7 +49,17 @@ def test_stop_ends_the_script_at_its_line(run):
     ran = run("--first", "nan", "--stop")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert f"FloatingPointError: {TOLD}" in ran.stderr
-    assert "w = step(w)" in ran.stderr
+    frames = re.findall(r'File "(.+?)", line', ran.stderr)
+    assert [os.path.basename(file) for file in frames] == ["train.py"]
+
+
+def test_every_sends_fewer_steps_of_a_compiled_loop(run, tmp_path):
+    loop = "w, _ = jax.lax.scan(lambda w, _: (step(w) * 0 + 2, None), w, length=20)"
+    before, _, _ = SCRIPT.partition("for n")
+    (tmp_path / "train.py").write_text(before + loop)
+    ran = run("--every", "5")
+    assert re.search(r"^ +5  y +float32\[\] +4 ", ran.stderr, re.M)
+    assert "every=0 is not a number of steps" in run("--every", "0").stderr
 
 
 def test_names_choose_and_wrong_options_are_refused_before_the_script_runs(run):

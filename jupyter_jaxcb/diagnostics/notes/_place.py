@@ -6,8 +6,8 @@ import ast
 import functools
 import linecache
 import sys
-from types import CodeType, FrameType
-from typing import NamedTuple
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NamedTuple
 
 from ... import jax_compat
 from ...stack.trace import is_user_code
@@ -41,7 +41,8 @@ def find_place() -> Place | None:
     while frame is not None:
         code = frame.f_code
         if is_user_code(code.co_filename):
-            return _place(code, code.co_filename, frame.f_lasti)
+            place = _place(code, code.co_filename, frame.f_lasti)
+            return _without_module(place, frame.f_globals)
         if (
             jax_compat.runs_rules(frame)
             or jax_compat.traces_jit(code)
@@ -51,6 +52,13 @@ def find_place() -> Place | None:
             return None
         frame = frame.f_back
     return None
+
+
+def _without_module(place: Place, names: dict[str, Any]) -> Place:
+    """Return a place without the operand `jax.nn` that ``jax.nn.softmax(x)`` seems to have."""
+    first, *others = place.operands or ("",)
+    is_module = place.is_call and isinstance(names.get(first.partition(".")[0]), ModuleType)
+    return place._replace(operands=tuple(others)) if is_module else place
 
 
 @functools.lru_cache(maxsize=4096)

@@ -34,6 +34,7 @@ from ._reductions import (
     rarely,
     send_if_bad,
     sign_of,
+    values_sent,
 )
 
 note_p = jax_compat.Primitive("jaxcb_note")
@@ -193,7 +194,9 @@ def _facts(note: Note, ctx: Any, axes: Any, sizes: Any, shards: int) -> Facts:
     batch = tuple(reversed(sizes))
     counts = jax_compat.device_count, jax_compat.shard_count, jax_compat.group_count
     is_alone = all(count(ctx) == 1 for count in counts)
-    return Facts(note, shape, str(aval.dtype), batch, elements, is_wide, is_alone, shards)
+    values = values_sent(shape, sizes)
+    dtype = str(aval.dtype)
+    return Facts(note, shape, dtype, batch, elements, is_wide, is_alone, shards, values)
 
 
 def _send(ctx: Any, value: Any, facts: Facts) -> None:

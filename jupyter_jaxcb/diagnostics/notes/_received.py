@@ -29,6 +29,7 @@ class Facts:
         dtype: its name.
         batch: the sizes of the vmap levels, outermost first.
         elements: how many batch elements have numbers of their own; 1 if they are together.
+        values: how many values are sent too; 0 but for small arrays outside of a vmap.
         is_wide: whether the numbers have 64 bits.
         can_stop: whether the program can end early: one device alone cannot, because the others
             wait for it, and then XLA ends the process.
@@ -44,6 +45,7 @@ class Facts:
     is_wide: bool
     can_stop: bool = True
     shards: int = 1
+    values: int = 0
 
     @property
     def name(self) -> str:
@@ -71,11 +73,13 @@ class Facts:
     @property
     def size(self) -> int:
         """How many 32-bit integers one step has."""
-        numbers = 6 + len(self.note.options.reductions)
+        numbers = 6 + len(self.note.options.reductions) + self.values
         return self.elements * (numbers * (1 + self.is_wide) + len(self.note.loops))
 
     def read(self, sent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers ``(n, elements, 6)`` and the steps ``(n, elements, loops)``.
+        """Return the numbers and the steps, of shape ``(n, elements, loops)``.
+
+        The numbers are of shape ``(n, elements, m)``: six, those of the user, then the values.
 
         Args:
             sent: of shape ``(n, size)``.
@@ -244,7 +248,7 @@ class History:
         shard: the device that sent them; None if only one computes the value.
         count: how many steps there were; more than are kept in a long run.
         arrivals: of shape ``(n,)``, in nanoseconds, grows.
-        numbers: of shape ``(n, elements, 6)``, with the user's own reductions after the six.
+        numbers: of shape ``(n, elements, m)``: the six, those of the user, then the values.
         steps: of shape ``(n, elements, loops)``.
         around: for each of the ``n``, the iterations of the Python loops around.
         dropped: the totals of the steps that are not kept.

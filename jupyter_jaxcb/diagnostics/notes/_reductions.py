@@ -16,6 +16,7 @@ from ._note import Condition, Options
 from ._received import Facts, receive_bad
 
 MOST_ELEMENTS = 16  # of a batch, of which each has a row
+_MOST_VALUES = 8  # of an array, which are sent too
 _FEW = 1024  # values, of which a loop without vector instructions is as quick
 MOST_SUMMED = 4096  # values that are copied to be summed together with others
 NUMBERS = ("sum", "min", "max", "nan", "inf", "finite")
@@ -256,6 +257,8 @@ def _packed(options: Options, numbers: Any, axes: Any, sizes: Any, parts: Parts)
         own = _by_element(functools.partial(_number_by, name, reduce), parts.value, axes, sizes)
         own = own if parts.mask is None else jnp.where(parts.mask, own, jnp.nan)
         numbers = jnp.append(numbers, own[:, None].astype(numbers.dtype), axis=1)
+    if values_sent(parts.value.shape, sizes):
+        numbers = jnp.append(numbers, _real(parts.value).reshape(1, -1), axis=1)
     if len(numbers) > MOST_ELEMENTS:
         total, least, most, nan, inf, finite, *others = numbers.T
         together = [
@@ -269,6 +272,12 @@ def _packed(options: Options, numbers: Any, axes: Any, sizes: Any, parts: Parts)
         steps = jnp.max(steps, axis=0)[None]
     bits = jax.lax.bitcast_convert_type(numbers, np.int32).reshape(len(numbers), -1)
     return jnp.concatenate([bits, steps.astype(np.int32)], axis=1)
+
+
+def values_sent(shape: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return how many values are sent with the numbers: those of small arrays outside of vmap."""
+    count = math.prod(shape)
+    return count if not sizes and 1 < count <= _MOST_VALUES else 0
 
 
 def _number_by(name: str, reduce: Callable[[Any], Any], x: Any, axis: Sequence[int]) -> Any:

@@ -24,7 +24,7 @@ from ._lines import Loop, Running, leaves, loops, stores
 from ._note import Note, Options
 from ._place import Place
 from ._received import Block, Facts, Store
-from ._reductions import numbers_of
+from ._reductions import numbers_of, values_sent
 
 MOST_ARRAYS = 16  # of one variable
 _NO_ARRAYS = {bool, int, float, str, bytes, type(None)}  # for speed
@@ -134,7 +134,9 @@ class Following:
             wide = x.dtype in (jnp.float64, jnp.complex128)
             note = Note(place, self._options, rows=self._options.rows)
             self._blocks[of] = block = Block()
-            block.facts.append(Facts(note, x.shape, str(x.dtype), (), 1, wide))
+            values = values_sent(x.shape, ())
+            facts = Facts(note, x.shape, str(x.dtype), (), 1, wide, values=values)
+            block.facts.append(facts)
         with paused(), key(None):
             self._store.add_array(self._blocks[of], *numbers_of(x, self._options))
 

@@ -120,7 +120,8 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
         first = int(where[0])
         steps = common[first][0]
         element, field = np.argwhere(differs[first])[0]
-        what = ("mean", "min", "max", "NaN", "inf", *own)[field]
+        names = [f"value {place}" for place in range(now.values.shape[-1])]
+        what = ("mean", "min", "max", "NaN", "inf", *own, *names)[field]
         values = _values(now, what, a[first, element, field], b[first, element, field])
         which = ""
         if a.shape[1] > 1:
@@ -143,9 +144,9 @@ def _rows(one: Series) -> dict[tuple[tuple[int, ...], int], int]:
 
 
 def _numbers(one: Series, own: Sequence[str]) -> np.ndarray:
-    """Return the numbers of each step and batch element, with those of the user in `own`."""
+    """Return the numbers of each step and batch element, those in `own`, and the values."""
     numbers = [one.mean, one.min, one.max, one.nan, one.inf, *(one.own[name] for name in own)]
-    return np.stack(numbers, axis=-1)
+    return np.concatenate([np.stack(numbers, axis=-1), one.values], axis=-1)
 
 
 def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..notes import MOST_ELEMENTS
 from ._series import Series
 from ._text import COLUMNS, cells, curve, label, thinned
 
@@ -28,6 +29,7 @@ color:inherit;white-space:nowrap;padding:0}
 .jaxcb-watch details > svg{display:block;margin:6px 0 6px -280px}
 .jaxcb-watch details > div{margin-left:-280px}
 .jaxcb-watch .line{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:1.2}
+.jaxcb-watch .each{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:.8;opacity:.6}
 .jaxcb-watch .band{fill:var(--jp-brand-color1,#1976d2);opacity:.18}
 .jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
 .jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px}
@@ -105,9 +107,17 @@ def _bands(one: Series) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(_finite(low).min(axis=1), _finite(high).max(axis=1)) for low, high in pairs]
 
 
+def _each(one: Series) -> list[np.ndarray]:
+    """Return the curve of each value of a small array; else that of each batch element."""
+    each = one.values if one.values.size else one.mean
+    curves = each.reshape(len(each), -1).T
+    return [_finite(curve) for curve in curves] if 1 < len(curves) <= MOST_ELEMENTS else []
+
+
 def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
     middle = thinned(curve(one), width)
     bands = [thinned(curve, width) for band in _bands(one) for curve in band]
+    each = [thinned(curve, width // 4) for curve in _each(one)]
     known = np.concatenate([middle, *bands] if is_large else [middle])
     known = known[np.isfinite(known)]
     bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
@@ -123,6 +133,8 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
         for low, high in zip(bands[::2], bands[1::2], strict=True):
             band = [*points(low), *reversed(points(high))]
             parts.append(f'<polygon class="band" points="{_text(band)}"/>')
+        for curve_of_one in each:
+            parts.append(f'<polyline class="each" points="{_text(points(curve_of_one))}"/>')
     parts.append(f'<polyline class="line" points="{_text(points(middle))}"/>')
     for first, last in _runs(~np.isfinite(middle)):
         x = [place / max(1, len(middle) - 1) * width for place in (first - 0.5, last + 0.5)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..notes import Store
 
+_LONG = 60  # seconds
 Steps = Sequence[tuple[int, int | None]]
 
 
@@ -29,7 +30,17 @@ class Progress:
             for place, (step, length) in enumerate(steps)
         )
         left = self._left(seconds, steps)
-        return told if left is None else f"{told}, about {left:,.0f} s left"
+        if left is None:
+            return told
+        told += f", about {left:,.0f} s left"
+        return f"{told} {self._cost()}" if left > _LONG else told
+
+    def _cost(self) -> str:
+        """Return what slows a long run down, and what to do about it."""
+        block, _ = self._store.latest or (None, b"")
+        count = len(block.facts) if block else 0
+        what = f"{count:,} variable{'s' * (count != 1)} in each step"
+        return f"(part of it to watch {what}: name fewer, or send fewer steps with every=)"
 
     def _left(self, seconds: float, steps: Steps) -> float | None:
         share = _share(steps)

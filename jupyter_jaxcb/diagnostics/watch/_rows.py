@@ -85,7 +85,7 @@ def _row(history: History, numbers: list[float], steps: list[int], element: Any)
         element, history.shard, direction(facts), facts.shape, facts.dtype,
         least if some else math.nan, total / finite if some else math.nan,
         most if some else math.nan, int(nan), int(inf),
-        dict(zip([name for name, _ in facts.note.options.reductions], others, strict=True)),
+        dict(zip([name for name, _ in facts.note.options.reductions], others, strict=False)),
     )  # fmt: skip
 
 

@@ -41,6 +41,8 @@ class Series:
         nan: how many values are NaN.
         inf: how many are infinite.
         own: for each reduction of the user, its numbers.
+        values: the values themselves, if the array has 2 to 8 and no vmap is around it, of shape
+            ``(n, elements, values)``; else of size 0. Of complex values, the absolute ones.
         totals: the least and the largest finite value, and how many are NaN and infinite, in all
             steps, also in those that are not kept: ``totals.min``, `max`, `nan` and `inf`.
     """
@@ -63,6 +65,7 @@ class Series:
     nan: np.ndarray
     inf: np.ndarray
     own: dict[str, np.ndarray]
+    values: np.ndarray
     totals: Totals
 
     @property
@@ -115,7 +118,7 @@ def _joined(shards: list[History]) -> History:
     numbers = np.concatenate([one.numbers for one in shards], axis=1)
     if numbers.shape[1] > MOST_ELEMENTS:
         total, least, most, *rest = np.moveaxis(numbers, -1, 0)
-        counts, own = rest[:3], rest[3:]
+        counts, own = rest[:3], rest[3 : len(rest) - shards[0].facts.values]
         reduced = [total.sum(1), least.min(1), most.max(1), *(one.sum(1) for one in counts)]
         numbers = np.stack([*reduced, *(one.mean(1) for one in own)], axis=-1)[:, None]
     arrivals = np.max([one.arrivals for one in shards], axis=0)
@@ -151,6 +154,11 @@ def _series(several: list[History]) -> Series:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / finite
     names = [name for name, _ in note.options.reductions]
+    values = (
+        np.moveaxis(np.array(own[len(names) :]), 0, -1)
+        if facts.values
+        else mean[:, :, None][..., :0]
+    )
     return Series(
         *note.place[:4],
         note.variable,
@@ -166,6 +174,7 @@ def _series(several: list[History]) -> Series:
         np.where(finite > 0, most, np.nan),
         nan.astype(np.int64),
         inf.astype(np.int64),
-        dict(zip(names, own, strict=True)),
+        dict(zip(names, own, strict=False)),
+        values,
         merged([totals_of(numbers), *(history.dropped for history in several)]),
     )

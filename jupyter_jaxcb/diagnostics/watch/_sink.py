@@ -90,6 +90,6 @@ def means(block: Block, sent: list[bytes]) -> dict[str, float]:
         total, _, _, nan, inf, finite, *own = numbers.astype(np.float64).sum(axis=(0, 1))
         good = finite and not nan and not inf
         found[facts.name] = float(total / finite) if good else float("nan")
-        for (name, _), value in zip(facts.note.options.reductions, own, strict=True):
+        for (name, _), value in zip(facts.note.options.reductions, own, strict=False):
             found[f"{facts.name}.{name}"] = float(value / numbers[..., 0].size)
     return found

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
@@ -287,7 +288,7 @@ def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any
         **options: see `watching`.
 
     Returns:
-        A function with the arguments and results of `f`.
+        A function with the arguments and results of `f`. If `f` calls it, the outer call watches.
 
     >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
     >>> def f(x):
@@ -300,11 +301,19 @@ def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any
     ['y', 'f()']
     """
     watching(names, **options)  # refuses wrong options at once
+    running: set[int] = set()  # the threads, in which `f` may call what is returned here
 
     @functools.wraps(f)
     def watched(*args: Any, **kwargs: Any) -> Any:
+        thread = threading.get_ident()
+        if thread in running:
+            return f(*args, **kwargs)
         with watching(names, **options) as watched.seen:  # type: ignore[attr-defined]
-            return jax.block_until_ready(f(*args, **kwargs))
+            running.add(thread)
+            try:
+                return jax.block_until_ready(f(*args, **kwargs))
+            finally:
+                running.discard(thread)
 
     watched.seen = None  # type: ignore[attr-defined]
     return watched

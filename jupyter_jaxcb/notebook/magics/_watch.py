@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,8 @@ from ...diagnostics import Watch, watching
 from ..display import WatchedView
 from ._base import SessionMagics
 from ._options import unquoted
+
+_TIMING = re.compile(r"\s*(%%(?:time|timeit|prun)\b)")
 
 
 @magics_class
@@ -71,6 +74,11 @@ class WatchMagics(SessionMagics):
         target = options.to
         if target is not None and (not target.isidentifier() or keyword.iskeyword(target)):
             raise UsageError(f"{target!r} is not a valid name. Write %%jax_watch --to NAME.")
+        timing = _TIMING.match(cell)
+        if timing:
+            raise UsageError(
+                f"Write {timing[1]} above %%jax_watch: it hides the lines of the cell."
+            )
         before = self._earlier(options.compare) if options.compare else None
         try:
             block = watching(

@@ -88,6 +88,11 @@ def test_another_shape_and_the_number_that_differs_are_named():
     assert sentences(now, before) == ["total differs in step 0: min 1, was 2"]
 
 
+def test_values_of_small_arrays_in_another_order_differ():
+    now, before = watched([1], [0, 2, 1]), watched([1], [0, 1, 2])
+    assert sentences(now, before) == ["total differs in step 0: value 1 3, was 2"]
+
+
 def test_batch_element_that_differs_is_named():
     def run(starts):
         with jaxcb.watching("total") as seen:

@@ -85,3 +85,10 @@ def test_bad_value_is_found_though_a_library_raises_because_of_it():
 def test_condition_that_means_nothing_is_refused(first):
     with pytest.raises(ValueError, match="is not an expression of x"):
         jaxcb.watching(first=first)
+
+
+def test_module_of_a_function_is_no_operand():
+    with jaxcb.watching(first="nan") as seen:
+        jax.jit(lambda x: jax.nn.softmax(x - jnp.inf))(jnp.ones(3))
+    assert "jax.nn.softmax(x - jnp.inf)" in seen.first_bad.expression
+    assert "jax.nn" not in [name for name, _ in seen.first_bad.inputs]

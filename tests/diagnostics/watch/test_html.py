@@ -36,6 +36,14 @@ def test_large_plot_has_a_band_of_the_range_and_one_within_for_each_pair_of_quan
     assert text.count("<svg") == 2  # the small plot and the large one
 
 
+def test_large_plot_has_a_curve_for_each_value_of_a_small_array():
+    xs = np.arange(11.0)[:, None] * [1, 2, 5]
+    curves = re.findall(r'class="each" points="([^"]+)"', page(xs))
+    ends = [float(curve.split()[-1].split(",")[1]) for curve in curves]
+    assert ends == [104, 78, 0]  # of 130, from the top
+    assert 'class="each"' not in page(np.ones((3, 9)))
+
+
 def test_other_numbers_of_the_user_have_plots_of_their_own():
     text = page(np.ones((3, 4)) * [[1], [2], [3]], norm=jnp.linalg.norm)
     assert text.count("<svg") == 3

@@ -41,11 +41,15 @@ def test_steps_of_nested_loops_and_the_time_left_are_told_while_the_program_runs
         assert reached.wait(60)
         reached.clear()
         told.append(seens[0].so_far(seconds))
+        if seconds == 20:
+            told.append(seens[0].so_far(110.0))
         goes_on.set()
     thread.join(60)
     assert told == [
         "step 0 of 4, inner step 0 of 5",
         "step 2 of 4, inner step 2 of 5, about 7 s left",
+        "step 2 of 4, inner step 2 of 5, about 67 s left (part of it to watch 2 variables in each "
+        "step: name fewer, or send fewer steps with every=)",
     ]
 
 

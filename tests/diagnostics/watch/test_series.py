@@ -189,6 +189,36 @@ def test_watched_function_returns_its_results_and_what_was_seen():
     assert g.__name__ == "f"
 
 
+def test_watched_function_that_calls_itself_is_watched_once():
+    def factorial(n):
+        n = jnp.asarray(n)
+        below = g(n - 1) if n > 1 else jnp.array(1.0)
+        return n * below
+
+    g = jaxcb.watch(factorial, "below")
+    assert g(4.0) == 24
+    (below,) = g.seen.series
+    assert sorted(below.mean.ravel().tolist()) == [1, 1, 2, 6]
+
+
+def test_values_of_small_arrays_outside_of_vmap_are_kept():
+    def step(x, k):
+        y = x * k
+        return x, y
+
+    def run(x):
+        return jax.lax.scan(step, x, jnp.arange(4.0))
+
+    x = jnp.array([1.0, jnp.nan, 3.0])
+    with jaxcb.watching("y") as seen:
+        run(x)
+        run(jnp.ones(9))
+        jax.vmap(run)(x)
+    small, large, batched = seen.series
+    np.testing.assert_array_equal(small.values[:, 0], np.arange(4)[:, None] * np.asarray(x))
+    assert (small.values.shape, large.values.size, batched.values.size) == ((4, 1, 3), 0, 0)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -50,6 +50,13 @@ def test_cell_shows_its_variables_and_the_first_bad_value(prepared):
     assert prepared.run("seen.first_bad.steps").value == "(2,)"
 
 
+def test_magic_that_hides_the_lines_belongs_above(prepared):
+    refused = prepared.run("%%jax_watch\n%%time\ny = jnp.ones(2)")
+    assert "Write %%time above %%jax_watch" in refused.text
+    last_shown(prepared, "%%time\n%%jax_watch --to seen\ny = jnp.ones(2)")
+    assert prepared.run("seen.series[0].name").value == "'y'"
+
+
 def test_values_stand_below_everything_that_the_cell_printed(prepared):
     order = prepared.run("%%jax_watch\nprint('first')\ny = jnp.ones(2)\n'value'").order
     assert order == ["stream", "execute_result", "display_data"]
