@@ -33,7 +33,10 @@ def _ran(desk):
     with desk.opened("calls", [LOAD, TWO, USE]) as opened:
         opened.run_and_wait(0, 1, 2)
         view = opened.cell(2).locator(".jaxcb-view")
-        view.locator(".jaxcb-disclosure").click()
+        disclosure = view.locator(".jaxcb-disclosure")
+        # The host trace of a cell that ran for more than two seconds is open.
+        if disclosure.get_attribute("aria-expanded") != "true":
+            disclosure.click()
         view.get_by_role("tab", name="Calls").click()
         yield opened
 
@@ -119,9 +122,62 @@ def test_keys_of_the_timeline_are_shown_on_request_or_to_keyboard_users(view):
     expect(hint).to_be_hidden()
     button = view.get_by_role("button", name="Keys of the timeline")
     button.click()
-    expect(hint).to_contain_text("zoom to a range")
+    expect(hint).to_contain_text("mark a range")
     button.click()
     expect(hint).to_be_hidden()
     button.press("Tab")
     expect(canvas).to_be_focused()
     expect(hint).to_be_visible()
+
+
+def drag(page, box, start, end, y):
+    """Drag the mouse over an element's box, from one share of its width to another."""
+    page.mouse.move(box["x"] + start * box["width"], box["y"] + y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + y, steps=5)
+    page.mouse.up()
+
+
+def test_range_dragged_on_the_axis_has_count_sum_and_median(view):
+    canvas, range_ = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-range")
+    drag(view.page, canvas.bounding_box(), 0.3, 0.999, 8)
+    words = re.compile(r"s: \d+ calls · sum .+ · median .+s$")
+    expect(range_.get_by_role("status")).to_have_text(words)
+    canvas.press("0")
+    canvas.press("m")
+    expect(range_.get_by_role("status")).to_have_text(re.compile("s: 34 calls · sum"))
+    range_.get_by_role("button", name="Remove the range").click()
+    expect(range_).to_be_hidden()
+
+
+def test_edge_below_the_timeline_makes_its_lanes_taller(view):
+    grip = view.get_by_role("separator", name="Height of the timeline")
+    canvas = view.locator(".jaxcb-timeline-canvas")
+    before = canvas.bounding_box()["height"]
+    box = grip.bounding_box()
+    view.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 4)
+    view.page.mouse.down()
+    view.page.mouse.move(box["x"], box["y"] + 64, steps=5)
+    view.page.mouse.up()
+    lanes = int(grip.get_attribute("aria-valuemin")) // 22
+    expect(grip).to_have_attribute("aria-valuenow", str(22 * lanes + 60 // lanes * lanes))
+    assert canvas.bounding_box()["height"] == before + 60 // lanes * lanes
+    assert view.locator(".jaxcb-timeline-scroller").evaluate(
+        "each => each.scrollHeight === each.clientHeight && each.scrollWidth === each.clientWidth"
+    )
+    grip.dblclick()
+    assert canvas.bounding_box()["height"] == before
+
+
+def test_w_and_s_zoom_at_the_pointer_and_the_colors_of_durations_follow(view):
+    canvas, ramp = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-ramp")
+    view.get_by_role("button", name="Color by duration").click()
+    view.locator(".jaxcb-distribution-row", has_text="slow").locator(".jaxcb-link").click()
+    canvas.press("f")
+    longest = ramp.inner_text()
+    expect(ramp).to_have_text(re.compile(r"ms$"))
+    canvas.hover(position={"x": canvas.bounding_box()["width"] - 20, "y": 30})
+    for _ in range(8):
+        canvas.press("s")
+    expect(ramp).not_to_have_text(longest)
+    view.get_by_role("button", name="Color by site").click()

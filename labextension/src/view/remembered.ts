@@ -28,7 +28,7 @@ export const NO_CALLS_LOOK: CallsLook = {
   program: '',
   filter: EVERYTHING,
   selected: null,
-  layout: { zoom: null, colourBy: 'site', sort: null }
+  layout: { zoom: null, colourBy: 'site', height: null, sort: null }
 };
 
 export const NO_LOOK: Look = {

@@ -12,6 +12,7 @@ export { EVERYTHING, type Filter } from './filter.js';
 export interface Layout {
   zoom: readonly [from: number, to: number] | null; // of the timeline, in ns; null: not zoomed
   colourBy: 'site' | 'duration';
+  height: number | null; // of the timeline's lanes, in pixels; null: the user has not dragged it
   sort: { readonly column: string; readonly descending: boolean } | null; // null: as recorded
 }
 
@@ -23,7 +24,7 @@ export class Store {
   selected: number | null = null; // a row of `calls`
   filter: Filter = EVERYTHING;
   nowNs = 0; // in a running cell; since the first call, as the times of calls
-  layout: Layout = { zoom: null, colourBy: 'site', sort: null };
+  layout: Layout = { zoom: null, colourBy: 'site', height: null, sort: null };
   private tests: readonly Test[] = [];
   private readonly listeners = new Set<(change: Change) => void>();
 

@@ -109,7 +109,7 @@ export class Lanes {
   private readonly hover = (event: PointerEvent): void => {
     const { offsetX: x, offsetY: y } = event;
     const at = this.geometry();
-    const band = at.band(y);
+    const band = at.bandAt(y);
     const lane = band === null ? undefined : this.shown[band];
     const place = lane?.at(at.ns(x), REACH * at.pixel) ?? null;
     if (!lane || place === null) {

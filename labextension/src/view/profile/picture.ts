@@ -4,7 +4,7 @@ import { kindColour } from '../colours.js';
 import type { Profile } from '../data/schema.js';
 import { cut, paintAxis, paintGround, paintNames } from '../calls/timeline/picture/axis.js';
 import { LEAST_LABELLED, shadeOf } from '../calls/timeline/picture/bars.js';
-import { barHeight, barTop, type Geometry } from '../calls/timeline/picture/geometry.js';
+import type { Geometry } from '../calls/timeline/picture/geometry.js';
 import { inkOn, themeOf, type Theme } from '../calls/timeline/picture/theme.js';
 import { type Spans, walk } from '../calls/timeline/tracks/spans.js';
 import type { Lane } from './lane.js';
@@ -32,7 +32,7 @@ export function paintLanes(node: Element, drawing: Drawing, lanes: readonly Lane
   pen.textBaseline = 'middle';
   pen.textAlign = 'left';
   lanes.forEach((lane, band) => {
-    const top = at.top(band) + barTop(0);
+    const top = at.top(band) + at.barTop(0);
     walk(lane, at.scale, new Painter(drawing, theme, fills, lane, top));
   });
   pen.globalAlpha = 1;
@@ -60,7 +60,7 @@ class Painter implements Spans {
     if (width >= LEAST_LABELLED && fill !== this.theme.dimmed) {
       pen.fillStyle = inkOn(fill, pen);
       const words = cut(pen, partName(profile, profile.parts[part]!), width - 9);
-      pen.fillText(words, x + 5, this.top + barHeight(0) / 2 + 0.5);
+      pen.fillText(words, x + 5, this.top + at.barHeight(0) / 2 + 0.5);
     }
   }
 
@@ -92,10 +92,10 @@ class Painter implements Spans {
   }
 
   private rectangle(x: number, width: number, colour: string, alpha: number): void {
-    const { pen } = this.drawing;
+    const { pen, at } = this.drawing;
     pen.globalAlpha = alpha;
     pen.fillStyle = colour;
-    pen.fillRect(x, this.top, width, barHeight(0));
+    pen.fillRect(x, this.top, width, at.barHeight(0));
     pen.globalAlpha = 1;
   }
 }

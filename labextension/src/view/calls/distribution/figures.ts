@@ -120,7 +120,7 @@ async function everyRow(rows: number, visit: (row: number) => void): Promise<voi
 }
 
 /** As `numpy.quantile`: between two values, it interpolates. */
-function quantile(sorted: Float64Array, share: number): number {
+export function quantile(sorted: Float64Array, share: number): number {
   const place = share * (sorted.length - 1);
   const below = sorted[Math.floor(place)]!;
   const above = sorted[Math.ceil(place)]!;

@@ -6,7 +6,9 @@ import { timeWords } from '../../data/words.js';
 import { button, h } from '../../dom/elements.js';
 import { tooltip } from '../../dom/tooltip.js';
 import { rampEdges } from './picture/colouring.js';
-import { AXIS, BAND, MOST_BANDS } from './picture/geometry.js';
+import { Grip } from './grip.js';
+import { AXIS, heightsOf } from './picture/geometry.js';
+import { type Range, RangeBox, type RangeFigures } from './range.js';
 
 let frames = 0;
 
@@ -18,6 +20,9 @@ export interface Buttons {
   zoomOut(): void;
   all(): void;
   colour(by: ColourBy): void;
+  resize(height: number | null): void; // of the visible bands
+  zoomToRange(): void;
+  clearRange(): void;
 }
 
 export class Frame {
@@ -27,10 +32,16 @@ export class Frame {
   readonly selected = h('p', { class: 'jaxcb-timeline-selected', role: 'status' });
   readonly details = tooltip();
   private readonly room = h('div', { class: 'jaxcb-timeline-room' });
-  private readonly ramp = h('span', { class: 'jaxcb-timeline-ramp', hidden: true });
+  private readonly ramp = h('span', {
+    class: 'jaxcb-timeline-ramp',
+    hidden: true,
+    title: 'From the shortest to the longest of the calls shown'
+  });
   private readonly colouring: Readonly<Record<ColourBy, HTMLElement>>;
   private readonly hint: HTMLElement;
   private readonly question: HTMLElement;
+  private readonly grip: Grip;
+  private readonly range: RangeBox;
   private ramped = '';
 
   constructor(buttons: Buttons) {
@@ -51,17 +62,28 @@ export class Frame {
       duration: titled('duration', 'Color by duration', () => buttons.colour('duration'))
     };
     const head = h('div', { class: 'jaxcb-timeline-head' }, this.switch(), this.zoom(buttons));
-    const foot = h('div', { class: 'jaxcb-timeline-foot' }, this.hint, this.selected);
-    this.node = h('div', { class: 'jaxcb-timeline' }, head, this.scroller, foot, this.details);
+    this.grip = new Grip(height => buttons.resize(height));
+    this.range = new RangeBox(() => buttons.zoomToRange(), () => buttons.clearRange());
+    const below = [this.range.node, this.hint, this.selected];
+    const foot = h('div', { class: 'jaxcb-timeline-foot' }, ...below);
+    const parts = [head, this.scroller, this.grip.node, foot, this.details];
+    this.node = h('div', { class: 'jaxcb-timeline' }, ...parts);
     this.question.setAttribute('aria-expanded', 'false');
   }
 
-  /** Sets the height for a number of bands, of which only a few are visible at once. */
-  fit(bands: number): void {
-    const visible = AXIS + BAND * Math.min(Math.max(bands, 1), MOST_BANDS) + 2;
+  /** Sets the height for a number of bands, of which only some are visible at once. */
+  fit(bands: number, wanted: number | null): void {
+    const heights = heightsOf(bands, wanted);
+    const visible = AXIS + heights.shown + 2;
     this.canvas.style.height = `${visible}px`;
     this.scroller.style.maxHeight = `${visible}px`;
-    this.room.style.height = `${BAND * Math.max(bands - MOST_BANDS, 0)}px`;
+    this.room.style.height = `${Math.max(heights.band * bands - heights.shown, 0)}px`;
+    this.grip.fit(heights);
+  }
+
+  /** Shows the figures of a range; null: none is marked. */
+  figures(range: Range | null, figures: RangeFigures | null, filtered: boolean): void {
+    this.range.show(range, figures, filtered);
   }
 
   /** Sets the text alternative of the picture for screen readers. */
@@ -82,14 +104,18 @@ export class Frame {
     this.question.setAttribute('aria-expanded', String(shown));
   }
 
-  /** Shows what the colors mean. */
-  colours(by: ColourBy, shortest: number, longest: number): void {
+  /** Shows by what calls are colored. */
+  colours(by: ColourBy): void {
     for (const [name, button] of Object.entries(this.colouring)) {
       button.setAttribute('aria-pressed', String(name === by));
     }
     this.ramp.hidden = by === 'site';
+  }
+
+  /** Shows which color is which duration, from the shortest of the calls shown to the longest. */
+  durations(shortest: number, longest: number): void {
     const key = `${shortest} ${longest}`;
-    if (by === 'duration' && key !== this.ramped) {
+    if (key !== this.ramped) {
       this.ramped = key;
       const edges = rampEdges(shortest, longest).map(timeWords);
       const swatches = Array.from({ length: RAMP }, (_, place) => {
@@ -126,12 +152,16 @@ function titled(sign: string, title: string, act: () => void): HTMLElement {
 
 function hintOf(id: string): HTMLElement {
   const keys: readonly (readonly [string, string])[] = [
-    ['Ctrl+wheel + −', 'zoom'],
-    ['drag ← →', 'pan'],
-    ['Shift+drag', 'zoom to a range'],
+    ['W S, Ctrl+wheel', 'zoom'],
+    ['A D ← →, drag', 'pan'],
+    ['↑ ↓', 'scroll'],
+    ['Shift+drag, drag on the axis', 'mark a range'],
+    ['M', 'mark what is shown'],
+    ['F', 'zoom to the range or call'],
     ['0', 'all'],
     ['N P', 'next, previous call'],
-    ['Enter', 'zoom to the call']
+    ['Enter', 'zoom to the call'],
+    ['Esc', 'clear']
   ];
   const hint = h('p', { class: 'jaxcb-timeline-hint', id });
   for (const [key, meaning] of keys) {

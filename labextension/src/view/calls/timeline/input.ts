@@ -1,13 +1,15 @@
 /** Translates pointer, wheel and key events on the timeline's canvas into actions. */
 
+import { onAxis } from './tracks/hit.js';
+
 /** The actions of a user; `x` and `y` are pixels of the canvas. */
 export interface Actions {
   hover(x: number, y: number, event: PointerEvent): void;
   leave(): void;
   click(x: number, y: number): void;
   drag(pixels: number, down: number): void;
-  mark(from: number, to: number): void; // a range that is being drawn
-  zoomTo(from: number, to: number): void;
+  markFrom(x: number): void; // a range begins
+  markTo(x: number, done: boolean): void;
   zoomAt(factor: number, x: number): void;
   all(): void;
   key(key: string): boolean; // whether the key is used
@@ -64,7 +66,7 @@ class Gesture {
       return;
     }
     const { offsetX: x, offsetY: y } = event;
-    this.started = { x, y, range: event.shiftKey };
+    this.started = { x, y, range: event.shiftKey || onAxis(y) };
     this.last = { x, y };
     this.moved = false;
     this.canvas.setPointerCapture?.(event.pointerId);
@@ -83,9 +85,12 @@ class Gesture {
     if (!this.moved) {
       this.moved = true;
       this.actions.leave();
+      if (this.started.range) {
+        this.actions.markFrom(this.started.x);
+      }
     }
     if (this.started.range) {
-      this.actions.mark(this.started.x, x);
+      this.actions.markTo(x, false);
     } else {
       this.actions.drag(x - this.last.x, this.last.y - y);
     }
@@ -101,7 +106,7 @@ class Gesture {
     if (!this.moved) {
       this.actions.click(started.x, started.y);
     } else if (started.range) {
-      this.actions.zoomTo(started.x, event.offsetX);
+      this.actions.markTo(event.offsetX, true);
     }
   }
 

@@ -5,14 +5,15 @@ import type { Change, Store } from '../../data/store.js';
 import { hideTooltip, placeTooltip } from '../../dom/tooltip.js';
 import { fillCompilation, fillDetails } from './details.js';
 import { type ColourBy, Frame } from './frame.js';
-import { Geometry, BAND } from './picture/geometry.js';
+import { Geometry, heightsOf } from './picture/geometry.js';
 import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
 import { type Actions, listen } from './input.js';
-import { bySite, byDuration } from './picture/colouring.js';
+import { bySite, byDuration, type Colouring } from './picture/colouring.js';
 import { compilationAt, endOf } from './picture/compilations.js';
 import { penOf } from './picture/pen.js';
 import { paintMarks, paintPicture } from './picture/picture.js';
-import { themeOf } from './picture/theme.js';
+import { type Theme, themeOf } from './picture/theme.js';
+import { figuresIn, type Range } from './range.js';
 import { LitTracks, Tracks } from './tracks/tracks.js';
 import { TimeWindow } from './window.js';
 import { watchLook } from './picture/look.js';
@@ -29,7 +30,9 @@ export class Timeline implements Actions {
   private readonly tracks: Tracks;
   private readonly lit: LitTracks;
   private hovered: Hit | null = null;
-  private range: readonly [number, number] | null = null;
+  private pointer: number | null = null; // the pixel that it is on
+  private range: Range | null = null; // that the user has marked
+  private anchor = 0; // where a drag for a range began, in nanoseconds
   private complete = true; // all calls are in the tracks
   private frameAsked = 0;
   private readonly forget: (() => void)[];
@@ -41,7 +44,10 @@ export class Timeline implements Actions {
       zoomIn: () => this.zoomAt(ZOOM_STEP),
       zoomOut: () => this.zoomAt(1 / ZOOM_STEP),
       all: () => this.all(),
-      colour: by => this.colour(by)
+      colour: by => this.colour(by),
+      resize: height => this.resize(height),
+      zoomToRange: () => this.zoomToRange(),
+      clearRange: () => this.mark(null)
     });
     this.node = this.frame.node;
     this.frame.scroller.addEventListener('scroll', () => this.redraw());
@@ -51,6 +57,7 @@ export class Timeline implements Actions {
       watchLook(this.frame.scroller, () => this.redraw())
     ];
     this.grow();
+    this.frame.colours(store.layout.colourBy);
     if (store.layout.zoom) {
       this.time.show(...store.layout.zoom);
     }
@@ -64,10 +71,11 @@ export class Timeline implements Actions {
   }
 
   hover(x: number, y: number, event: PointerEvent): void {
+    this.pointer = x;
     const found = this.at(x, y);
     const { details } = this.frame;
     if (!found) {
-      this.leave();
+      this.hide();
       this.hoverCompilation(x, y, event);
       return;
     }
@@ -81,7 +89,7 @@ export class Timeline implements Actions {
 
   private hoverCompilation(x: number, y: number, event: PointerEvent): void {
     const at = this.geometry();
-    const band = onAxis(y) || x < at.gutter ? null : at.band(y);
+    const band = onAxis(y) || x < at.gutter ? null : at.bandAt(y);
     if (band !== null && band < at.firstThread) {
       const found = compilationAt(this.store.labels.compilations, at, x);
       if (found) {
@@ -92,15 +100,22 @@ export class Timeline implements Actions {
   }
 
   leave(): void {
+    this.pointer = null;
+    this.hide();
+  }
+
+  private hide(): void {
     hideTooltip(this.frame.details);
-    if (this.hovered || this.range) {
+    if (this.hovered) {
       this.hovered = null;
-      this.range = null;
       this.redraw();
     }
   }
 
   click(x: number, y: number): void {
+    if (onAxis(y)) {
+      this.mark(null);
+    }
     this.store.select(this.at(x, y)?.row ?? null);
   }
 
@@ -110,41 +125,64 @@ export class Timeline implements Actions {
     this.redraw();
   }
 
-  mark(from: number, to: number): void {
-    this.range = [from, to];
+  markFrom(x: number): void {
+    this.anchor = this.timeAt(x);
+  }
+
+  markTo(x: number, done: boolean): void {
+    const [from, to] = [this.anchor, this.timeAt(x)].sort((a, b) => a - b);
+    this.mark([from!, to!], done);
+  }
+
+  /** Marks a range and shows its figures; `done`: the user has chosen it. */
+  private mark(range: Range | null, done = true): void {
+    this.range = range;
+    const figures = range && figuresIn(this.lit.all, this.store, range, done);
+    this.frame.figures(range, figures, !this.store.showsAll());
     this.redraw();
   }
 
-  zoomTo(from: number, to: number): void {
-    this.range = null;
-    const at = this.geometry();
-    this.time.show(at.ns(Math.min(from, to)), at.ns(Math.max(from, to)));
-    this.redraw();
+  private zoomToRange(): void {
+    if (this.range) {
+      this.time.show(...this.range);
+      this.redraw();
+    }
+  }
+
+  /** The time at a pixel; beside the plot, the time at its edge. */
+  private timeAt(x: number): number {
+    const { from, to } = this.time;
+    return Math.min(Math.max(this.geometry().ns(x), from), to);
   }
 
   zoomAt(factor: number, x?: number): void {
     const at = this.geometry();
     const middle = (this.time.from + this.time.to) / 2;
     this.time.zoom(factor, x === undefined ? middle : at.ns(Math.max(x, at.gutter)));
-    this.leave();
+    this.hide();
     this.redraw();
   }
 
   all(): void {
     this.time.all();
-    this.leave();
+    this.hide();
     this.redraw();
   }
 
   private colour(by: ColourBy): void {
     this.store.layout.colourBy = by;
-    this.showColours();
+    this.frame.colours(by);
     this.redraw();
   }
 
-  private showColours(): void {
-    const { shortest, longest } = this.tracks;
-    this.frame.colours(this.store.layout.colourBy, Math.min(shortest, longest), longest);
+  private resize(height: number | null): void {
+    this.store.layout.height = height;
+    this.fit();
+    this.redraw();
+  }
+
+  private fit(): void {
+    this.frame.fit(this.bands, this.store.layout.height);
   }
 
   key(key: string): boolean {
@@ -155,8 +193,12 @@ export class Timeline implements Actions {
     const meanings: Readonly<Record<string, () => void>> = {
       ArrowLeft: () => pan(-PANNED_SHARE),
       ArrowRight: () => pan(PANNED_SHARE),
-      ArrowUp: () => (this.frame.scroller.scrollTop -= BAND),
-      ArrowDown: () => (this.frame.scroller.scrollTop += BAND),
+      a: () => pan(-PANNED_SHARE),
+      d: () => pan(PANNED_SHARE),
+      w: () => this.zoomAt(ZOOM_STEP, this.pointer ?? undefined),
+      s: () => this.zoomAt(1 / ZOOM_STEP, this.pointer ?? undefined),
+      ArrowUp: () => (this.frame.scroller.scrollTop -= this.geometry().band),
+      ArrowDown: () => (this.frame.scroller.scrollTop += this.geometry().band),
       Home: () => time.pan(-time.whole),
       End: () => time.pan(time.whole),
       '+': () => this.zoomAt(ZOOM_STEP),
@@ -168,12 +210,14 @@ export class Timeline implements Actions {
       '[': () => step(-1),
       p: () => step(-1),
       Enter: () => this.enter(),
+      f: () => (this.range ? this.zoomToRange() : this.enter()),
+      m: () => this.mark([time.from, time.to]),
       '?': () => this.frame.help(),
-      Escape: () => store.select(null)
+      Escape: () => (this.range ? this.mark(null) : store.select(null))
     };
     const meaning = meanings[key.length === 1 ? key.toLowerCase() : key];
     meaning?.();
-    this.leave();
+    this.hide();
     this.redraw();
     return meaning !== undefined;
   }
@@ -195,10 +239,11 @@ export class Timeline implements Actions {
       this.grow();
     }
     if (change === 'filter') {
-      this.leave();
+      this.hide();
     }
     if (change !== 'selected') {
       this.lit.forget();
+      this.mark(this.range);
     }
     if (change === 'selected' || change === 'labels') {
       const { selected } = this.store;
@@ -220,8 +265,7 @@ export class Timeline implements Actions {
     const past = compilations.filter(one => one.start_ns < 0).map(endOf);
     const before = past.length ? Math.min(Math.max(...past), 0) : 0;
     this.time.grow(end, first, Math.max(...compilations.map(endOf), end), before);
-    this.frame.fit(this.firstThread + this.tracks.threads.length);
-    this.showColours();
+    this.fit();
     this.lit.forget();
   }
 
@@ -234,15 +278,19 @@ export class Timeline implements Actions {
     const band = this.firstThread + this.tracks.threads.indexOf(calls.thread(selected));
     const at = this.geometry();
     if (at.top(band) < at.top(0) + at.scrolled) {
-      this.frame.scroller.scrollTop = band * BAND;
-    } else if (at.top(band) + BAND > at.height) {
-      this.frame.scroller.scrollTop += at.top(band) + BAND - at.height;
+      this.frame.scroller.scrollTop = band * at.band;
+    } else if (at.top(band) + at.band > at.height) {
+      this.frame.scroller.scrollTop += at.top(band) + at.band - at.height;
     }
   }
 
   /** The band of the first thread; a band of compilations may be above it. */
   private get firstThread(): number {
     return this.store.labels.compilations.length ? 1 : 0;
+  }
+
+  private get bands(): number {
+    return this.firstThread + this.tracks.threads.length;
   }
 
   private geometry(): Geometry {
@@ -256,16 +304,17 @@ export class Timeline implements Actions {
       clientWidth,
       clientHeight,
       scroller.scrollTop,
-      this.firstThread + threads.length,
+      this.bands,
       this.firstThread,
       letters,
-      this.time
+      this.time,
+      heightsOf(this.bands, this.store.layout.height).band
     );
   }
 
   private at(x: number, y: number): Hit | null {
     const at = this.geometry();
-    const band = onAxis(y) || x < at.gutter ? null : at.band(y);
+    const band = onAxis(y) || x < at.gutter ? null : at.bandAt(y);
     if (band === null || band < at.firstThread) {
       return null;
     }
@@ -295,15 +344,23 @@ export class Timeline implements Actions {
       return;
     }
     const theme = themeOf(canvas, pen);
-    const { store, tracks } = this;
-    const colouring =
-      this.store.layout.colourBy === 'site'
-        ? bySite(store, theme)
-        : byDuration(store, theme, tracks.shortest, tracks.longest);
-    const drawing = { pen, at, theme, store, colouring };
+    const { store } = this;
+    const drawing = { pen, at, theme, store, colouring: this.colouring(theme) };
     paintPicture(drawing, this.tracks, this.lit);
     paintMarks(drawing, this.tracks, this.hovered?.row ?? null, this.range);
     this.frame.describe(summary(this.store, this.tracks));
+  }
+
+  /** By duration, the colors are from the shortest to the longest of the calls shown. */
+  private colouring(theme: Theme): Colouring {
+    if (this.store.layout.colourBy === 'site') {
+      return bySite(this.store, theme);
+    }
+    const [shortest, longest] = this.lit.extremes(this.time.from, this.time.to) ?? [0, 0];
+    if (longest > 0) {
+      this.frame.durations(shortest, longest);
+    }
+    return byDuration(this.store, theme, shortest, longest);
   }
 }
 

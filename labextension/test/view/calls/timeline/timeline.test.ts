@@ -55,6 +55,16 @@ describe('Timeline', () => {
 
   const x = (ns: number) => 128 + (ns / 1000) * (WIDTH - 136);
 
+  function zoomTo(canvas: HTMLElement, from: number, to: number): void {
+    drag(canvas, x(from), x(to), true);
+    key(canvas, 'f');
+  }
+
+  function rangeOf({ node }: Timeline): string {
+    const box = node.querySelector<HTMLElement>('.jaxcb-timeline-range')!;
+    return box.hidden ? '' : box.querySelector('[role=status]')!.textContent!;
+  }
+
   test('shows the range and the colors that an earlier timeline of the cell showed', () => {
     const store = storeOf(CALLS);
     const { timeline, canvas } = open(store);
@@ -128,18 +138,18 @@ describe('Timeline', () => {
     const store = storeOf(CALLS);
     const { timeline } = open(store);
     store.select(2);
-    const selectedText = timeline.node.querySelector('[role=status]')!.textContent;
+    const selectedText = timeline.node.querySelector('.jaxcb-timeline-selected')!.textContent;
     expect(selectedText).toBe(
       'call 3 · bessel, line 3 · 100 ns at 0.4 µs · (3,) → () · MainThread · ✕ ValueError: no luck'
     );
     store.select(null);
-    expect(timeline.node.querySelector('[role=status]')!.textContent).toBe('');
+    expect(timeline.node.querySelector('.jaxcb-timeline-selected')!.textContent).toBe('');
   });
 
   test('pans to a call that another view selected', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
-    drag(canvas, x(0), x(100), true);
+    zoomTo(canvas, 0, 100);
     expect(draw()).not.toContain('lookup');
     store.select(3);
     expect(draw()).toContain('lookup');
@@ -192,9 +202,122 @@ describe('Timeline', () => {
     expect(wheel(canvas, {})).toBe(false);
   });
 
-  test('a drag with Shift zooms in on a range, and a double click zooms out', () => {
-    const { canvas } = open(storeOf(CALLS));
+  test('a drag with Shift marks a range and shows count, sum and median of its calls', () => {
+    const { timeline, canvas } = open(storeOf(CALLS));
+    drag(canvas, x(250), x(950), true);
+    expect(rangeOf(timeline)).toBe(
+      '700 ns: 3 calls · sum 200 ns · median 100 ns · ✕ 1 failed'
+    );
+    key(canvas, 'Escape');
+    expect(rangeOf(timeline)).toBe('');
+  });
+
+  test('a drag on the axis marks a range, backwards too, and a click there removes it', () => {
+    const { timeline, canvas } = open(storeOf(CALLS));
+    pointer(canvas, 'pointerdown', x(300), 5);
+    pointer(canvas, 'pointermove', x(-50), 90);
+    expect(rangeOf(timeline)).toBe('300 ns: 2 calls · sum 200 ns · median 100 ns');
+    pointer(canvas, 'pointerup', x(-50), 90);
+    expect(rangeOf(timeline)).toBe('300 ns: 2 calls · sum 200 ns · median 100 ns');
+    click(canvas, x(700), 5);
+    expect(rangeOf(timeline)).toBe('');
+  });
+
+  test('M marks what is shown, and the range keeps its time when the user zooms out', () => {
+    const { timeline, canvas } = open(storeOf(CALLS));
+    zoomTo(canvas, 350, 550);
+    key(canvas, 'Escape');
+    key(canvas, 'm');
+    key(canvas, '0');
+    expect(rangeOf(timeline)).toBe('200 ns: 1 call · sum 100 ns · median 100 ns · ✕ 1 failed');
+    drag(canvas, x(600), x(700), true);
+    expect(rangeOf(timeline)).toBe('100 ns: 0 calls');
+  });
+
+  test('the figures of a range are of the calls that pass the filters, and its buttons work', () => {
+    const store = storeOf(CALLS);
+    const { timeline, canvas } = open(store);
+    drag(canvas, x(0), x(1000), true);
+    store.narrow({ ...EVERYTHING, site: 1 });
+    expect(rangeOf(timeline)).toBe(
+      '1 µs: 2 calls that pass the filters · sum 200 ns · median 100 ns'
+    );
+    store.narrow(EVERYTHING);
     drag(canvas, x(190), x(310), true);
+    const [zoom, remove] = timeline.node.querySelectorAll<HTMLElement>('.jaxcb-timeline-range button');
+    zoom!.click();
+    expect(draw().filter(text => text === 'bessel' || text === 'lookup')).toEqual(['lookup']);
+    remove!.click();
+    expect(rangeOf(timeline)).toBe('');
+  });
+
+  test('W, A, S and D zoom and pan as in Perfetto and Chrome; the pointer keeps its time', () => {
+    const { canvas } = open(storeOf(CALLS));
+    const store = storeOf(CALLS);
+    const { canvas: other } = open(store);
+    const zoom = () => (draw(), store.layout.zoom!.map(Math.round));
+    pointer(other, 'pointermove', x(200), 36);
+    key(other, 'w');
+    expect(zoom()).toEqual([80, 680]);
+    key(other, 'w');
+    expect(zoom()).toEqual([128, 488]);
+    key(other, 'd');
+    expect(zoom()).toEqual([182, 542]);
+    key(other, 'a');
+    key(other, 's');
+    expect(zoom()).toEqual([80, 680]);
+    expect(['w', 'a', 's', 'd'].map(each => key(canvas, each, { ctrlKey: true }))).toEqual(
+      Array(4).fill(true)
+    );
+  });
+
+  test('lanes become taller by a drag of the edge below them, or by its keys', () => {
+    const store = storeOf(CALLS);
+    const { timeline, canvas } = open(store);
+    const grip = timeline.node.querySelector<HTMLElement>('[role=separator]')!;
+    const value = () => ['min', 'max', 'now'].map(each => grip.getAttribute(`aria-value${each}`));
+    expect([value(), canvas.style.height]).toEqual([['44', '176', '44'], '68px']);
+    pointer(grip, 'pointerdown', 0, 100);
+    pointer(grip, 'pointermove', 0, 156);
+    pointer(grip, 'pointerup', 0, 156);
+    pointer(grip, 'pointermove', 0, 300);
+    expect([value()[2], canvas.style.height, store.layout.height]).toEqual(['100', '124px', 100]);
+    click(canvas, x(250), 22 + 50 + 10);
+    expect(store.selected).toBe(1); // in the second lane, which now begins lower
+    const sizes = ['End', 'ArrowUp', 'ArrowDown', 'Home'].map(each => (key(grip, each), value()[2]));
+    expect(sizes).toEqual(['176', '154', '176', '44']);
+    key(grip, 'End');
+    grip.dispatchEvent(new MouseEvent('dblclick'));
+    expect([value()[2], store.layout.height]).toEqual(['44', null]);
+    expect(key(grip, 'Tab')).toBe(true);
+  });
+
+  test('the colors of durations are scaled to the calls shown', () => {
+    const calls = [100, 700, 700, 900_000].map((duration, n) => ({ start: 1_000 * n, duration }));
+    const store = storeOf(calls);
+    const { timeline, canvas } = open(store);
+    canvas.style.setProperty('--jaxcb-duration-0', 'rgb(2, 2, 2)');
+    canvas.style.setProperty('--jaxcb-duration-6', 'rgb(3, 3, 3)');
+    timeline.node.querySelector<HTMLElement>('[aria-label="Color by duration"]')!.click();
+    const legend = timeline.node.querySelector<HTMLElement>('.jaxcb-timeline-ramp')!;
+    const bars = () => (draw(), fills.filter(each => each.startsWith('rgb')));
+    bars();
+    expect(legend.textContent).toBe('100 ns900 µs');
+    store.select(0);
+    key(canvas, 'Enter');
+    for (let n = 0; n < 3; n++) {
+      key(canvas, '-');
+    }
+    expect(new Set(bars())).toEqual(new Set(['rgb(2, 2, 2)', 'rgb(3, 3, 3)']));
+    expect(legend.textContent).toBe('100 ns700 ns');
+    store.narrow({ ...EVERYTHING, durations: [600, 1_000] });
+    bars();
+    expect(legend.textContent).toBe('700 ns700 ns');
+  });
+
+  test('F zooms to the marked range, and a double click zooms out', () => {
+    const { canvas } = open(storeOf(CALLS));
+    zoomTo(canvas, 190, 310);
     expect(draw().filter(text => text === 'bessel' || text === 'lookup')).toEqual(['lookup']);
     canvas.dispatchEvent(new MouseEvent('dblclick'));
     expect(draw()).toContain('bessel');
@@ -203,7 +326,7 @@ describe('Timeline', () => {
   test('a drag pans without selecting a call', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
-    drag(canvas, x(0), x(150), true);
+    zoomTo(canvas, 0, 150);
     drag(canvas, x(900), x(100), false);
     expect(draw()).toContain('lookup');
     expect(store.selected).toBeNull();
@@ -330,7 +453,7 @@ describe('Timeline', () => {
     store.calls.append(more, 1, 1, 1000);
     store.grown();
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(3);
-    drag(canvas, x(0), x(50), true);
+    zoomTo(canvas, 0, 50);
     store.calls.append(more, 1, 1, 2000);
     store.grown();
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(0);

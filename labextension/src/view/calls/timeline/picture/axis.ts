@@ -1,6 +1,6 @@
 /** Draws the time axis, the grid below it, and the names of threads. */
 
-import { AXIS, BAND, type Geometry } from './geometry.js';
+import { AXIS, type Geometry } from './geometry.js';
 import type { Theme } from './theme.js';
 import { ticks } from './ticks.js';
 
@@ -13,7 +13,7 @@ export function paintGround(pen: CanvasRenderingContext2D, at: Geometry, theme: 
   pen.fillStyle = theme.stripe;
   for (let band = first; band < last; band++) {
     if (band % 2 === 0) {
-      pen.fillRect(0, at.top(band), at.width, BAND);
+      pen.fillRect(0, at.top(band), at.width, at.band);
     }
   }
 }
@@ -55,7 +55,7 @@ export function paintNames(
   pen.textAlign = 'left';
   pen.fillStyle = theme.text;
   for (let band = first; band < last; band++) {
-    pen.fillText(cut(pen, name(band), at.gutter - 14), 6, at.top(band) + BAND / 2 + 1);
+    pen.fillText(cut(pen, name(band), at.gutter - 14), 6, at.top(band) + at.band / 2 + 1);
   }
   pen.fillStyle = theme.line;
   pen.fillRect(at.gutter - 1, 0, 1, at.height);

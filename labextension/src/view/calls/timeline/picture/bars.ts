@@ -5,7 +5,7 @@ import { failedWords } from '../../../data/words.js';
 import type { Store } from '../../../data/store.js';
 import { cut } from './axis.js';
 import type { Colouring } from './colouring.js';
-import { barHeight, barTop, type Geometry, OUTLINED } from './geometry.js';
+import { type Geometry, OUTLINED } from './geometry.js';
 import { type Spans, walk } from '../tracks/spans.js';
 import type { Theme } from './theme.js';
 import type { Track } from '../tracks/tracks.js';
@@ -33,7 +33,7 @@ export function paintTrack(
   dimmed: boolean
 ): void {
   const { pen, at } = drawing;
-  const painter = new Painter(drawing, track, inner, at.top(band) + barTop(track.depth), dimmed);
+  const painter = new Painter(drawing, track, inner, at.top(band) + at.barTop(track.depth), dimmed);
   walk(track, at.scale, painter);
   painter.flush();
   pen.globalAlpha = 1;
@@ -58,7 +58,7 @@ class Painter implements Spans {
     private readonly top: number,
     private readonly dimmed: boolean
   ) {
-    this.height = barHeight(track.depth);
+    this.height = drawing.at.barHeight(track.depth);
   }
 
   bar(place: number, left: number, right: number): void {
@@ -147,7 +147,7 @@ export function paintFailures({ pen, at, theme }: Drawing, track: Track, band: n
     const width = at.x(Math.min(track.end(place), to)) - x;
     if (width < OUTLINED) {
       const center = x + width / 2;
-      pen.fillRect(Math.floor(center), top + 3, 1, barTop(track.depth));
+      pen.fillRect(Math.floor(center), top + 3, 1, at.barTop(track.depth));
       if (crosses.length === 0 || center - crosses[crosses.length - 1]! >= MARKS_APART) {
         crosses.push(center);
       }

@@ -4,7 +4,7 @@ import type { TimedCompilation } from '../../../data/labels.js';
 import { timeWords } from '../../../data/words.js';
 import { cut } from './axis.js';
 import type { Drawing } from './bars.js';
-import { barHeight, barTop, type Geometry } from './geometry.js';
+import type { Geometry } from './geometry.js';
 
 export const COMPILATIONS = 'compilation'; // name of the band
 
@@ -15,13 +15,13 @@ const COMPILING = 0.28;
 /** Lowering is drawn lighter than compiling, which follows it. If all ended earlier, it says so. */
 export function paintCompilations(drawing: Drawing, band: number): void {
   const { pen, at, theme, store } = drawing;
-  const top = at.top(band) + barTop(0);
+  const top = at.top(band) + at.barTop(0);
   const { compilations } = store.labels;
   if (compilations.every(one => endOf(one) < at.scale.from)) {
     const ns = compilations.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
     pen.fillStyle = theme.muted;
     const words = `◂ ${timeWords(ns)} before`;
-    pen.fillText(cut(pen, words, at.plot), at.gutter + 5, top + barHeight(0) / 2 + 0.5);
+    pen.fillText(cut(pen, words, at.plot), at.gutter + 5, top + at.barHeight(0) / 2 + 0.5);
   }
   for (const one of compilations) {
     const [start, end] = visible(one, at);
@@ -31,13 +31,13 @@ export function paintCompilations(drawing: Drawing, band: number): void {
     const lowered = Math.min(Math.max(at.x(one.start_ns + one.lower_ns), start), end);
     pen.fillStyle = theme.text;
     pen.globalAlpha = LOWERING;
-    pen.fillRect(start, top, lowered - start, barHeight(0));
+    pen.fillRect(start, top, lowered - start, at.barHeight(0));
     pen.globalAlpha = COMPILING;
-    pen.fillRect(lowered, top, end - lowered, barHeight(0));
+    pen.fillRect(lowered, top, end - lowered, at.barHeight(0));
     pen.globalAlpha = 1;
-    pen.fillRect(end - 1, top, 1, barHeight(0));
+    pen.fillRect(end - 1, top, 1, at.barHeight(0));
     if (end - lowered >= LEAST_LABELLED) {
-      pen.fillText(cut(pen, one.program, end - lowered - 9), lowered + 5, top + barHeight(0) / 2 + 0.5);
+      pen.fillText(cut(pen, one.program, end - lowered - 9), lowered + 5, top + at.barHeight(0) / 2 + 0.5);
     }
   }
 }

@@ -3,8 +3,11 @@
 import type { Scale } from '../tracks/spans.js';
 
 export const AXIS = 22;
-export const BAND = 22;
-export const MOST_BANDS = 8; // visible at once; more are scrolled to
+export const BAND = 22; // the least height of a band
+
+const FIRST_BANDS = 8; // visible at once, unless the user drags; more are scrolled to
+const TALLEST = 88; // band
+const TALLEST_ALL = 800; // all visible bands
 
 export const OUTLINED = 7; // width from which a failing call is outlined and needs no cross
 
@@ -12,8 +15,8 @@ const GUTTER = 128; // for short names
 const GUTTER_SHARE = 0.3; // of the width, at most
 const LETTER = 6; // approximate width of a letter
 const AROUND_NAME = 16;
-const BAR = 16;
-const BAR_STEP = 3; // how much lower the bar of an inner call is
+const AROUND_BAR = 6; // how much higher a band is than a bar
+const BAR_STEP = 3 / BAND; // of a band: how much lower the bar of an inner call is
 const EDGE = 8; // margin at the right for the last call
 
 /** The range of time that is drawn. */
@@ -35,7 +38,8 @@ export class Geometry {
     readonly bands: number,
     readonly firstThread: number, // its band; the band above it, if any, is of compilations
     letters: number, // of the longest name
-    private readonly window: TimeRange
+    private readonly window: TimeRange,
+    readonly band: number = BAND // the height of each
   ) {
     const wanted = Math.max(GUTTER, LETTER * letters + AROUND_NAME);
     this.gutter = Math.min(wanted, Math.round(GUTTER_SHARE * width));
@@ -61,29 +65,50 @@ export class Geometry {
 
   /** The top of a band. */
   top(band: number): number {
-    return AXIS + band * BAND - this.scrolled;
+    return AXIS + band * this.band - this.scrolled;
   }
 
   /** The first band that is visible, and the one after the last. */
   get visible(): [number, number] {
-    const first = Math.floor(this.scrolled / BAND);
-    const last = Math.ceil((this.scrolled + this.height - AXIS) / BAND);
+    const first = Math.floor(this.scrolled / this.band);
+    const last = Math.ceil((this.scrolled + this.height - AXIS) / this.band);
     return [Math.max(first, 0), Math.min(last, this.bands)];
   }
 
   /** The band at a height; null: none. */
-  band(y: number): number | null {
-    const band = Math.floor((y - AXIS + this.scrolled) / BAND);
+  bandAt(y: number): number | null {
+    const band = Math.floor((y - AXIS + this.scrolled) / this.band);
     return y >= AXIS && band >= 0 && band < this.bands ? band : null;
+  }
+
+  /** The height of a call's bar, which stands on the bottom of its band. */
+  barHeight(depth: number): number {
+    return this.band - AROUND_BAR - Math.round(BAR_STEP * this.band) * depth;
+  }
+
+  /** From the top of its band to the top of a call's bar. */
+  barTop(depth: number): number {
+    return this.band - 2 - this.barHeight(depth);
   }
 }
 
-/** The height of a call's bar, which stands on the bottom of its band. */
-export function barHeight(depth: number): number {
-  return BAR - BAR_STEP * depth;
+/** Heights of the timeline without its axis. */
+export interface Heights {
+  readonly band: number; // of each
+  readonly shown: number; // of the visible ones
+  readonly least: number; // to which the user can drag `shown`
+  readonly most: number;
 }
 
-/** From the top of its band to the top of a call's bar. */
-export function barTop(depth: number): number {
-  return BAND - 2 - barHeight(depth);
+/**
+ * The heights for a number of bands. First there is room for eight, each as low as possible. If the
+ * user asks for more room, more of them are visible; once all are, they become taller.
+ */
+export function heightsOf(bands: number, wanted: number | null): Heights {
+  const count = Math.max(bands, 1);
+  const least = BAND * Math.min(count, FIRST_BANDS);
+  const most = Math.max(Math.min(TALLEST * count, TALLEST_ALL), least);
+  const room = Math.min(Math.max(wanted ?? least, least), most);
+  const band = Math.max(Math.floor(room / count), BAND);
+  return { band, shown: Math.min(room, band * count), least, most };
 }

@@ -1,7 +1,7 @@
-/** Draws the marks: the selected call, the call below the pointer, a range. */
+/** Draws the marks: the selected call, the call below the pointer, a marked range. */
 
 import type { Store } from '../../../data/store.js';
-import { AXIS, barHeight, barTop, type Geometry } from './geometry.js';
+import { AXIS, type Geometry } from './geometry.js';
 import type { Theme } from './theme.js';
 
 /** Where a call's row is drawn. */
@@ -27,11 +27,11 @@ export function paintSpot(
   }
   const left = Math.max(start, at.gutter) - 1;
   const width = Math.max(Math.min(end, at.width) - left, 3);
-  const top = at.top(band) + barTop(depth) - 1;
+  const top = at.top(band) + at.barTop(depth) - 1;
   for (const [colour, wide] of [[theme.back, selected ? 5 : 3], [theme.mark, selected ? 2 : 1]]) {
     pen.strokeStyle = String(colour);
     pen.lineWidth = Number(wide);
-    pen.strokeRect(left, top, width, barHeight(depth) + 2);
+    pen.strokeRect(left, top, width, at.barHeight(depth) + 2);
   }
   if (selected) {
     paintPointer(pen, (Math.max(start, at.gutter) + Math.min(end, at.width)) / 2, theme);
@@ -48,17 +48,25 @@ function paintPointer(pen: CanvasRenderingContext2D, x: number, theme: Theme): v
   pen.fill();
 }
 
-/** A range that is being drawn, from one pixel to another. */
+/** A marked range of time: darker on the axis than over the calls, which stay readable. */
 export function paintRange(
   pen: CanvasRenderingContext2D,
   at: Geometry,
   theme: Theme,
   [from, to]: readonly [number, number]
 ): void {
+  const left = Math.max(at.x(from), at.gutter);
+  const right = Math.min(at.x(to), at.width);
+  if (right < left) {
+    return;
+  }
   pen.fillStyle = theme.mark;
-  pen.globalAlpha = 0.18;
-  pen.fillRect(Math.min(from, to), 0, Math.abs(to - from), at.height);
+  for (const [alpha, height] of [[0.2, AXIS], [0.08, at.height]] as const) {
+    pen.globalAlpha = alpha;
+    pen.fillRect(left, 0, right - left, height);
+  }
   pen.globalAlpha = 1;
-  pen.fillRect(from, 0, 1, at.height);
-  pen.fillRect(to, 0, 1, at.height);
+  for (const edge of [at.x(from), at.x(to)].filter(each => each >= left && each <= right)) {
+    pen.fillRect(Math.round(edge), 0, 1, at.height);
+  }
 }

@@ -41,7 +41,7 @@ function paintTracks(
   tracks.forEach((track, n) => paintTrack(drawing, track, tracks[n + 1], band, dimmed));
 }
 
-/** The call below the pointer, the selected call, and a range that is being drawn. */
+/** The call below the pointer, the selected call, and the marked range of time. */
 export function paintMarks(
   { pen, at, theme, store }: Drawing,
   tracks: Tracks,

@@ -1,7 +1,7 @@
 /** Finds the call at a point of the timeline. */
 
 import type { Store } from '../../../data/store.js';
-import { AXIS, barTop, OUTLINED, type Geometry } from '../picture/geometry.js';
+import { AXIS, OUTLINED, type Geometry } from '../picture/geometry.js';
 import type { Track } from './tracks.js';
 
 const REACH = 4; // tolerance beside a call, in pixels
@@ -21,7 +21,7 @@ export function hit(
 ): Hit | null {
   const below = y - at.top(band);
   for (const track of [...tracks].sort((a, b) => b.depth - a.depth)) {
-    if (track.depth > 0 && below < barTop(track.depth) - 1) {
+    if (track.depth > 0 && below < at.barTop(track.depth) - 1) {
       continue;
     }
     const place = nearest(track, at, at.ns(x));

@@ -7,6 +7,7 @@ import type { Store } from '../../../data/store.js';
 const DEEPEST = 5;
 const FIRST_CAPACITY = 64;
 const AT_ONCE = 200_000; // calls that are processed in one frame
+const BLOCK = 512; // calls whose shortest and longest are kept
 
 /** Calls of one thread at one depth of nesting, in the order in which they started. */
 export class Track {
@@ -17,6 +18,8 @@ export class Track {
   private starts = new Float64Array(FIRST_CAPACITY);
   private busy = new Float64Array(FIRST_CAPACITY + 1); // before each call: sums of durations
   private failing = new Uint32Array(FIRST_CAPACITY);
+  private readonly least: number[] = []; // duration of each block
+  private readonly most: number[] = [];
 
   constructor(readonly thread: number, readonly depth: number) {}
 
@@ -42,6 +45,24 @@ export class Track {
     return this.busy[next]! - this.busy[place]!;
   }
 
+  /** The shortest and the longest duration of the calls from `place` to before `next`. */
+  extremes(place: number, next: number, duration: (row: number) => number): [number, number] {
+    let [least, most] = [Infinity, 0];
+    for (let at = place; at < next; ) {
+      if (at % BLOCK === 0 && at + BLOCK <= next) {
+        least = Math.min(least, this.least[at / BLOCK]!);
+        most = Math.max(most, this.most[at / BLOCK]!);
+        at += BLOCK;
+      } else {
+        const ns = duration(this.rows[at]!);
+        least = Math.min(least, ns);
+        most = Math.max(most, ns);
+        at += 1;
+      }
+    }
+    return [least, most];
+  }
+
   /** The place of the n-th call that failed. */
   failure(n: number): number {
     return this.failing[n]!;
@@ -58,6 +79,9 @@ export class Track {
     this.starts[place] = ordered;
     this.reach = ordered + duration;
     this.busy[place + 1] = this.busy[place]! + duration;
+    const block = Math.floor(place / BLOCK);
+    this.least[block] = Math.min(this.least[block] ?? Infinity, duration);
+    this.most[block] = Math.max(this.most[block] ?? 0, duration);
     this.length = place + 1;
     if (failed) {
       this.fail(place);
@@ -111,8 +135,6 @@ export class Tracks {
   start = 0; // of the first call; negative if a running cell sent it after a later one
   end = 0; // of the call that ends last
   failures = 0;
-  shortest = Infinity; // duration
-  longest = 0;
   private seen = 0;
   private readonly byThread = new Map<number, Track[]>();
   private order: number[] = [];
@@ -143,8 +165,6 @@ export class Tracks {
       this.start = Math.min(this.start, start);
       this.end = Math.max(this.end, start + duration);
       this.failures += failed ? 1 : 0;
-      this.shortest = Math.min(this.shortest, duration);
-      this.longest = Math.max(this.longest, duration);
     }
     return last === calls.length;
   }
@@ -189,6 +209,21 @@ export class LitTracks {
   /** The filter or the calls changed. */
   forget(): void {
     this.found = null;
+  }
+
+  /** The filtered tracks of all threads. */
+  get all(): readonly Track[] {
+    return this.tracks.threads.flatMap(thread => this.of(thread));
+  }
+
+  /** The shortest and the longest of the calls that run in a range of time; null: there are none. */
+  extremes(from: number, to: number): readonly [number, number] | null {
+    const duration = (row: number): number => this.store.calls.duration(row);
+    const each = this.all.map(track =>
+      track.extremes(track.firstOpen(from), track.firstFrom(to), duration)
+    );
+    const least = each.reduce((found, [one]) => Math.min(found, one), Infinity);
+    return least < Infinity ? [least, Math.max(...each.map(([, one]) => one))] : null;
   }
 
   /** The filtered tracks of a thread; unchanged without a filter. */
