@@ -15,7 +15,7 @@ from ... import jax_compat
 from ._again import bind_again
 from ._choice import numbers_watched
 from ._contexts import contexts, is_watching, key, paused
-from ._note import Note, Options
+from ._note import Note, Options, next_number
 from ._place import Place, find_place
 from ._primitives import OWN, linear_p, note_p, watched_p
 
@@ -44,10 +44,12 @@ def around_bind(
     if place is None:
         return bind(primitive, *args, **params)
     options, _ = key.value
-    known = _Known(place, options, frame, _encloses(primitive, params))
+    known = _Known(place, options, frame)
     names = _names(place, args)
     watched = [known.with_cotangent(x, name) for x, name in zip(args, names, strict=True)]
+    before = next_number()
     out = bind(primitive, *watched, **params)
+    known.encloses = _encloses(primitive, params, next_number() - before - 1)
     inputs = [(x, name) for x, name in zip(args, names, strict=True) if _is_array(x)]
     variable = place.target if _wants(place, options) else ""
 
@@ -68,7 +70,7 @@ def note_variable(place: Place, frame: FrameType, x: Any) -> None:
     """Send the numbers of a variable of code that is being traced."""
     options, _ = key.value
     if jax_compat.has_rules():
-        _Known(place, options, frame, encloses=False).variable(x)
+        _Known(place, options, frame).variable(x)
 
 
 class _Results:
@@ -91,10 +93,14 @@ _results = _Results()
 
 
 class _Known:
-    """What is known of all values of one bind."""
+    """What is known of all values of one bind.
 
-    def __init__(self, place: Place, options: Options, frame: FrameType, encloses: bool) -> None:
-        self._place, self._options, self._encloses = place, options, encloses
+    Attributes:
+        encloses: whether the operation runs code of the user that is watched too.
+    """
+
+    def __init__(self, place: Place, options: Options, frame: FrameType) -> None:
+        self._place, self._options, self.encloses = place, options, False
         around, self._all = contexts(frame)
         loops = [context for context in around if context.step is not None]
         self._loops = tuple(context.length for context in loops)
@@ -106,7 +112,7 @@ class _Known:
     def _note(self, **facts: Any) -> Note:
         return Note(
             self._place, self._options, loops=self._loops, within=self._within,
-            knows_steps=self._all, conditional=self._conditional, encloses=self._encloses, **facts,
+            knows_steps=self._all, conditional=self._conditional, encloses=self.encloses, **facts,
         )  # fmt: skip
 
     def _bind(self, primitive: Any, note: Note, operands: Sequence[Any]) -> Any:
@@ -139,10 +145,16 @@ class _Known:
         self._bind(note_p, self._note(rows=self._options.rows, looks_for_bad=False), [x])
 
 
-def _encloses(primitive: Any, params: dict[str, Any]) -> bool:
-    """Return whether an operation runs watched code: its jaxprs have the effect of a note."""
+def _encloses(primitive: Any, params: dict[str, Any], notes: int) -> bool:
+    """Return whether an operation runs watched code: its jaxprs have the effect of a note.
+
+    Args:
+        primitive: the operation.
+        params: its parameters.
+        notes: how many notes its bind made, which tells it of operations that call functions.
+    """
     if primitive.name in _CALLS_USERS:
-        return True
+        return notes > 0
     jaxprs = [params.get(name) for name in ("jaxpr", "body_jaxpr", "cond_jaxpr", "call_jaxpr")]
     return any(getattr(x, "effects", ()) for x in (*jaxprs, *params.get("branches", ())))
 

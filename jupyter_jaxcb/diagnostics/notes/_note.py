@@ -16,6 +16,11 @@ from ._place import Place
 _numbers = itertools.count(1)
 
 
+def next_number() -> int:
+    """Return the number of the next note, which grows in the order in which JAX traces."""
+    return next(_numbers)
+
+
 class Condition(NamedTuple):
     """Which values are bad.
 
@@ -117,7 +122,7 @@ class Note:
     looks_for_bad: bool = True
     encloses: bool = False
     used_by: list[int] = dataclasses.field(default_factory=list)
-    number: int = dataclasses.field(default_factory=lambda: next(_numbers))
+    number: int = dataclasses.field(default_factory=next_number)
 
     @property
     def variable(self) -> str:
@@ -126,7 +131,7 @@ class Note:
 
     def backward(self) -> Note:
         """Return the note of the cotangent, at the moment when the backward pass is traced."""
-        return dataclasses.replace(self, is_backward=True, number=next(_numbers))
+        return dataclasses.replace(self, is_backward=True, number=next_number())
 
     def __repr__(self) -> str:  # in a jaxpr
         return f"{os.path.basename(self.place.file)}:{self.place.line}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import linecache
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +18,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from ... import jax_compat
+from ...stack import dispatch
 from ...stack.trace import is_user_code
 from ._binding import note_variable
 from ._choice import numbers_watched
@@ -28,6 +31,11 @@ from ._reductions import numbers_of, values_sent
 
 MOST_ARRAYS = 16  # of one variable
 _NO_ARRAYS = {bool, int, float, str, bytes, type(None)}  # for speed
+_DISPATCH = os.path.dirname(dispatch.__file__)
+_CALLBACKS_OF_JAX = {
+    inspect.unwrap(function).__code__.co_filename
+    for function in (jax.pure_callback, jax.debug.callback)
+}
 _COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
@@ -41,6 +49,7 @@ class Following:
         # function raises on the way there, so `__exit__` raises it.
         self.failure: BaseException | None = None
         self._blocks: dict[Any, Block] = {}
+        self._is_on_host = False
 
     def start(self, frame: FrameType) -> None:
         """Follow the functions that are called from now on, and `frame`, which runs."""
@@ -67,7 +76,18 @@ class Following:
         return tuple(n for running in self._running for n in running.iterations())
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Any:
+        if self._is_on_host:
+            return None
+        if _makes_host_calls(frame.f_code.co_filename):
+            self._is_on_host, frame.f_trace_lines = True, False
+            return self._on_host
         return self._enter(frame) if _has_lines(frame.f_code.co_filename) else None
+
+    def _on_host(self, frame: FrameType, event: str, _: Any) -> Any:
+        """Follow no line of a host function, which runs as fast as outside of the block."""
+        if event == "return":
+            self._is_on_host = False
+        return self._on_host
 
     def _enter(self, frame: FrameType, outside: Sequence[Loop] = ()) -> Callable[..., Any]:
         running = Running(frame, outside)
@@ -137,8 +157,14 @@ class Following:
             values = values_sent(x.shape, ())
             facts = Facts(note, x.shape, str(x.dtype), (), 1, wide, values=values)
             block.facts.append(facts)
-        with paused(), key(None):
+        # Evaluated at once, also where JAX traces: a constant of the program.
+        with paused(), key(None), jax.ensure_compile_time_eval():
             self._store.add_array(self._blocks[of], *numbers_of(x, self._options))
+
+
+@functools.lru_cache(maxsize=4096)
+def _makes_host_calls(file: str) -> bool:
+    return os.path.dirname(file) == _DISPATCH or file in _CALLBACKS_OF_JAX
 
 
 @functools.lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -42,6 +43,7 @@ _NONE_BAD = {
     "inf": "no value was infinite",
     "both": "all values were finite",
 }
+_LEAF = re.compile(r"\W")  # where the name of a part of a variable begins
 Reduction = Callable[[jax.Array], Any]
 
 
@@ -71,6 +73,7 @@ class Watch:
     def __init__(self, options: Options, sink: Callable[..., None] | None) -> None:
         self._store, self._options = Store(options.stop, sink), options
         self._progress = Progress(self._store)
+        self._has_ended: bool | None = None  # False: an exception ended the block
 
     @property
     def series(self) -> list[Series]:
@@ -147,6 +150,10 @@ class Watch:
         return page(self.series, self.first_bad, [*self._notes()])
 
     def _no_series(self) -> str:
+        if self._has_ended is None:
+            return "no value has arrived yet"
+        if not self._has_ended:
+            return "the block ended before a value arrived"
         names = self._options.names
         which = f" that {', '.join(map(repr, names))} chooses" if names else ""
         return f"no variable{which} got an array of JAX"
@@ -154,6 +161,10 @@ class Watch:
     def _notes(self) -> Iterable[str]:
         for name, count in self._store.left_out.items():
             yield f"{name} has {count:,} more arrays, which are not watched. Assign them to names."
+        if self.series:
+            yield from self._names_of_nothing()
+        elif not self._has_ended and self._options.rows:
+            return
         if not self.first_bad:
             text = self._options.bad.text
             given = [one.name for one in self.series if one.totals.nan]
@@ -161,6 +172,13 @@ class Watch:
                 yield f"no operation of your code gave NaN; it was given in {', '.join(given)}"
             else:
                 yield _NONE_BAD.get(text, f"no value had {text}")
+
+    def _names_of_nothing(self) -> Iterable[str]:
+        """Return a sentence for each chosen name that no variable has."""
+        found = {_LEAF.split(one.name)[0] for one in self.series}
+        for name in self._options.names if self._has_ended else ():
+            if name.isidentifier() and name not in found:
+                yield f"no variable {name!r} got an array of JAX"
 
 
 class watching:  # used as a function
@@ -264,6 +282,7 @@ class watching:  # used as a function
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         __tracebackhide__ = True
+        self._watch._has_ended = error is None
         try:
             self._stack.close()
         except jax.errors.JaxRuntimeError:  # of a program that the block did not wait for

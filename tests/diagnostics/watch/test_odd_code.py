@@ -5,6 +5,8 @@ import weakref
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import pytest
 
 import jupyter_jaxcb as jaxcb
 
@@ -71,3 +73,44 @@ def test_trace_functions_from_before_the_block_are_set_again():
     finally:
         sys.settrace(before)
     assert (found, of_frame) == (trace, trace)
+
+
+def test_constant_of_a_compiled_program_is_watched_once():
+    table = jnp.arange(3.0)
+
+    @jax.jit
+    def f(x):
+        values = table
+        return x * values
+
+    with jaxcb.watching("values") as seen:
+        for _ in range(2):
+            np.testing.assert_array_equal(f(2.0), [0, 2, 4])
+    assert [(one.name, one.count, one.mean.item()) for one in seen.series] == [("values", 1, 1)]
+
+
+@pytest.mark.parametrize("callback", [
+    lambda f, x: jaxcb.pure_callback(f, x, x), lambda f, x: jax.pure_callback(f, x, x)
+])  # fmt: skip
+def test_lines_of_host_functions_are_not_followed(callback):
+    traced = []
+
+    def inner(x):
+        traced.append(sys._getframe().f_trace)
+        return x + 1
+
+    def on_host(x):
+        traced.append(sys._getframe().f_trace)
+        return inner(np.asarray(x))
+
+    def run(x):
+        y = callback(on_host, x)
+        z = y * 2
+        return z
+
+    with jaxcb.watching() as seen:
+        assert jax.jit(run)(jnp.float32(1)) == 4
+        assert run(jnp.float32(1)) == 4
+    assert traced == [None] * 4
+    counts = {one.name: one.count for one in seen.series}
+    assert counts == {"y": 2, "<lambda>()": 2, "z": 2}  # of `run` and `callback`

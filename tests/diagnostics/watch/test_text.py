@@ -66,3 +66,16 @@ def test_names_that_no_variable_has_are_named():
     del y
     expected = "no variable that 'losss', 'step.*' chooses got an array of JAX"
     assert str(seen).splitlines()[0] == expected
+
+
+def test_nothing_seen_is_told_by_what_became_of_the_block():
+    with jaxcb.watching("y, z") as seen:
+        assert str(seen) == "no value has arrived yet"
+        y = jnp.ones(2)
+    assert "no variable 'z' got an array of JAX" in str(seen)
+    with pytest.raises(KeyError), jaxcb.watching("y") as seen:
+        raise KeyError("x")
+    assert str(seen) == "the block ended before a value arrived"
+    with jaxcb.watching("z") as seen:
+        y = y + 1
+    assert str(seen) == "no variable that 'z' chooses got an array of JAX\nno value was NaN"
