@@ -371,11 +371,17 @@ class PureCallback(RuledCallback):
         self._call = returned.differentiable(self._primal(), bind)
         self._call_where = returned.differentiable(self._primal_where(), bind, gate=MASK)
 
-    def differ(self, bind: BindCall) -> None:
-        """Differentiate by central differences, see ``pure(derivative="finite")``."""
+    def differ(self, bind: BindCall, *, apart: bool = False) -> None:
+        """Differentiate by central differences, see ``pure(derivative="finite")``.
+
+        Args:
+            bind: see `with_differences`.
+            apart: see `with_differences`.
+        """
         self._has_rule("finite")
-        self._call = with_differences(self._primal(), self.host, bind)
-        self._call_where = with_differences(self._primal_where(), self.host, bind, gate=MASK)
+        given = functools.partial(with_differences, host=self.host, bind=bind, apart=apart)
+        self._call = given(self._primal())
+        self._call_where = given(self._primal_where(), gate=MASK)
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:

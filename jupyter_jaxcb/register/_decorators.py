@@ -88,7 +88,8 @@ def pure(
             of the argument's dtype, times the size of the element (Press et al., Numerical Recipes,
             section 5.7). So for a function that is smooth on the scale of its arguments, the
             relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
-            derivatives need a rule.
+            derivatives need a rule. With `executor`, the two runs for each element are a call of
+            their own there, with twice the `timeout`.
         gradient: the parameters by which it returns its gradient, beside its value:
             ``value, gradient = function(...)``, where `result` declares the value alone. For
             ``"theta"`` the gradient is a pytree like `theta`; of several results, a pytree of these
@@ -164,9 +165,18 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         linear_in(host, options)
     callback = PureCallback(function, host, bind, options, declared=declared)
     if options.derivative == "finite":
-        of_elements = Options(flavor="pure", sharding=options.sharding, arrays=options.arrays)
-        callback.differ(functools.partial(bind_pure, kwargs={}, options=of_elements))
+        of_differences = functools.partial(bind_pure, kwargs={}, options=_of_differences(options))
+        callback.differ(of_differences, apart=options.executor is not None)
     return callback
+
+
+def _of_differences(options: Options) -> Options:
+    """Return the options of the calls that compute finite differences."""
+    timeout = options.timeout and 2 * options.timeout  # each calls the function twice
+    return Options(
+        flavor="pure", sharding=options.sharding, arrays=options.arrays, executor=options.executor,
+        chunksize=options.chunksize, timeout=timeout, retries=options.retries,
+    )  # fmt: skip
 
 
 def _check_divided(host: HostFunction, options: Options) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_flatten, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from ... import jax_compat
 from ...stack import options
@@ -39,7 +39,12 @@ def _check_derivative(derivative: Any) -> Any:
 
 
 def with_differences(
-    primal: Callable[..., Any], host: HostFunction, bind: BindCall, *, gate: Gate | None = None
+    primal: Callable[..., Any],
+    host: HostFunction,
+    bind: BindCall,
+    *,
+    apart: bool = False,
+    gate: Gate | None = None,
 ) -> Callable[..., Any]:
     """Return `primal` with a derivative by central differences.
 
@@ -52,6 +57,8 @@ def with_differences(
         host: its host function.
         bind: binds the host function of the Jacobian as a pure callback with the vmap method
             ``"sequential"``.
+        apart: whether each element is a call of its own, in a vmap over their numbers, which an
+            executor runs in parallel.
         gate: what the first argument of `primal` does to its derivative: a mask, which also masks
             the call that computes the Jacobian. None: it is the user's.
     """
@@ -74,9 +81,11 @@ def with_differences(
 
         def jacobian(differences: _Differences, declared: Any, arrays: Sequence[Any]) -> Any:
             def bound(*arrays: Any) -> Any:
-                host_function = HostFunction(differences)
                 given = tuple(complete(arrays[first:]))
-                return bind(host_function, declared, given, mask=arrays[0] if first else None)
+                of_mask = functools.partial(bind, mask=arrays[0] if first else None)
+                if apart:
+                    return _column_by_column(differences, declared, of_mask, given)
+                return of_mask(HostFunction(differences), declared, given)
 
             return _once(host, bound)(*arrays)
 
@@ -143,6 +152,27 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
     return guarded
 
 
+def _column_by_column(
+    differences: _Differences, declared: Any, bind: BindCall, given: tuple[Any, ...]
+) -> Any:
+    """Return the blocks that `differences` computes, with a host call for each column of them."""
+    sizes = [math.prod(jnp.shape(given[k])) for k in differences.which]
+    if not any(sizes):
+        return bind(HostFunction(differences), declared, given)
+    host = HostFunction(_Column(differences))
+    column = [jax.ShapeDtypeStruct(*differences.avals[n]) for n in differences.floating]
+    numbers = jnp.arange(sum(sizes), dtype=np.int32)
+    rows = jax.vmap(lambda number: bind(host, column, (number, *given)))(numbers)
+    ends = np.cumsum(sizes)[:-1].tolist()
+    return [
+        [
+            jnp.moveaxis(part, 0, -1).reshape(block.shape)
+            for part, block in zip(jnp.split(of_result, ends), blocks, strict=True)
+        ]
+        for of_result, blocks in zip(rows, declared, strict=True)
+    ]
+
+
 @dataclasses.dataclass(frozen=True)
 class _Differences:
     """The host function that computes the blocks of the Jacobian; compared by its fields."""
@@ -159,41 +189,48 @@ class _Differences:
         return f"{self.host.name} (finite differences)"
 
     def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
-        check = result_checker(
+        columns = [self._block(list(leaves), k) for k in self.which]
+        return [[column[n] for column in columns] for n in range(len(self.floating))]
+
+    def _block(self, leaves: list[Any], k: int) -> list[np.ndarray]:
+        """Return the derivatives of all results with respect to the elements of one argument."""
+        shape = np.shape(leaves[k])
+        block = [np.empty((*self.avals[n][0], math.prod(shape))) for n in self.floating]
+        for place in range(math.prod(shape)):
+            for column, slope in zip(block, self.slopes(leaves, k, place), strict=True):
+                column[..., place] = slope
+        return [column.reshape((*column.shape[:-1], *shape)) for column in block]
+
+    def slopes(self, leaves: list[Any], k: int, place: int) -> list[np.ndarray]:
+        """Return the derivatives of all results with respect to one element of one argument."""
+        x = np.asarray(leaves[k])
+        wide, unit = x.astype(np.float64), _relative_step(x.dtype)
+
+        def results(distance: float) -> list[np.ndarray]:
+            found = self._results(leaves, k, place, _moved(wide, place, distance))
+            return [found[n] for n in self.floating]
+
+        return _central_differences(
+            results, step_sizes(x).flat[place], math.copysign(unit, wide.flat[place])
+        )
+
+    @functools.cached_property
+    def _check(self) -> ResultChecker:
+        return result_checker(
             f"{self.host.name}, called for finite differences with an argument in float64,",
             self.out_tree,
             [shape for shape, _ in self.avals],
             [np.float64 if n in self.floating else d for n, (_, d) in enumerate(self.avals)],
             cast=True,  # differentiated results are float64 and lose nothing
         )
-        columns = [self._block(list(leaves), k, check) for k in self.which]
-        return [[column[n] for column in columns] for n in range(len(self.floating))]
-
-    def _block(self, leaves: list[Any], k: int, check: ResultChecker) -> list[np.ndarray]:
-        """Return the derivatives of all results with respect to the elements of one argument."""
-        x = np.asarray(leaves[k])
-        wide, steps, unit = x.astype(np.float64), step_sizes(x), _relative_step(x.dtype)
-        block = [np.empty((*self.avals[n][0], x.size)) for n in self.floating]
-        for place in range(x.size):
-
-            def results(distance: float, place: int = place) -> list[np.ndarray]:
-                found = self._results(leaves, k, place, _moved(wide, place, distance), check)
-                return [found[n] for n in self.floating]
-
-            slopes = _central_differences(
-                results, steps.flat[place], math.copysign(unit, wide.flat[place])
-            )
-            for column, slope in zip(block, slopes, strict=True):
-                column[..., place] = slope
-        return [column.reshape((*column.shape[:-1], *x.shape)) for column in block]
 
     def _results(
-        self, leaves: list[Any], k: int, place: int, x: np.ndarray, check: ResultChecker
+        self, leaves: list[Any], k: int, place: int, x: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         moved = jax.device_put(aligned(x)) if isinstance(leaves[k], jax.Array) else x
         args, kwargs = tree_unflatten(self.in_tree, [*leaves[:k], moved, *leaves[k + 1 :]])
         try:
-            return check(self.host.current(*args, **kwargs))
+            return self._check(self.host.current(*args, **kwargs))
         except Exception as error:
             before = float(np.asarray(leaves[k]).flat[place])
             start = f"for finite differences of {self.host.name}: element "
@@ -203,6 +240,39 @@ class _Differences:
             )
             add_note(error, note, instead_of=start)
             raise
+
+    def __reduce__(self) -> Any:
+        trees = [
+            tree_unflatten(tree, range(tree.num_leaves)) for tree in (self.in_tree, self.out_tree)
+        ]
+        return _received, (self.host.current, *trees, self.which, self.avals, self.floating)
+
+
+def _received(function: Callable[..., Any], args: Any, out: Any, which: Any, *rest: Any) -> Any:
+    """Return the differences that were sent to a worker, where the function has no other name."""
+    return _Differences(
+        HostFunction(function), tree_structure(args), which, tree_structure(out), *rest
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Column:
+    """The host function that computes one column of the Jacobian; compared by its field."""
+
+    differences: _Differences
+
+    @property
+    def __name__(self) -> str:
+        return self.differences.__name__
+
+    def __call__(self, number: Any, *leaves: Any) -> list[np.ndarray]:
+        place = int(number)
+        for k in self.differences.which:
+            size = np.size(leaves[k])
+            if place < size:
+                break
+            place -= size
+        return self.differences.slopes(list(leaves), k, place)
 
 
 def _central_differences(

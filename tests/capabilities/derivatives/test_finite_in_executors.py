@@ -1,0 +1,170 @@
+"""``derivative="finite"`` with ``executor=``: the differences run in the executor, too."""
+
+import dataclasses
+import threading
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+
+PAIR = (jax.ShapeDtypeStruct((2,), np.float32), jax.ShapeDtypeStruct((), np.float32))
+
+
+def simulate(params, target):
+    path = params["speed"] * np.sin(target)
+    return path, np.square(path).sum() + params["mass"] ** 2
+
+
+PARAMS = {"mass": jnp.arange(1.0, 4.0), "speed": jnp.arange(6.0).reshape(3, 2) / 4}
+TARGET = jnp.array([0.5, 2.0])
+
+
+def slopes(wrapped=lambda gradient: jax.vmap(gradient, (0, None)), **options):
+    f = jaxcb.pure(simulate, result=PAIR, derivative="finite", **options)
+
+    def loss(params, target):
+        path, energy = f(params, target)
+        return path.sum() + energy
+
+    return wrapped(jax.value_and_grad(loss, (0, 1)))(PARAMS, TARGET)
+
+
+def assert_same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_derivatives_are_those_without_an_executor(executor):
+    def jitted(gradient):
+        return jax.jit(jax.vmap(gradient, (0, None)))
+
+    assert_same(slopes(executor=executor), slopes())
+    assert_same(slopes(jitted, executor=executor), slopes(jitted))
+
+
+def test_runs_of_several_elements_of_one_call_are_made_at_the_same_time():
+    """The barrier lets two calls pass only together."""
+    both = threading.Barrier(2)
+
+    def host(x):
+        if x.dtype == np.float64:
+            both.wait(timeout=60)
+        return 2 * x
+
+    f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2")
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x).sum()))(jnp.ones(2)), 2, rtol=1e-4)
+
+
+def test_workers_make_one_call_for_each_element_of_the_differentiated_arguments():
+    with jaxcb.record() as r:
+        jax.block_until_ready(slopes(executor="threads:2"))
+    sites = [r.recording.lowered[call.lowered].site.function for call in r.recording]
+    made = [c for c, site in zip(r.recording, sites, strict=True) if "(finite" in site]
+    assert len(made) == 3 * (1 + 2 + 2)
+    assert all("jaxcb-threads" in r.recording.threads[call.thread] for call in made)
+
+
+def test_timeout_abandons_differences():
+    released = threading.Event()
+
+    def host(x):
+        if x.dtype == np.float64:
+            released.wait(timeout=20)
+        return x
+
+    f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2", timeout=0.02)
+    try:
+        with pytest.raises(Exception) as raised:
+            jax.block_until_ready(jax.grad(f)(1.0))
+    finally:
+        released.set()
+    assert isinstance(jaxcb.host_error(raised.value) or raised.value, TimeoutError)
+
+
+def test_timeout_of_one_run_counts_for_each_of_the_two():
+    f = jaxcb.pure(np.sin, result="x", derivative="finite", executor="threads:2", timeout=3.0)
+    (equation,) = [
+        one for one in all_equations(jax.make_jaxpr(jax.grad(f))(1.0))
+        if "(finite" in one.params["callback"].host.name
+    ]  # fmt: skip
+    assert equation.params["callback"].options.timeout == 6.0
+
+
+def all_equations(closed):
+    for one in closed.jaxpr.eqns:
+        if "callback" in one.params:
+            yield one
+        for inner in one.params.values():
+            if hasattr(inner, "jaxpr"):
+                yield from all_equations(inner)
+
+
+def test_failed_differences_are_retried():
+    failed = set()
+
+    def host(x):
+        if x.dtype == np.float64 and not failed:
+            failed.add(float(x))
+            raise OSError("no license")
+        return x**2
+
+    f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2", retries=1)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(3.0), 6, rtol=1e-4)
+    assert failed
+
+
+def test_masked_differences_run_for_the_needed_elements_only():
+    seen = []
+
+    def host(x):
+        seen.append(float(x))
+        return np.sqrt(x)
+
+    f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2")
+    x = jnp.array([4.0, -1.0, 9.0])
+
+    def root(x):
+        return f.where(x > 0, x, otherwise=0.0)
+
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(root)))(x), [1 / 4, 0, 1 / 6], rtol=1e-3)
+    assert min(seen) > 0
+
+
+def test_empty_arguments_need_no_differences():
+    f = jaxcb.pure(lambda x: x, result="x", derivative="finite", executor="threads:2")
+    assert jax.jacfwd(f)(jnp.zeros(0)).shape == (0, 0)
+
+
+def test_error_in_a_worker_process_names_the_perturbed_element():
+    def host(x):
+        import math
+
+        return np.float32(math.sqrt(x[1]))
+
+    f = jaxcb.pure(host, result="x.shape[:0]", derivative="finite", executor="processes:2")
+    with pytest.raises(Exception, match="math domain error") as raised:
+        jax.jit(jax.grad(f))(jnp.zeros(2))
+    notes = "\n".join(jaxcb.host_error(raised.value).__notes__)
+    assert "element 1 was moved from 0.0 to -0.0049" in notes
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Drone:
+    mass: jax.Array
+    arms: jax.Array
+
+
+def test_arguments_of_a_registered_class_are_sent_to_workers():
+    def host(drone):
+        return drone.mass * np.sum(drone.arms) ** 2
+
+    f = jaxcb.pure(host, result="drone.mass", derivative="finite", executor="processes:2")
+    found = jax.grad(f)(Drone(jnp.float32(2.0), jnp.array([1.0, 2.0])))
+    np.testing.assert_allclose(found.mass, 9, rtol=1e-4)
+    np.testing.assert_allclose(found.arms, [12, 12], rtol=1e-4)
