@@ -12,7 +12,6 @@ flavor *tap*.
 
 from __future__ import annotations
 
-import atexit
 import enum
 import operator
 from collections.abc import Callable
@@ -49,6 +48,7 @@ __all__ = [
 ]
 
 TapFunctionException = CallbackException
+Flags = type(flags)
 
 
 def __dir__() -> list[str]:
@@ -78,10 +78,11 @@ def id_tap(
 ) -> Any:
     """Call a host function with the value of `arg`, and return the value.
 
-    The call is made whenever the program reaches it, even if its result is unused, in program order
-    with all other taps, prints and calls on the device. Under vmap there is one call with the whole
-    batch, whose batch axes are where the program has them: `transforms` says where. Under
-    differentiation the call gets the primal value, in the forward pass.
+    The call is made whenever the program reaches it, even if its result is unused (with the two
+    exceptions that `jupyter_jaxcb.tap` lists), in program order with all other taps, prints and
+    calls on the device. Under vmap there is one call with the whole batch, whose batch axes are
+    where the program has them: `transforms` says where. Under differentiation the call gets the
+    primal value, in the forward pass.
 
     Args:
         tap_func: called as ``tap_func(arg, transforms)``, with read-only numpy arrays (scalars are
@@ -299,4 +300,4 @@ def _checked_index(device_index: Any) -> int:
 
 
 flags.read_environment()
-atexit.register(barrier_at_exit)
+barrier_at_exit()

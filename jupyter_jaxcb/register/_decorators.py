@@ -255,13 +255,15 @@ def io(
     JAX and XLA keep every call that the program makes, whether its result is used or not: in a loop
     one call in each iteration, even if the arguments do not change, with or without grad; under
     vmap one call for each batch element or for the whole batch, as `vmap_method` says, or a single
-    call if no argument is batched. There are two exceptions:
+    call if no argument is batched. There are three exceptions:
 
     * A call without array arguments in a scan (or a ``fori_loop`` of static length) under grad,
       vjp or linearize: JAX hoists it, so it runs once, before the loop. Pass it the loop index to
       keep one call in each iteration.
     * An unordered call in the condition of a loop whose number of iterations XLA knows: XLA does
       not evaluate the condition. Make the call in the body, or pass ``ordered=True``.
+    * A call in a `jax.checkpoint` whose results are unused, if its arguments depend on no array
+      from outside: JAX removes both. Make the call outside of it.
 
     As with `pure`, rerunning the cell replaces the function.
 
@@ -346,10 +348,11 @@ def debug(
     """Register a host function that observes values and returns nothing; works as a decorator.
 
     It does not affect gradients: under grad it gets the primal values. JAX and XLA keep every call
-    that the program makes, with the same two exceptions as for `io`: without array arguments, JAX
-    hoists the call out of a differentiated scan; and XLA drops unordered calls in the condition of
-    a loop whose number of iterations it knows. Where `jax.checkpoint` recomputes values, the call
-    is made again.
+    that the program makes, with the same three exceptions as for `io`: without array arguments,
+    JAX hoists the call out of a differentiated scan; XLA drops unordered calls in the condition of
+    a loop whose number of iterations it knows; and JAX removes a `jax.checkpoint` whose results are
+    unused if the call in it needs no array from outside. Where `jax.checkpoint` recomputes values,
+    the call is made again.
 
     As with `pure`, rerunning the cell replaces the function.
 

@@ -22,15 +22,21 @@ def tap(function: Callable[..., Any]) -> Callback:
     where the program has them.
 
     JAX and XLA keep every call that the program makes, in loops and under grad, even if the result
-    is unused. The one exception: a tap of a pytree without arrays (``f(())``) in a scan under grad,
-    vjp or linearize is hoisted, so it runs once, before the loop.
+    is unused. There are two exceptions:
+
+    * A tap of a pytree without arrays (``f(())``) in a scan under grad, vjp or linearize is
+      hoisted, so it runs once, before the loop.
+    * A tap in a `jax.checkpoint` whose results are unused, if its value depends on no array from
+      outside: JAX removes both.
 
     Args:
-        function: called with the value as NumPy arrays. If it has a second parameter, that gets
-            `transforms`, a tuple of the transformations applied to the value, innermost first:
-            ``("batch", {"batch_dims": (0, None)})`` for vmap, with 0 for a batched leaf and None
-            for another, and ``("transpose", {})`` for transposition. Its return value is ignored;
-            an exception is logged, and raised by `jupyter_jaxcb.host_callback.barrier_wait`.
+        function: called with the value as NumPy arrays. A second positional parameter that has no
+            default, or is named `transforms`, gets a tuple of the transformations applied to the
+            value, innermost first: ``("batch", {"batch_dims": (0, None)})`` for vmap, with 0 for a
+            batched leaf and None for another, and ``("transpose", {})`` for transposition. Its
+            return value is ignored; an exception is logged, and the program goes on. Only
+            `jupyter_jaxcb.host_callback.barrier_wait` raises it, not `jax.effects_barrier`; if it
+            is not called, Python logs the exception again when it ends.
 
     Returns:
         A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.

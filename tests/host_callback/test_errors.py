@@ -189,3 +189,22 @@ def test_error_at_exit_is_logged_and_the_status_is_0(in_process):
     """)
     assert "ValueError: no luck" in done.stderr
     assert "error of a tap that no barrier_wait has raised" in done.stderr
+
+
+def test_error_of_a_tap_decorator_is_logged_at_exit_too(in_process):
+    """The module host_callback is not imported there."""
+    done = in_process("""
+        import jax, logging, sys
+        import jupyter_jaxcb as jaxcb
+
+        @jaxcb.tap
+        def boom(arg):
+            raise ValueError("no luck")
+
+        jax.jit(boom)(1.0)
+        jax.effects_barrier()
+        print(sys.modules.get("jupyter_jaxcb.host_callback"))
+        print("ends", file=sys.stderr, flush=True)
+    """)
+    assert done.stdout == "None\n"
+    assert "no luck" in done.stderr.partition("ends\n")[2]

@@ -162,7 +162,7 @@ def io_callback(
     """Call a Python function with side effects from JAX.
 
     The signature is that of `jax.experimental.io_callback`. JAX and XLA keep every call that the
-    program makes, also under grad; `jupyter_jaxcb.io` lists the two exceptions.
+    program makes, also under grad; `jupyter_jaxcb.io` lists the three exceptions.
 
     Args:
         callback: the host function. It gets read-only NumPy arrays of the traced shapes and dtypes,

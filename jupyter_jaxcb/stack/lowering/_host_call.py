@@ -117,6 +117,15 @@ def _by_shard(of_shard: Callable[[int], Crossing]) -> Crossing:
     return cross
 
 
+def _instead_of_exporting(callback: HostCallback) -> str:
+    omit = "xport inside `with jaxcb.disabled():`, which omits it."
+    if callback.out_tree is None or not callback.out_tree.num_leaves:
+        return f"E{omit}"
+    compiled = ', or register it with compile="numba"'
+    compiled = compiled if callback.options.flavor in ("pure", "buffer") else ""
+    return f"If its result is used, compute it in JAX{compiled}; else e{omit}"
+
+
 def refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
     """Raise NotImplementedError for programs in which host calls are impossible or incorrect."""
     __tracebackhide__ = True
@@ -124,7 +133,7 @@ def refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) 
     if jax_compat.is_for_export(ctx):
         raise NotImplementedError(
             f"cannot export {callback}: serialization of host callbacks is not possible, as they "
-            "belong to this process. Export inside `with jaxcb.disabled():`, which omits them."
+            f"belong to this process. {_instead_of_exporting(callback)}"
         )
     if len(platforms) > 1:
         raise NotImplementedError(

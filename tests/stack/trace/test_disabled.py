@@ -77,3 +77,19 @@ def test_export_error_names_a_fix_that_works(silent_callbacks, platforms):
     with jaxcb.disabled():
         exported = jax.export.export(double, platforms=platforms)(X)
     assert exported.call(X).tolist() == [0, 2, 4]
+
+
+RETURNING = {
+    "pure": (jaxcb.pure_callback, r'result is used, compute it in JAX, or .*compile="numba"; else'),
+    "io": (jaxcb.io_callback, r"result is used, compute it in JAX; else export inside"),
+}
+
+
+@pytest.mark.parametrize(("callback", "words"), RETURNING.values(), ids=RETURNING)
+def test_export_error_says_what_to_do_if_the_result_is_used(callback, words):
+    """For such a callback, `jaxcb.disabled` is not a fix."""
+    used = jax.jit(lambda x: callback(np.sin, x, x))
+    with pytest.raises(NotImplementedError, match=words):
+        jax.export.export(used)(X)
+    with jaxcb.disabled(), pytest.raises(NotImplementedError, match="its result is used"):
+        jax.export.export(used)(X)

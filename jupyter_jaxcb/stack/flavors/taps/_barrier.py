@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import logging
 import threading
 import traceback
@@ -135,7 +137,13 @@ def _wait() -> None:
             _waiting -= 1
 
 
+@functools.cache
 def barrier_at_exit() -> None:
+    """Let the process end with a barrier, if it does not yet."""
+    atexit.register(_barrier_at_exit)
+
+
+def _barrier_at_exit() -> None:
     """Run the last barrier of a process, and log its error, which no code could catch."""
     interrupt_at_exit()  # it is registered earlier, so it would come later
     try:

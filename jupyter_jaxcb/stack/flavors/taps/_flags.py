@@ -22,6 +22,8 @@ class Flags:
             postponed until `barrier_wait`. JAX has no such option.
     """
 
+    __module__ = "jupyter_jaxcb.host_callback"  # where users import it from
+
     def __init__(self) -> None:
         self.jax_host_callback_inline = False
         self.jax_host_callback_max_queue_byte_size = 256_000_000

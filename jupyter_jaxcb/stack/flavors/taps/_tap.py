@@ -17,7 +17,7 @@ from ...dispatch import Build
 from ...lowering import lower_host_call
 from ...options import Options
 from .. import bind_passing_call, eager, with_axes_in_front
-from ._barrier import counted
+from ._barrier import barrier_at_exit, counted
 from ._effect import (
     DEVICE,
     TAP,
@@ -164,6 +164,7 @@ def bind_tap(
         `arg` as JAX arrays.
     """
     __tracebackhide__ = True
+    barrier_at_exit()
     jax_compat.hold_finished_elements(tap_p)
     outs = bind_passing_call(
         tap_p,
