@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import faulthandler
 import math
 import os
 import sys
@@ -22,6 +21,7 @@ from ..diagnostics import (
     profile,
     record,
     recording_so_far,
+    stacks_of_threads,
     watchdog_and_timer,
 )
 from ..recording import Recording
@@ -177,7 +177,7 @@ def _leave(recorded: Record, path: str, name: str) -> NoReturn:
     Its exit handlers do not run: they would wait for what is stuck.
     """
     try:
-        faulthandler.dump_traceback(all_threads=True)
+        _say(stacks_of_threads())
         _report(recording_so_far(recorded), path, name, ())
         sys.stdout.flush()
     finally:

@@ -13,11 +13,14 @@ from .hang import (
     HangKind,
     SignalThread,
     Watchdog,
+    end_and_explain,
     explain_and_end,
     leave_at_next_interrupt,
     makes_host_calls,
+    stacks_of_threads,
     watchdog,
     watchdog_and_timer,
+    way_out,
 )
 from .observe import observe_jax, start_noting, start_observing, stop_noting, stop_observing
 from .profile import Profiled, profile

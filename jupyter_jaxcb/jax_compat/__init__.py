@@ -71,6 +71,7 @@ from ._programs import (
     dispatched,
     dispatching,
     drop_executable,
+    is_in_run,
     keeps_callbacks_out_of_cache,
     optimized,
     watch,

@@ -220,6 +220,7 @@ _EAGER = JaxFunction("jax._src.pjit", "call_impl_cache_miss")
 _CALLED = JaxFunction("jax._src.pjit", "cache_miss", "fun")
 _LOWERED = JaxFunction("jax._src.pjit", "jit_lower", "jit_func")
 _LOWERED_LATER = JaxFunction("jax._src.stages", "lower")  # traced earlier; _LOWERED calls it too
+_RUN = JaxFunction("jax._src.interpreters.pxla", "__call__")  # every run with host callbacks
 
 
 def watches_programs() -> bool:
@@ -336,6 +337,16 @@ def dispatched() -> Any:
         return None
     lowered = getattr(_LOWERED.value_in(frame), "__wrapped__", None)
     return lowered or _CALLED.value_in(frame)
+
+
+def is_in_run(frame: FrameType | None) -> bool:
+    """Return whether a thread is in the run of a program at `frame`; False if it is in C++ only.
+
+    Programs with host callbacks are run from Python.
+    """
+    while frame is not None and not _RUN.is_run_by(frame.f_code):
+        frame = frame.f_back
+    return frame is not None
 
 
 def called_from() -> tuple[bool, Any]:

@@ -1,5 +1,6 @@
 """A recording holds what its recorder collected, from any thread, up to its capacity."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -99,6 +100,17 @@ def test_full_log_counts_the_calls_it_cannot_keep():
     record_call(recorder, lowered(), 1, 0, 1)
     recording = recorder.freeze()
     assert (len(recording), recording.overflow) == (5, 4)
+
+
+def test_last_call_is_that_which_ended_last_with_the_number_of_its_sites_calls():
+    recorder = Recorder(capacity=3)
+    others = lowered(dataclasses.replace(SITE, line=9))
+    assert (recorder.last_call(), recorder.count()) == (None, 0)
+    for site, end in ((lowered(), 2), (others, 9), (lowered(), 4)):
+        record_call(recorder, site, 1, 1, end)
+    assert recorder.last_call() == (others, 1)
+    record_call(recorder, lowered(), 1, 1, 12)  # there is no room for it
+    assert (recorder.last_call(), recorder.count()) == (None, 4)
 
 
 def test_no_call_from_many_threads_is_lost_or_torn():

@@ -106,6 +106,20 @@ def test_function_with_several_problems_has_each_of_them_in_the_headline():
     assert second == ("warning", f"⚠ nan, test_headline.py:{line}: never called (unused)")
 
 
+def test_calls_of_a_site_that_the_user_stopped_are_not_counted_as_those_of_others():
+    def host(x):
+        signal.raise_signal(signal.SIGINT)  # Ctrl-C
+        return x
+
+    stopped, other = named("stopped", host), named("other", lambda x: x)
+    with jaxcb.record() as recorded, pytest.raises(KeyboardInterrupt):
+        jax.block_until_ready(jax.jit(lambda x: stopped(other(x)))(X))
+    assert [part.text for part in headline(summarize(recorded.recording))] == [
+        "■ stopped stopped by you in call 1",
+        "other 1 call",
+    ]
+
+
 def test_call_that_the_user_stopped_is_no_failure():
     calls = []
 

@@ -6,8 +6,15 @@ Ctrl-C should do then, in a script. `_watchdog` notices a hang by itself, and `_
 Notebooks have their own stop button.
 """
 
-from ._ctrl_c import INTERRUPTED, CtrlC, explain_and_end, leave_at_next_interrupt
-from ._diagnosis import Hang, HangKind, makes_host_calls
+from ._ctrl_c import (
+    INTERRUPTED,
+    CtrlC,
+    end_and_explain,
+    explain_and_end,
+    leave_at_next_interrupt,
+    way_out,
+)
+from ._diagnosis import Hang, HangKind, makes_host_calls, stacks_of_threads
 from ._printing import watchdog, watchdog_and_timer
 from ._signals import SignalThread
 from ._watchdog import Watchdog

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Set
 
 from ...stack.interrupt import Stuck, interrupt_main
 from ..record import all_running_calls
-from ._diagnosis import Hang, calls_left, examine
+from ._diagnosis import Hang, HangKind, calls_left, examine
 from ._signals import SignalThread
 
 INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
@@ -67,29 +67,32 @@ class CtrlC:
         self._stuck = Stuck()
         # Meanwhile the next signal must be handled.
         arguments = self._stuck, _running()
-        threading.Thread(target=self._explain, args=arguments, daemon=True).start()
+        threading.Thread(
+            target=self._explain, args=arguments, name="jupyter_jaxcb Ctrl-C", daemon=True
+        ).start()
 
     def _explain(self, stuck: Stuck, calls: Set[Hashable]) -> None:
-        if explain_and_end(stuck, self._say) or self._explain_waiting(calls):
+        hang = explain_and_end(stuck, self._say) or self._explain_waiting(calls)
+        if hang is not None:
             self._leaves_next = True
-            self._say("This cannot be ended from outside. Press Ctrl-C again to leave.")
+            self._say(f"{way_out(hang)} Press Ctrl-C again to leave.")
             while not stuck.is_done() or calls & _running():
                 time.sleep(_POLL_SECONDS)
             # A second signal may end them in the main thread before it is handled here.
             time.sleep(_MOMENT_SECONDS)
             self._leaves_next = False
 
-    def _explain_waiting(self, calls: Set[Hashable]) -> bool:
+    def _explain_waiting(self, calls: Set[Hashable]) -> Hang | None:
         """Explain what the main thread waits for that has handled the signal, if for `calls`."""
         time.sleep(_HANDLING_SECONDS)
         stuck = Stuck()
         if not calls & _running():
-            return False
+            return None
         hang = examine(time.perf_counter_ns())
         if stuck.is_done() or CtrlC._listening is not self or not _is_default():
-            return False
+            return None
         self._say(hang.text)
-        return True
+        return hang
 
 
 def _is_default() -> bool:
@@ -116,6 +119,25 @@ def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
     say(hang.text)
     interrupt_main(stuck)
     return None if stuck.wait(_ENDING_SECONDS) else hang
+
+
+def end_and_explain(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
+    """As `explain_and_end`, if no host call is running: only a program is explained."""
+    interrupt_main()
+    if stuck.wait(_ENDING_SECONDS):
+        return None
+    hang = examine(time.perf_counter_ns())
+    if stuck.is_done() or hang.kind not in (HangKind.PROGRAM, HangKind.COLLECTIVE):
+        return None
+    say(hang.text)
+    return hang
+
+
+def way_out(hang: Hang) -> str:
+    """Return what can still end the program after an interrupt."""
+    if hang.kind is HangKind.PROGRAM:
+        return "The program ends at its next host call, or when it is done."
+    return "This cannot be ended from outside."
 
 
 def leave_at_next_interrupt(say: Callable[[str], None]) -> None:

@@ -15,7 +15,7 @@ import jax
 
 from ... import jax_compat
 from ...capabilities.lint import advice_for_jax_inside
-from ...recording import COMPILED_THREAD
+from ...recording import COMPILED_THREAD, active
 from ...stack.interrupt import is_call_of_jax
 from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads, is_user_code
 from ..record import RunningCall, all_running_calls, calls_on_stack
@@ -27,6 +27,11 @@ _POLL_SECONDS = 0.01
 _COLLECTIVE = (
     "A device that has failed, or has not begun, lets the others wait in a collective operation."
 )
+_ARRAYS = " JAX's own callbacks pass JAX arrays: convert them with np.asarray first."
+_LOOP = (
+    "This may be a long or endless loop in the compiled program. To see the steps of its loops, "
+    "run it under %%jax_watch, or with python -m jupyter_jaxcb run --watch."
+)
 
 
 class HangKind(enum.Enum):
@@ -37,6 +42,7 @@ class HangKind(enum.Enum):
     GIL = "a thread held the GIL"
     SLOW = "a host function computes"
     COLLECTIVE = "a device waits for others"
+    PROGRAM = "a compiled program computes"
     LOCK = "a host function waits for a lock or for another thread"
     UNKNOWN = "a host function waits for something else"
 
@@ -47,7 +53,7 @@ class Hang(NamedTuple):
     Attributes:
         kind: why.
         text: a paragraph on each host call that is running, or on the main thread if none is.
-        stacks: the Python stacks of all threads, innermost line last.
+        stacks: see `stacks_of_threads`.
         seconds: for how long no host call has begun or ended; 0 if that is not known.
     """
 
@@ -87,7 +93,7 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
     return Hang(
         min((kind for kind, _ in found), key=kinds.index),
         "\n".join(dict.fromkeys(text for _, text in found)),
-        _stacks(now),
+        stacks_of_threads(),
     )
 
 
@@ -243,7 +249,7 @@ def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> t
         )
     return HangKind.DEADLOCK, (
         f"it is inside JAX at {line}, and nothing computes, so it waits for a program that waits "
-        f"for it: a deadlock. {_way_out()}"
+        f"for it: a deadlock. {_way_out(call)}"
     )
 
 
@@ -253,16 +259,21 @@ def _is_in(codes: Collection[CodeType], frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _way_out() -> str:
+def _way_out(call: RunningCall | None) -> str:
     words = advice_for_jax_inside().partition(": ")[2]
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    is_jaxs_own = call is None or call.lowered.site.flavor.startswith("jax ")
+    return f"{words[:1].upper()}{words[1:]}.{_ARRAYS * is_jaxs_own}" if words else ""
 
 
 def _of_main(now: _Now) -> tuple[HangKind, str]:
-    line, in_jax, _ = place_of(now.frames.get(threading.main_thread().ident or 0))
+    frame = now.frames.get(threading.main_thread().ident or 0)
+    line, in_jax, _ = place_of(frame)
     head = "no host call is running: the main thread"
     if now.cpu.process:
-        return HangKind.UNKNOWN, f"{head} is at {line}, and the process computes."
+        said = f"{head} is at {line}, and the process computes."
+        if in_jax and (jax_compat.is_in_run(frame) or jax_compat.unfinished_runs()):
+            return HangKind.PROGRAM, f"{said}{_last_call()} {_LOOP}"
+        return HangKind.UNKNOWN, said
     if not in_jax:
         return HangKind.UNKNOWN, f"{head} waits at {line}."
     several = any_lowered() and jax.local_device_count() > 1
@@ -271,10 +282,32 @@ def _of_main(now: _Now) -> tuple[HangKind, str]:
     )
 
 
-def _stacks(now: _Now) -> str:
+def _last_call() -> str:
+    recorder = active()
+    last = None if recorder is None else recorder.last_call()
+    if last is None:
+        return ""
+    site, number = last[0].site, last[1]
+    return f" The last was call {number:,} of {site.function} ({site.flavor}, {site.where})."
+
+
+def stacks_of_threads() -> str:
+    """Return the Python stacks of all threads but those of this package, innermost line last.
+
+    Frames of libraries are left out, except if they are the innermost ones.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
-    for ident, frame in now.frames.items():
-        name = now.name(ident)
+    for ident, frame in frames_of_threads().items():
+        name = names.get(ident, f"thread {ident}")
         if not name.startswith("jupyter_jaxcb"):
-            lines += [f"{name}:\n", *traceback.format_stack(frame)]
+            lines += [f"{name}:\n", *_frames_of(frame)]
     return "".join(lines)
+
+
+def _frames_of(innermost: FrameType) -> list[str]:
+    """Return the frames of the user as text, and the innermost one if it is of a library."""
+    stack = traceback.extract_stack(innermost)
+    return traceback.format_list(
+        [one for one in stack if one is stack[-1] or is_user_code(one.filename)]
+    )

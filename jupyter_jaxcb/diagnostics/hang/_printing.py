@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from ... import jax_compat
 from ._ctrl_c import INTERRUPTED, CtrlC, leave_at_next_interrupt
-from ._diagnosis import Hang
+from ._diagnosis import Hang, stacks_of_threads
 from ._watchdog import Watchdog
 
 _lock = threading.Lock()
@@ -27,8 +27,9 @@ def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
     If at least one host call is running, but none has begun or returned for `seconds`, this prints
     to stderr which one, its line, and whether it looks like a deadlock, a slow function, or a wait
     for a lock, the GIL, another device or the program behind a full queue; then the Python stacks
-    of all threads. Also if a recorded program waits on CPU and nothing computes. Again only
-    after a call has begun or returned, which is printed too. Nothing is ended.
+    of all threads. If no host call is running, but the main thread waits on CPU for a recorded
+    program with host calls, this prints its line, whether it computes, and the last host call.
+    Again only after a call has begun or returned, which is printed too. Nothing is ended.
 
     In a script whose main thread waits in C++, Ctrl-C then works. The first one prints what it
     waits for, and ends host functions in Python; the second one prints the stacks, and ends the
@@ -64,7 +65,8 @@ def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
 def watchdog_and_timer(seconds: float) -> contextlib.ExitStack:
     """As `watchdog`, but also print the stacks if Python itself cannot run for twice that time.
 
-    That is if a function in C holds the GIL. It uses the only timer of `faulthandler`.
+    Python cannot run while a function in C holds the GIL. This uses the only timer of
+    `faulthandler`. The caller handles Ctrl-C.
     """
     stderr = sys.stderr
     block = contextlib.ExitStack()
@@ -73,20 +75,21 @@ def watchdog_and_timer(seconds: float) -> contextlib.ExitStack:
     def rearm() -> None:
         faulthandler.dump_traceback_later(2 * seconds, file=stderr)
 
-    block.enter_context(_Watching(Watchdog(seconds, _print_hang, _print_end, looks=rearm)))
+    dog = Watchdog(seconds, _print_hang, _print_end, looks=rearm)
+    block.enter_context(_Watching(dog, ctrl_c=False))
     return block
 
 
 class _Watching:
     """A watchdog that runs until the end of a block; without a block, until the next one."""
 
-    def __init__(self, dog: Watchdog) -> None:
+    def __init__(self, dog: Watchdog, ctrl_c: bool = True) -> None:
         global _running
         with _lock:
             self._dog, self._before, _running = dog, _running, dog
             if self._before is not None:
                 self._before.stop()
-            _watch(dog)
+            _watch(dog, ctrl_c)
 
     def __enter__(self) -> None:
         return None
@@ -100,13 +103,13 @@ class _Watching:
                 _watch(self._before)
 
 
-def _watch(dog: Watchdog | None) -> None:
-    """Start a watchdog, and handle Ctrl-C while it runs."""
+def _watch(dog: Watchdog | None, ctrl_c: bool = True) -> None:
+    """Start a watchdog, and handle Ctrl-C while it runs, unless `ctrl_c` is false."""
     if dog is None or dog.seconds == math.inf:
         _ctrl_c.__exit__()
         return
     dog.start()
-    if not hasattr(sys, "ps1") and not sys.flags.interactive:
+    if ctrl_c and not hasattr(sys, "ps1") and not sys.flags.interactive:
         _ctrl_c.__enter__()
         atexit.unregister(_at_exit)
         atexit.register(_at_exit)
@@ -115,7 +118,7 @@ def _watch(dog: Watchdog | None) -> None:
 def _leave() -> NoReturn:
     """Print the stacks of all threads, and end the process, whose exit handlers would wait."""
     try:
-        faulthandler.dump_traceback(all_threads=True)
+        _say(stacks_of_threads())
         sys.stdout.flush()
     finally:
         os._exit(INTERRUPTED)

@@ -6,7 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 
+import jax
+
 from ... import jax_compat
+from ...recording import active
 from ...stack.trace import any_lowered, frames_of_threads
 from ..record import all_running_calls
 from ._cpu import cpu_times
@@ -19,8 +22,8 @@ _LATE_SECONDS = 1.0  # a thread may wake so late on a busy machine
 class Watchdog:
     """Calls a function once when no host call has begun or ended for some time, and one is running.
 
-    Also if none is running, but the main thread waits inside JAX for a program with host calls that
-    does not compute (on CPU). It looks twice in that time, on a thread of its own, and costs
+    Also if none is running, but the main thread waits inside JAX for a recorded program with host
+    calls (on CPU). It looks twice in that time, on a thread of its own, and costs
     nothing otherwise. That thread needs the GIL as others do: if one of them holds it, without
     running Python, the function is called when it releases it. A context manager; or call `start`
     and `stop`.
@@ -110,10 +113,17 @@ def _state() -> tuple[Hashable, int | None]:
 
 
 def _waiting_main() -> Hashable:
-    """Return where the main thread waits for a program with host calls; None if it does not."""
-    frame = frames_of_threads().get(threading.main_thread().ident or 0)
-    if frame is None or not any_lowered() or not place_of(frame).in_jax:
+    """Return where the main thread waits for a program with host calls; None if it does not.
+
+    Also return how many calls are recorded, because short ones may come between two looks.
+    """
+    frame, recorder = frames_of_threads().get(threading.main_thread().ident or 0), active()
+    if frame is None or recorder is None or not any_lowered() or not place_of(frame).in_jax:
         return None
     runs = jax_compat.unfinished_runs()
-    on_cpu = all(device.platform == "cpu" for run in runs for device in run.devices())
-    return (id(frame), frame.f_lasti, len(runs)) if runs and on_cpu else None
+    devices = {device for run in runs for device in run.devices()}
+    if jax_compat.is_in_run(frame):
+        devices.update(jax.local_devices())
+    on_cpu = all(device.platform == "cpu" for device in devices)
+    waits = devices and on_cpu
+    return (id(frame), frame.f_lasti, len(runs), recorder.count()) if waits else None

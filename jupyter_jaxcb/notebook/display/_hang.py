@@ -10,6 +10,7 @@ _LOOKS_LIKE = {
     HangKind.GIL: "a thread that holds the GIL",
     HangKind.SLOW: "a slow function",
     HangKind.COLLECTIVE: "a collective operation that waits for a device",
+    HangKind.PROGRAM: "a long or endless loop in a compiled program",
     HangKind.LOCK: "a wait for a lock or another thread",
     HangKind.UNKNOWN: "a wait for something outside, such as a file or a connection",
 }

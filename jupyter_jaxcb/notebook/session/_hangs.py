@@ -9,7 +9,7 @@ from collections.abc import Callable
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...capabilities import queue
-from ...diagnostics import Hang, Watchdog, all_running_calls, is_off
+from ...diagnostics import Hang, HangKind, Watchdog, all_running_calls, is_off, way_out
 from ...recording import Recording
 from ..display import LiveView, hang_message, hang_title
 from ._left_recording import LeftRecording
@@ -63,8 +63,10 @@ class Hangs:
     def cannot_end(self, hang: Hang) -> None:
         """Tell the way out of a cell that Stop cannot end; called on a thread of its own."""
         self._show(hang)
-        words = "Press Ctrl-\\ to end Python." if self._in_terminal else "Restart the kernel."
-        _print(f"This cannot be ended from outside. {words}{self._leave()}")
+        words = "press Ctrl-\\ to end Python." if self._in_terminal else "restart the kernel."
+        if hang.kind is HangKind.PROGRAM:
+            words = f"To leave now, {words}"
+        _print(f"{way_out(hang)} {words[0].upper()}{words[1:]}{self._leave()}")
 
     def _told(self, hang: Hang) -> None:
         self._leave()

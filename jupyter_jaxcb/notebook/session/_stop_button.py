@@ -10,8 +10,14 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from ...diagnostics import Hang, SignalThread, explain_and_end, makes_host_calls
-from ...stack import Stuck, interrupt, interrupt_main
+from ...diagnostics import (
+    Hang,
+    SignalThread,
+    end_and_explain,
+    explain_and_end,
+    makes_host_calls,
+)
+from ...stack import Stuck, interrupt
 from ..errors import SIGNAL_HANDLERS
 
 
@@ -96,9 +102,9 @@ class Stop:
             ).start()
 
     def _end_stuck(self, stuck: Stuck) -> None:
-        if not makes_host_calls():
-            interrupt_main()
-        elif (hang := explain_and_end(stuck, _print)) is not None:
+        explain = explain_and_end if makes_host_calls() else end_and_explain
+        hang = explain(stuck, _print)
+        if hang is not None:
             self._cannot_end(hang)
 
 

@@ -258,6 +258,20 @@ class Recorder:
         calls = crossings * (lowered.elements or 1)
         self._log.count(NotKept(self.numbers[lowered], 0, calls, crossings, host_ns))
 
+    def count(self) -> int:
+        """Return how many host calls are recorded, also those that are only counted."""
+        self._collect()
+        return len(self._log) + sum(one.calls for one in self._log.not_kept().values())
+
+    def last_call(self) -> tuple[LoweredSite, int] | None:
+        """Return the site of the call that ended last, and its number of calls; None: unknown."""
+        self._collect()
+        rows = self._log.rows()
+        if not len(rows) or self._log.not_kept():
+            return None
+        number = int(rows["lowered"][rows["end_ns"].argmax()])
+        return list(self.numbers)[number], int((rows["lowered"] == number).sum())
+
     def mark(self) -> Mark:
         """Return a mark of the current moment, to `freeze` later only what comes after it."""
         self._collect()

@@ -107,7 +107,8 @@ def _signed(consequence: str, words: str) -> str:
 def _with_the_rest(own: Sequence[SiteSummary]) -> list[Part]:
     """Describe the problems of a function, and count the calls of its other call sites."""
     problems = _problems(own)
-    rest = [one for one in own if _phrases.TONES[one.consequence] not in _PROBLEMS]
+    told = (*_PROBLEMS, "stopped")
+    rest = [one for one in own if not {one.consequence, _phrases.TONES[one.consequence]} & {*told}]
     if not problems or not any(one.expected != 0 if one.ahead else one.calls for one in rest):
         return problems
     tone, text = problems[-1]

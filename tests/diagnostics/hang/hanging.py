@@ -137,6 +137,15 @@ def fails_on_one_device(x):
     return x
 
 
+def begins_a_loop(x):
+    threading.Thread(target=say_inside, daemon=True).start()
+    return x
+
+
+def before_endless_loop(call):
+    return lambda x: jax.lax.while_loop(lambda x: x < 1, lambda x: x * 0.5, call(x))
+
+
 def summed(call):
     """Return a function that adds the results of all devices."""
     mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -182,6 +191,8 @@ def main(cores, name, api, *how):
     else:
         call = jax.pure_callback if api == "jax" else jaxcb.pure_callback
         called = partial(call, host, S)
+    if api == "loop":
+        called = before_endless_loop(called)
     if api == "shards":
         called, x = summed(called), jax.ShapeDtypeStruct((2,), np.float32)
     program = jax.jit(lambda x: called(x)).lower(x).compile()

@@ -42,6 +42,7 @@ class Script:
 
     def __init__(self, folder, cores, *arguments):
         run = ["-m", "jupyter_jaxcb", "run", "-o", "run.jaxcb"]
+        run += ["--stacks-after", "1"] if "stacks after" in arguments else []
         run *= "in plain Python" not in arguments
         command = [sys.executable, *run, str(PROGRAM)]
         root = str(Path(__file__).parents[3])
@@ -105,9 +106,11 @@ def test_first_ctrl_c_says_what_hangs_and_second_one_leaves_with_a_report(
     flavor = "jax pure" if api == "jax" else "pure"
     head = rf"{name} \({flavor}, hanging\.py:\d+\) has not returned for [\d.]+ s: "
     assert re.search(head + STUCK[name], script.text), script.text
+    deadlock = api == "jax" and "a deadlock" in STUCK[name]
+    assert ("pass JAX arrays: convert them with np.asarray first." in script.text) == deadlock
     script.interrupt()
     assert script.end() == 130
-    assert f"line {line_of(name)} in {name}" in script.text  # the stacks of all threads
+    assert f"line {line_of(name)}, in {name}" in script.text  # the stacks of all threads
     recording = jaxcb.load(tmp_path / "run.jaxcb")
     running = {recording.lowered[one.lowered].site.function for one in recording.running}
     assert running - {"is_called_by_a_host_function"} == {name}
@@ -161,6 +164,29 @@ def test_call_that_outlives_a_ctrl_c_handled_by_the_main_thread_is_named_and_sec
     script.interrupt()
     assert script.end() == 130
     assert script.text.count("Press Ctrl-C again") == 1
+
+
+@pytest.mark.parametrize("how", ["in Python", "in C++"])
+def test_endless_loop_of_a_program_is_told_with_the_last_call_and_reported(start, how):
+    """A program whose argument is not computed yet runs on a thread of XLA, others on this one."""
+    script = start("begins_a_loop", "loop", "stacks after", how)
+    script.read_until("No host call has begun or returned for")
+    script.interrupt()
+    script.read_until("Press Ctrl-C again to leave.")
+    told, _, asked = script.text.partition("MainThread:")
+    said = (
+        r"no host call is running: the main thread is at hanging\.py:\d+, '.*program\(.*', and the "
+        r"process computes\. The last was call 1 of begins_a_loop \(pure, hanging\.py:\d+\)\. This "
+        "may be a long or endless loop in the compiled program"
+    )
+    if how == "in C++":
+        said = said.replace("program", "np.asarray", 1)
+    assert all(re.search(said, text) for text in (told, asked)), script.text
+    assert "The program ends at its next host call, or when it is done." in asked
+    script.interrupt()
+    assert script.end() == 130
+    assert script.text.count("/jax/_src/") <= 2 and "/runpy" not in script.text
+    assert re.search(r"^begins_a_loop 1 call", script.text, re.MULTILINE), script.text
 
 
 @pytest.mark.parametrize("cores", [1, 2])

@@ -7,6 +7,7 @@ import threading
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -178,6 +179,24 @@ def test_calls_that_return_are_not_told():
     with Watchdog(seconds, told.put):
         for x in range(20):
             jax.block_until_ready(program(np.float32(x)))
+    assert told.empty()
+
+
+def test_short_calls_of_one_long_run_are_not_told_though_none_runs_at_each_look():
+    told, seconds = queue.Queue(), 1.0
+    end = time.monotonic() + 4 * seconds
+    big = jnp.ones((400, 400))
+
+    def goes_on(x):
+        return np.bool_(time.monotonic() < end)
+
+    def is_wanted(x):
+        return jaxcb.pure_callback(goes_on, jax.ShapeDtypeStruct((), bool), x[0, 0])
+
+    program = jax.jit(lambda x: jax.lax.while_loop(is_wanted, lambda x: x @ big / 400, x))
+    with jaxcb.record() as recorded, Watchdog(seconds, told.put):
+        jax.block_until_ready(program(big))
+    assert len(recorded.recording) > 9
     assert told.empty()
 
 

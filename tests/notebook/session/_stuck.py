@@ -77,6 +77,13 @@ other = compiled(lambda x: jax.pure_callback(is_called_by_a_host_function, S, x)
 def waits_for_another_callback(x):
     say_inside()
     return np.asarray(other(x))
+def begins_a_loop(x):
+    threading.Thread(target=say_inside, daemon=True).start()
+    return x
+@jax.jit
+def endless(x):
+    jaxcb.debug_callback(lambda x: None, x)
+    return jax.lax.while_loop(lambda x: x < 1, lambda x: x * 0.5, x)
 def loops_in_machine_code(x):
     while x < 1:
         x = x * np.float32(2)

@@ -34,6 +34,13 @@ def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepa
     assert f"jaxcb.load({str(kept)!r})" in prepared.run(LOAD).text
 
 
+def test_live_view_of_an_endless_loop_in_a_program_says_so(prepared):
+    cell = Running(prepared, "endless(jaxcb.pure_callback(begins_a_loop, S, 0.0))", cell="cell-a")
+    told = cell.told()
+    assert told["title"].endswith("This looks like a long or endless loop in a compiled program.")
+    assert " and the process computes. The last was call 1 of " in told["text"]
+
+
 def test_live_view_names_the_worker_process_that_a_call_is_in(prepared, tmp_path):
     os.mkfifo(tmp_path / "go")
     cell = Running(prepared, "run(waits_in_c, in_a_process)", cell="cell-a")

@@ -57,6 +57,37 @@ def test_stop_explains_a_deadlock_in_a_callback_of_jax_that_nobody_observes(fres
     assert head in text and "a deadlock. Use NumPy" in text
 
 
+def test_stop_explains_an_endless_loop_of_a_program_and_its_recording_is_kept(
+    fresh_kernel, tmp_path
+):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(LOAD + HOSTS).text == ""
+    cell = Running(kernel, "endless(jaxcb.pure_callback(begins_a_loop, S, 0.0))")
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    text = cell.read_until("will offer its recording so far.\n")
+    said = "no host call is running: the main thread is at line 1, 'endless(jaxcb.pure_callback("
+    assert said in text
+    assert "and the process computes. The last was call 1 of <lambda> (debug, line " in text
+    assert (
+        "ends at its next host call, or when it is done. To leave now, restart the kernel." in text
+    )
+    assert len(list(tmp_path.glob("jupyter_jaxcb-*/*"))) == 1
+
+
+def test_stop_says_nothing_of_a_long_computation_outside_of_jax(fresh_kernel, tmp_path):
+    kernel = fresh_kernel(tmp_path)
+    assert kernel.run(LOAD + HOSTS).text == ""
+    says = "threading.Thread(target=say_inside, daemon=True).start()"
+    cell = Running(kernel, f"import ctypes\n{says}\nctypes.CDLL(None).usleep(4_000_000)\n1 + 1")
+    cell.read_until("inside")
+    kernel.manager.interrupt_kernel()
+    reply = kernel.client.get_shell_msg(timeout=60)
+    assert reply["content"]["status"] == "error"
+    assert kernel.run("1 + 1").value == "2"
+    assert cell.text == "inside\n"
+
+
 def test_stop_ends_a_host_function_in_python_while_the_main_thread_cannot_handle_it(
     fresh_kernel, tmp_path
 ):
