@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from ._cells import DOUBLE, ELEMENTS, LOAD, USE
 from ._outputs import output, recording
+from .test_accessibility import AXE, check
 
 MIME = "application/vnd.jupyter-jaxcb.recording.v1+json"
 
@@ -113,6 +114,39 @@ def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(
     opened.run_and_wait(2)
     expect(view.locator(".jaxcb-summary")).to_contain_text("8 calls")
     expect(view.locator(".jaxcb-site")).to_have_count(0)
+
+
+def test_last_runs_of_a_cell_are_drawn_and_compared_also_after_a_reload(notebook, fresh_page):
+    waits = """%%jax_callback io --result x
+def slow(x):
+    threading.Event().wait(seconds)
+    return x"""
+    use = "jax.jit(slow)(1.0);"
+    book = notebook(LOAD, waits, "seconds = 0.01", use, "seconds = 0.4", on=fresh_page)
+    book.run_and_wait(0, 1, 2)
+    for _ in range(2):
+        book.run_and_wait(3)
+    book.run_and_wait(4, 3)
+    view = book.cell(3).locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    line = view.get_by_role("img", name="total time in the last 3 runs")
+    expect(line).to_be_visible()
+    expect(view.locator(".jaxcb-trend-word")).to_contain_text("slower")
+    book.save()
+    fresh_page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    book.reload()
+    book.wait_for_kernel()
+    view.locator(".jaxcb-disclosure").click()
+    expect(line).to_be_visible()
+    fresh_page.add_script_tag(path=AXE)
+    menu = view.get_by_role("combobox", name="Compare with an earlier run")
+    menu.select_option(index=2)
+    expect(view.locator(".jaxcb-summary")).to_contain_text(
+        "vs run [4]: same number of calls, time ×"
+    )
+    check(fresh_page, ".jaxcb-view")
+    view.get_by_role("combobox", name="Run to compare").select_option(index=1)
+    expect(view.locator(".jaxcb-compare")).to_contain_text("compared with run [4]")
 
 
 def test_next_run_is_compared_with_a_pinned_one(notebook):

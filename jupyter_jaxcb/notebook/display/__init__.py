@@ -2,10 +2,11 @@
 
 `_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs, `_watched` the
 values of one; `_panel`, `_line_values` and `_panel_link` send data to JupyterLab's side panel and
-badges.
+badges. `_history` has the last runs of each cell.
 """
 
 from ._hang import hang_message, hang_title
+from ._history import History
 from ._host_trace import HostTrace, matrix_bundle, widget_of
 from ._line_values import LineValues
 from ._live import LiveView

@@ -12,6 +12,10 @@ class HostTrace:
     """The display of a recording: a summary line and a table of sites.
 
     The arguments are those of `to_mimebundle`.
+
+    Attributes:
+        recording: what it shows.
+        name: the id under which the kernel can send the recording; empty: it cannot.
     """
 
     def __init__(
@@ -27,7 +31,7 @@ class HostTrace:
         self._times = times
         self._values = values
         self._place = place
-        self._name = name
+        self.name = name
         self._nothing = "no jupyter_jaxcb callbacks" if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
@@ -45,7 +49,7 @@ class HostTrace:
             times=self._times,
             values=self._values,
             place=self._place,
-            name=self._name,
+            name=self.name,
         )
         if not self:
             data = {"text/plain": self._nothing}

@@ -29,6 +29,7 @@ class Link:
             client would take the comm for its own.
         snapshot: returns the state to send.
         place: see `to_message`.
+        runs: returns the runs of a cell up to that of a recording, see `History`.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class Link:
         shell: InteractiveShell,
         snapshot: Callable[[], dict[str, Any]],
         place: Place,
+        runs: Callable[[str], dict[str, Any] | None],
     ) -> None:
         kernel = getattr(shell, "kernel", None)
         self._has_page = kernel is not None and not hasattr(kernel, "engine_id")
         self._snapshot = snapshot
         self._place = place
+        self._runs = runs
         self._comm: Any = None
         self._sent: dict[str, Any] | None = None
         self._recordings: dict[str, Recording] = {}
@@ -101,6 +104,7 @@ class Link:
             name = str(request.get("id"))
             recording = self._recordings.get(name)
             reply: dict[str, Any] = {"type": "recording", "id": name, "facts": None}
+            reply["runs"] = self._runs(name)
             if recording is None:
                 self._send(reply)
                 return

@@ -23,14 +23,16 @@ class Sites:
         self.totals: dict[Site, SiteSummary] = {}
         self.latest: dict[Site, dict[str, Any]] = {}
 
-    def add(self, recording: Recording) -> None:
-        """Add the recording of a cell."""
-        for summary in summarize(recording):
+    def add(self, recording: Recording) -> list[SiteSummary]:
+        """Add the recording of a cell; return its summaries."""
+        summaries = summarize(recording)
+        for summary in summaries:
             known = self.totals.get(summary.site)
             self.totals[summary.site] = _added(known, summary) if known else summary
             self.latest.pop(summary.site, None)
             few = dataclasses.replace(summary, shapes=summary.shapes[:_MAX_VARIANTS])
             self.latest[summary.site] = finished(few).to_json()
+        return summaries
 
 
 def _added(known: SiteSummary, new: SiteSummary) -> SiteSummary:

@@ -26,9 +26,19 @@ from ...diagnostics import (
 )
 from ...recording import Mark, Matrix, Recorder, Recording
 from ...register import Callback
-from ...report import SiteProgress
+from ...report import SiteProgress, SiteSummary, summarize
 from ...stack import all_counted, host_error, interrupt, is_a, release
-from ..display import HostTrace, LineValues, Link, LiveView, Origins, Sites, matrix_bundle, snapshot
+from ..display import (
+    History,
+    HostTrace,
+    LineValues,
+    Link,
+    LiveView,
+    Origins,
+    Sites,
+    matrix_bundle,
+    snapshot,
+)
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns
@@ -45,6 +55,7 @@ class Session:
         automatic: whether every cell with callbacks shows its host trace.
         values: whether it shows sample values too; they are saved with the notebook.
         sites: the totals of all sites so far.
+        history: the last runs of each cell.
         origins: the cells that lines of code are in.
         line_values: what watched cells have seen, by line.
         bodies: file names under which the running cell has compiled the bodies of magics.
@@ -58,6 +69,7 @@ class Session:
         self.automatic = not is_off()
         self.values = False
         self.sites = Sites()
+        self.history = History()
         self.origins = Origins(shell)
         self.line_values = LineValues(self.origins)
         self.bodies: list[str] = []
@@ -69,7 +81,7 @@ class Session:
         self._stop = Stop(Session._cell_ends.__code__, self.hangs.cannot_end)
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
-        self._link = Link(shell, self._snapshot, self.origins.place)
+        self._link = Link(shell, self._snapshot, self.origins.place, self.history.to_json)
         self._live: LiveView | None = None
         self._progress: Sequence[SiteProgress] = ()  # of the running cell
         self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
@@ -225,16 +237,32 @@ class Session:
         self._routing.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
         self._values_here = False
         self.line_values.add_raised(host_error(getattr(result, "error_in_exec", None)))
-        for recording in recorded:
-            self.sites.add(recording)
+        sites = [(recording, self.sites.add(recording)) for recording in recorded]
         traces = [self.trace(recording, values=values) for recording, values in kept]
         if live is not None:
             live.remove()
         for show in at_end:
             show()
-        for trace in filter(None, traces):
+        shown = [trace for trace in traces if trace]
+        self._add_runs(shown, sites, getattr(result, "execution_count", None) or 0)
+        for trace in shown:
             display(trace)
         self._link.push()
+
+    def _add_runs(
+        self,
+        traces: list[HostTrace],
+        summarized: list[tuple[Recording, list[SiteSummary]]],
+        number: int,
+    ) -> None:
+        """Add the traces of the running cell to its history, if a page can ask for them."""
+        cell = self.origins.running
+        for place, trace in enumerate(traces):
+            if cell is not None and trace.name:
+                known = (sites for recording, sites in summarized if recording is trace.recording)
+                sites = next(known, None)
+                sites = summarize(trace.recording) if sites is None else sites
+                self.history.add(cell, place, trace.name, number, sites)
 
     def _settle(self, result: Any) -> Unfinished:
         """Wait for the host calls of the cell; return them, finished or not."""

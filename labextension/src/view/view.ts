@@ -5,6 +5,7 @@ import { BadRecording, parseRecording, type Recording } from './data/parse/parse
 import type { RawCalls } from './data/raw.js';
 import { failedWords, timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
+import { parseHistory, type PastRun, trendsOf } from './compare/history.js';
 import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
 import type { Target } from './sites/row.js';
@@ -33,7 +34,8 @@ export interface Around {
 export interface Everything {
   readonly facts: unknown;
   readonly measured: unknown;
-  readonly calls: RawCalls | null;
+  readonly calls: RawCalls | null; // null: the kernel no longer has the recording
+  readonly runs?: unknown; // of the cell, see `parseHistory`
 }
 
 /** The checked data that a view shows. */
@@ -78,6 +80,7 @@ export class TraceView {
   private readonly folds = new Map<number, boolean>(); // of sites: the kernel sends them again
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private pointed: ((site: Site) => boolean) | null = null; // which site `showSite` showed
+  private runs: readonly PastRun[] = []; // of the cell, up to the shown one
   private stale = true; // the body does not match `shown`
   private arranged = false; // by the user, or for a profile: keep tab and expansion
   private requested = false;
@@ -94,6 +97,7 @@ export class TraceView {
   show(facts: unknown, measured: unknown, raw: RawCalls | null = null): void {
     this.generation += 1;
     this.requested = false;
+    this.runs = this.comparison.history = [];
     try {
       this.replace(read(facts, measured, raw));
     } catch (error) {
@@ -227,6 +231,7 @@ export class TraceView {
       filter: hasCalls ? (site: number | null) => this.showCallsOf(site) : undefined
     };
     this.sites = new SiteList(facts, actions, this.folds);
+    this.sites.trace(trendsOf(this.runs, facts.sites));
     this.sitesPanel.replaceChildren(this.sites.node);
     if (hasCalls) {
       this.calls = new CallsPanel(facts, measured, raw, this.wanted);
@@ -237,7 +242,7 @@ export class TraceView {
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
-    const pin = this.around.remembers ? this.comparison.button : null;
+    const pin = this.around.remembers ? this.comparison.actions : null;
     this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, pin));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
@@ -271,10 +276,12 @@ export class TraceView {
       return;
     }
     this.requested = true;
-    void fullRecording(this.around, id).then(async all => {
+    void fullRecording(this.around, id).then(async ({ all, runs }) => {
       await this.released; // a click would lose its element, and a drag its canvas
-      if (all && generation === this.generation) {
-        this.replace(all);
+      if (generation === this.generation) {
+        this.runs = runs;
+        this.comparison.history = runs;
+        all ? this.replace(all) : this.sites?.trace(trendsOf(runs, shown.facts.sites));
       }
     });
   }
@@ -309,12 +316,23 @@ function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
   return { ...parseRecording(facts, measured), raw };
 }
 
-/** The full recording; null if it is not available for any reason. */
-async function fullRecording(around: Around, id: string): Promise<Shown | null> {
+/** The full recording, null if it is not available for any reason, and the runs of its cell. */
+async function fullRecording(
+  around: Around,
+  id: string
+): Promise<{ readonly all: Shown | null; readonly runs: readonly PastRun[] }> {
+  const reply = await Promise.resolve(around.everything?.(id)).catch(() => null);
+  return {
+    all: readable(() => (reply?.calls ? read(reply.facts, reply.measured, reply.calls) : null)),
+    runs: readable(() => (reply?.runs ? parseHistory(reply.runs) : null)) ?? []
+  };
+}
+
+/** What a function reads; null if the data is malformed: what was saved stays visible, with a note. */
+function readable<T>(reads: () => T): T | null {
   try {
-    const all = await around.everything?.(id);
-    return all?.calls ? read(all.facts, all.measured, all.calls) : null;
+    return reads();
   } catch {
-    return null; // the saved part stays visible, with a note on how much is missing
+    return null;
   }
 }

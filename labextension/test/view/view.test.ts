@@ -430,6 +430,41 @@ describe('TraceView with a kernel that has the full recording', () => {
     expect(document.activeElement).toBe(callsTab());
   });
 
+  const key = { function: 'bessel', flavor: 'pure', where: 'line 4', source: 'return bessel(1, x)' };
+  const run = (id: string, number: number, ns: number) => ({
+    id, number, sites: [[0, 'unused', 0, 0, 1], [0, 'kept', 3, ns, 0]]
+  });
+  const RUNS = { sites: [key], runs: [run('r0', 4, 2e6), run('r1', 7, 8e6)] };
+  const OWN = { ...CUT, sites: [{ cell_line: 3 }, { cell_line: 4, host_ns: 8e6 }] };
+
+  it.each([
+    ['with the recording', { ...all, measured: OWN }],
+    ['without the recording', { facts: null, measured: null, calls: null }]
+  ])('shows how times went if the runs of its cell come %s', async (_, reply) => {
+    const everything = () => Promise.resolve({ ...reply, runs: RUNS });
+    createView({ everything, remembers: true }).show(FACTS, OWN);
+    toggleBody();
+    await flushPromises();
+    expect(find('.jaxcb-trend-line').getAttribute('aria-label')).toBe(
+      'total time in the last 2 runs: 2 ms, 8 ms'
+    );
+    expect(find('.jaxcb-trend-word').textContent).toBe('4 × slower');
+    const menu = find('.jaxcb-compare-menu select') as HTMLSelectElement;
+    expect([...menu.options].map(each => each.text)).toEqual([
+      'Compare with…', '[4] 3 calls · 2 ms'
+    ]);
+    view.show(FACTS, { ...OWN, id: '' });
+    expect(view.node.querySelector('.jaxcb-trend')).toBeNull();
+  });
+
+  it('shows the recording also if the runs of its cell are malformed', async () => {
+    createView({ everything: () => Promise.resolve({ ...all, runs: { runs: 3 } }) }).show(FACTS, CUT);
+    toggleBody();
+    callsTab().click();
+    await flushPromises();
+    expect(stores.at(-1)!.calls.length).toBe(3);
+  });
+
   it('keeps what is under a pressed pointer until its click', async () => {
     let reply: (all: Everything) => void = () => undefined;
     const everything = () => new Promise<Everything>(resolve => (reply = resolve));

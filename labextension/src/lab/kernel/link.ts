@@ -32,14 +32,14 @@ export class KernelLink {
     this.onConnection(kernel, kernel.connectionStatus);
   }
 
-  /** The full recording with that id; null if the kernel does not send it within ten seconds. */
+  /** The full recording with that id, or only the runs of its cell; null if the kernel does not send it within ten seconds. */
   everything(id: string): Promise<Everything | null> {
     return new Promise(resolve => {
       const settle = (reply: Reply | null): void => {
         if (reply === null || reply.id === id) {
           clearTimeout(timeout);
           this.waiting.delete(settle);
-          resolve(reply && reply.facts !== null ? reply : null);
+          resolve(reply && (reply.facts !== null || reply.runs !== null) ? reply : null);
         }
       };
       const timeout = setTimeout(() => settle(null), TIMEOUT_MS);

@@ -74,6 +74,7 @@ export interface Reply {
   readonly facts: unknown; // null: the kernel no longer has it
   readonly measured: unknown;
   readonly calls: RawCalls | null;
+  readonly runs: unknown; // of its cell, up to this one; null: unknown
 }
 
 export type Message =
@@ -180,7 +181,8 @@ function readReply(reply: Fields, buffer: Bytes | undefined): Reply {
     id: reply.get('id', text(NAME)),
     facts: reply.getOr('facts', null, anything),
     measured: reply.getOr('measured', null, anything),
-    calls: calls ?? null
+    calls: calls ?? null,
+    runs: reply.getOr('runs', null, anything)
   };
 }
 

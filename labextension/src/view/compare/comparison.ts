@@ -1,9 +1,10 @@
-/** Pins a run and shows how the next runs of its cell differ. */
+/** Pins a run, or an earlier one of its cell, and shows how other runs of the cell differ. */
 
 import { button, h, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
-import { counted, statusWords, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
+import type { PastRun } from './history.js';
 import type { Run } from './run.js';
 
 const MOST_SITES = 100;
@@ -12,13 +13,32 @@ const UNPIN = 'Unpin';
 export class Comparison {
   /** The button that pins the run, while none is pinned. */
   readonly button = link('Pin to compare', () => this.pin());
+  /** The button, and the menu of earlier runs. */
+  readonly actions = h('span', { class: 'jaxcb-compare-menu' });
   /** What differs from the pinned run; hidden while none is pinned. */
   readonly node = h('section', { class: 'jaxcb-compare', 'aria-label': 'Comparison' });
   /** The same in a few words, for the summary line; empty while none is pinned. */
   readonly words = h('span', { class: 'jaxcb-summary-part' });
+  private readonly menu = h('select', { 'aria-label': 'Compare with an earlier run' });
+  private readonly afterMenu = h('select', { 'aria-label': 'Run to compare' });
   private own: Run | null = null; // null: not computed
   private ownRun: (() => Promise<Run>) | null = null;
   private chosen: Run | null = null;
+  private other: Run | null = null; // to compare with the pinned one; null: the shown run
+  private runs: readonly PastRun[] = [];
+
+  constructor() {
+    this.actions.append(this.button, this.menu);
+    this.menu.addEventListener('change', () => {
+      this.other = null;
+      this.pinned = this.runs.find(({ id }) => id === this.menu.value) ?? null;
+    });
+    this.afterMenu.addEventListener('change', () => {
+      this.other = this.runs.find(({ id }) => id === this.afterMenu.value) ?? null;
+      this.draw();
+    });
+    this.offer();
+  }
 
   /** The pinned run; null: none. */
   get pinned(): Run | null {
@@ -30,11 +50,29 @@ export class Comparison {
     void this.refresh();
   }
 
+  /** The runs of the cell that can be compared, oldest first; the last is the shown one. */
+  set history(runs: readonly PastRun[]) {
+    this.runs = runs;
+    this.other = null;
+    this.offer();
+    this.draw();
+  }
+
   /** Compares with another run: the one that the view shows now. */
   show(ownRun: () => Promise<Run>): void {
     this.ownRun = ownRun;
     this.own = null;
     void this.refresh();
+  }
+
+  /** Fills the menus; without earlier runs there are none. */
+  private offer(): void {
+    const earlier = this.runs.slice(0, -1).reverse();
+    this.menu.hidden = this.afterMenu.hidden = earlier.length === 0;
+    const options = (): HTMLElement[] =>
+      earlier.map(run => h('option', { value: run.id }, optionWords(run)));
+    this.menu.replaceChildren(h('option', { value: '' }, 'Compare with…'), ...options());
+    this.afterMenu.replaceChildren(h('option', { value: '' }, 'this run'), ...options());
   }
 
   private async pin(): Promise<void> {
@@ -44,7 +82,7 @@ export class Comparison {
   }
 
   private unpin(): void {
-    this.chosen = null;
+    this.chosen = this.other = null;
     this.draw();
     this.button.focus();
   }
@@ -67,20 +105,27 @@ export class Comparison {
   }
 
   private draw(): void {
-    const { pinned, own } = this;
+    const { pinned } = this;
+    const own = pinned && this.own && (this.other ?? this.own);
     const focused = this.buttons.find(button => button === document.activeElement);
+    const chosen = document.activeElement === this.afterMenu;
     this.button.hidden = pinned !== null;
     this.node.hidden = pinned === null || own === null;
+    this.menu.value = this.runs.find(({ id }) => id === pinned?.id)?.id ?? '';
+    this.afterMenu.value = this.other?.id ?? '';
     this.words.replaceChildren();
     this.node.replaceChildren();
-    if (pinned && isRun(own, pinned)) {
+    if (pinned && !this.other && isRun(own, pinned)) {
       const words = 'Pinned. The next runs of this cell are compared with this one.';
       this.node.append(h('p', {}, words, ' ', link(UNPIN, () => this.unpin())));
     } else if (pinned && own) {
       const words = differenceWords(pinned, own);
-      this.words.append(` · vs pinned run: ${words}`);
+      const name = pinned.number ? `run [${pinned.number}]` : 'the pinned run';
+      this.words.append(this.other ? '' : ` · vs ${name.replace(/^the /, '')}: ${words}`);
       this.node.append(
-        h('p', {}, `Compared with the pinned run: ${words}`),
+        this.runs.length > 1
+          ? h('p', {}, this.afterMenu, ` compared with ${name}: ${words}`)
+          : h('p', {}, `Compared with ${name}: ${words}`),
         table(pairsOf(pinned.sites, own.sites)),
         h(
           'p',
@@ -91,7 +136,9 @@ export class Comparison {
         )
       );
     }
-    if (focused) {
+    if (chosen) {
+      this.afterMenu.focus();
+    } else if (focused) {
       this.focusOn(focused.textContent);
     }
   }
@@ -108,6 +155,14 @@ export class Comparison {
 
 function isRun(own: Run | null, pinned: Run): boolean {
   return own === pinned || (own !== null && own.id !== '' && own.id === pinned.id);
+}
+
+/** `[12] 40 calls · 3 ms`: a run in the menus. */
+function optionWords({ number, sites }: PastRun): string {
+  const sum = (figure: (site: PastRun['sites'][number]) => number): number =>
+    sites.reduce((all, site) => all + figure(site), 0);
+  const time = sum(site => site.total ?? 0);
+  return `[${number}] ${callWords(sum(site => site.calls))} · ${timeWords(time)}`;
 }
 
 function link(text: string, act: () => unknown): HTMLElement {

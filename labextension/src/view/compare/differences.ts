@@ -48,9 +48,8 @@ export function differenceWords(before: Run, after: Run): string {
   const [own, other] = [before.sites, after.sites];
   const calls = callsDifference(callsOf(own), callsOf(other));
   const single = own.length === 1 && other.length === 1;
-  const ratio = single
-    ? ratioWords('p95', own[0]!.p95, other[0]!.p95)
-    : ratioWords('time', totalOf(own), totalOf(other));
+  const p95 = single ? ratioWords('p95', own[0]!.p95, other[0]!.p95) : '';
+  const ratio = p95 || ratioWords('time', totalOf(own), totalOf(other));
   return [calls, ratio].filter(Boolean).join(', ');
 }
 

@@ -8,6 +8,7 @@ import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
 
 export interface Run {
   readonly id: string; // of the recording; empty: unknown
+  readonly number?: number; // in the prompt; absent: unknown
   readonly sites: readonly RunSite[]; // in program order
 }
 

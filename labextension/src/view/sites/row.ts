@@ -28,7 +28,8 @@ export function siteRow(
   place: number,
   colour: number,
   actions: SiteActions,
-  fold: HTMLElement
+  fold: HTMLElement,
+  trend: HTMLElement | null
 ): HTMLElement {
   const site = facts.sites[place]!;
   const { filter } = actions;
@@ -51,7 +52,7 @@ export function siteRow(
         : siteCalls(site, facts.ahead),
       elided && h('span', { class: `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}` }, elided)
     ),
-    h('span', { class: 'jaxcb-site-time' }, ...timeOf(site, facts))
+    h('span', { class: 'jaxcb-site-time' }, trend, ...timeOf(site, facts))
   );
 }
 

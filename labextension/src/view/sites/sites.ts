@@ -2,6 +2,8 @@
 
 import { button, h, set } from '../dom/elements.js';
 import { pointAt } from '../dom/point.js';
+import type { Trend } from '../compare/history.js';
+import { trendNode } from '../compare/trend.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
@@ -25,6 +27,7 @@ export class SiteList {
     'aria-label': 'Search sites'
   });
   private readonly order = orderSelect();
+  private trends: ReadonlyMap<number, Trend> = new Map(); // by site
   private status = ''; // only sites with it, if not empty
   private places: readonly number[] = []; // of the listed sites, in their order
 
@@ -64,6 +67,21 @@ export class SiteList {
     set(item, { tabindex: -1 });
     pointAt(item);
     item.focus({ preventScroll: true });
+  }
+
+  /** Shows how the time of sites went in the last runs of the cell. */
+  trace(trends: ReadonlyMap<number, Trend>): void {
+    this.trends = trends;
+    [...this.list.children].forEach((item, at) => {
+      item.querySelector('.jaxcb-trend')?.remove();
+      const trend = this.trendOf(this.places[at]!);
+      item.querySelector('.jaxcb-site-time')!.prepend(...(trend ? [trend] : []));
+    });
+  }
+
+  private trendOf(place: number): HTMLElement | null {
+    const trend = this.trends.get(place);
+    return trend ? trendNode(trend) : null;
   }
 
   /** The search, a button for each status that is not just kept, and the order. */
@@ -145,7 +163,7 @@ export class SiteList {
     return h(
       'li',
       { class: 'jaxcb-site' },
-      siteRow(this.facts, place, this.colours[place]!, this.actions, fold),
+      siteRow(this.facts, place, this.colours[place]!, this.actions, fold, this.trendOf(place)),
       below
     );
   }

@@ -104,6 +104,12 @@ test('returns null for a recording that the kernel no longer has', async () => {
   expect(await reply).toBeNull();
 });
 
+test('returns the runs of a cell also if the kernel no longer has the recording', async () => {
+  const reply = createLink().everything('r1');
+  kernel.sends({ type: 'recording', id: 'r1', facts: null, runs: { sites: [], runs: [] } });
+  expect(await reply).toMatchObject({ facts: null, calls: null, runs: { sites: [], runs: [] } });
+});
+
 test('returns null if the kernel does not reply within ten seconds, or restarts', async () => {
   const link = createLink();
   const silent = link.everything('r1');

@@ -131,3 +131,41 @@ test('figures that come after another run was shown are dropped', async () => {
   await settled();
   expect(comparison.words.textContent).toBe(' · vs pinned run: +40 calls, p95 × 2');
 });
+
+const EARLIER = { ...FIRST, id: 'r0', number: 4, sites: [{ ...SITE, calls: 60, p95: null }] };
+const BEFORE = { ...FIRST, id: 'r1', number: 7, sites: [{ ...SITE, p95: null }] };
+const SHOWN = { ...SECOND, number: 9, sites: [{ ...SECOND.sites[0]!, p95: null }] };
+
+/** Chooses an option of a menu as a user does. */
+function choose(menu: HTMLSelectElement, value: string): void {
+  menu.value = value;
+  menu.dispatchEvent(new Event('change'));
+}
+
+test('any two runs of the cell can be compared', async () => {
+  document.body.append(comparison.actions);
+  await show(SECOND, null);
+  const menu = comparison.actions.querySelector('select')!;
+  expect(menu.hidden).toBe(true);
+  comparison.history = [EARLIER, BEFORE, SHOWN];
+  expect([...menu.options].map(each => each.value)).toEqual(['', 'r1', 'r0']);
+  choose(menu, 'r1');
+  await settled();
+  expect(comparison.words.textContent).toBe(' · vs run [7]: +40 calls');
+  expect(comparison.pinned).toBe(BEFORE);
+  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 140 +40', '72 µs', '1 ms']]);
+  const other = comparison.node.querySelector('select')!;
+  other.focus();
+  choose(other, 'r0');
+  expect(document.activeElement).toBe(other);
+  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 60 −40', '', '1 ms → 1 ms × 1']]);
+  expect(comparison.words.textContent).toBe('');
+  choose(other, '');
+  expect(comparison.words.textContent).toBe(' · vs run [7]: +40 calls');
+  choose(menu, '');
+  await settled();
+  expect([comparison.node.hidden, comparison.pinned, comparison.button.hidden]).toEqual([
+    true, null, false
+  ]);
+  expect(withoutSuppression(document.body)).toEqual([]);
+});

@@ -59,7 +59,9 @@ describe('differenceWords', () => {
   it('gives the change in calls and the ratio of the 95th percentiles of a single site', () => {
     const before = run(site({ calls: 100, p95: 1000 }));
     expect(differenceWords(before, run(site({ calls: 140, p95: 2000 })))).toBe('+40 calls, p95 × 2');
-    expect(differenceWords(before, run(site({ calls: 99, p95: null })))).toBe('−1 call');
+    expect(differenceWords(before, run(site({ calls: 99, p95: null, total: null })))).toBe('−1 call');
+    const earlier = run(site({ p95: null, total: 500 })); // the kernel keeps no percentiles
+    expect(differenceWords(earlier, run(site({ total: 2000 })))).toBe('same number of calls, time × 4');
     expect(differenceWords(before, before)).toBe('same number of calls, p95 × 1');
   });
 

@@ -1,0 +1,103 @@
+/** The last runs of a cell, as the kernel remembers them, and how the time of a site went. */
+
+import { CONSEQUENCES, NAME, SENTENCE } from '../data/parse/known.js';
+import {
+  amount,
+  Fields,
+  listOf,
+  objectOf,
+  oneOf,
+  text,
+  tupleOf,
+  whole
+} from '../data/parse/fields.js';
+import type { Site } from '../data/schema.js';
+import { pairsOf } from './differences.js';
+import type { Run, RunSite } from './run.js';
+
+const MOST_RUNS = 20;
+const MOST_SITES = 5_000; // of all runs
+const CHANGE = 1.25; // a smaller ratio is not worth a word
+const LEAST_NS = 100_000; // neither is a smaller difference
+
+/** A run of the cell, with its number in the prompt. */
+export interface PastRun extends Run {
+  readonly number: number;
+}
+
+const readKey = objectOf({
+  function: text(NAME),
+  flavor: text(NAME),
+  where: text(NAME),
+  source: text(SENTENCE)
+});
+const readFigures = tupleOf(whole(), oneOf(CONSEQUENCES), whole(), amount, whole());
+const readRun = objectOf({
+  id: text(NAME),
+  number: whole(),
+  sites: listOf(readFigures, MOST_SITES)
+});
+
+/**
+ * The runs of the cell up to the shown one, oldest first; throws `BadRecording` if the data, which
+ * `History` in `notebook/display` writes, is malformed.
+ */
+export function parseHistory(data: unknown): PastRun[] {
+  const fields = new Fields(data, 'runs');
+  const keys = fields.get('sites', listOf(readKey, MOST_SITES));
+  return fields.get('runs', listOf(readRun, MOST_RUNS)).map(({ id, number, sites }) => ({
+    id,
+    number,
+    sites: sites.flatMap(([place, consequence, calls, total]) => {
+      const key = keys[place];
+      return key ? [{ ...key, consequence, calls, total, p95: null }] : [];
+    })
+  }));
+}
+
+/** How the total time of a site went in the last runs. */
+export interface Trend {
+  readonly times: readonly number[]; // in nanoseconds, oldest first; without unknown ones
+  readonly ratio: number; // of the last to the median of those before
+  readonly verdict: 'slower' | 'faster' | ''; // empty: much as before
+}
+
+/** The trends of `sites`, by place, from at least two runs; `runs` end with that of the sites. */
+export function trendsOf(runs: readonly PastRun[], sites: readonly Site[]): Map<number, Trend> {
+  const own = sites.map(runSite);
+  const times: number[][] = own.map(() => []);
+  for (const run of runs.slice(0, -1)) {
+    for (const { before, after } of pairsOf(run.sites, own)) {
+      if (before?.calls && after) {
+        times[own.indexOf(after)]!.push(before.total ?? 0);
+      }
+    }
+  }
+  const trends = new Map<number, Trend>();
+  own.forEach(({ calls, total }, place) => {
+    if (calls && total !== null && times[place]!.length) {
+      trends.set(place, trendOf(times[place]!, total));
+    }
+  });
+  return trends;
+}
+
+function runSite({ function: name, flavor, where, source, ...site }: Site): RunSite {
+  const { consequence, calls, host_ns: total } = site;
+  return { function: name, flavor, where, source, consequence, calls, total, p95: null };
+}
+
+/**
+ * Compares a time with those before it. It is slower or faster only if it is outside of all of them
+ * and differs much from their median: times vary from run to run.
+ */
+export function trendOf(before: readonly number[], last: number): Trend {
+  const sorted = [...before].sort((a, b) => a - b);
+  const middle = [(sorted.length - 1) / 2, sorted.length / 2].map(at => sorted[Math.floor(at)]!);
+  const median = (middle[0]! + middle[1]!) / 2;
+  const ratio = last / Math.max(median, 1);
+  const much = Math.abs(last - median) >= LEAST_NS;
+  const slower = much && ratio >= CHANGE && last > sorted.at(-1)!;
+  const faster = much && ratio <= 1 / CHANGE && last < sorted[0]!;
+  return { times: [...before, last], ratio, verdict: slower ? 'slower' : faster ? 'faster' : '' };
+}

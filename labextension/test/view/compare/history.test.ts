@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+
+import { parseHistory, trendOf, trendsOf } from '../../../src/view/compare/history.js';
+import { trendNode } from '../../../src/view/compare/trend.js';
+import { aSite } from '../recordings.js';
+
+const KEYS = [
+  { function: 'f', flavor: 'io', where: 'line 3', source: 'f(x)' },
+  { function: 'g', flavor: 'io', where: 'line 4', source: 'g(x)' }
+];
+
+function runs(...sites: (readonly (string | number)[])[][]) {
+  return { sites: KEYS, runs: sites.map((each, n) => ({ id: `r${n}`, number: n + 1, sites: each })) };
+}
+
+describe('parseHistory', () => {
+  test('reads the runs of a cell, and leaves out figures of unknown sites', () => {
+    const [run, ...more] = parseHistory(runs([[1, 'raised', 5, 300, 2], [9, 'kept', 1, 1, 0]]));
+    expect(more).toEqual([]);
+    expect(run).toEqual({
+      id: 'r0',
+      number: 1,
+      sites: [{ ...KEYS[1], consequence: 'raised', calls: 5, total: 300, p95: null }]
+    });
+  });
+
+  test.each([null, 3, {}, { sites: [], runs: 3 }, runs([[0, 'kept', 'x', 1, 0]])])(
+    'refuses %j',
+    data => expect(() => parseHistory(data)).toThrow()
+  );
+});
+
+describe('trendsOf', () => {
+  const [f, g] = KEYS.map(key => aSite({ ...key, calls: 2, host_ns: 500 }));
+
+  test('finds the sites of earlier runs, also on other lines, and leaves out those never called', () => {
+    const moved = aSite({ ...KEYS[0], where: 'line 8', calls: 2, host_ns: 500 });
+    const past = parseHistory(
+      runs([[0, 'kept', 1, 100, 0]], [[0, 'unused', 0, 0, 1], [1, 'kept', 1, 7, 0]], [])
+    );
+    expect([...trendsOf(past, [moved, g!])].map(([place, { times }]) => [place, times])).toEqual([
+      [0, [100, 500]],
+      [1, [7, 500]]
+    ]);
+  });
+
+  test('there is none in the first run, or without times', () => {
+    expect(trendsOf(parseHistory(runs([[0, 'kept', 1, 100, 0]])), [f!]).size).toBe(0);
+    const past = parseHistory(runs([[0, 'kept', 1, 100, 0]], []));
+    expect(trendsOf(past, [{ ...f!, host_ns: null }, { ...g!, calls: 0 }]).size).toBe(0);
+  });
+});
+
+describe('trendOf', () => {
+  const MS = 1e6;
+
+  test.each([
+    [[1, 1, 1], 2, 'slower', 2],
+    [[4, 4, 8], 2, 'faster', 0.5],
+    [[1, 1, 3], 2, '', 2], // an earlier run was slower still
+    [[1, 3, 4], 2, '', 2 / 3],
+    [[1], 1.2, '', 1.2],
+    [[0.01], 0.05, '', 5], // too short to matter
+    [[2, 4], 6, 'slower', 2] // the median of an even number of runs
+  ])('of %j ms, then %d ms is %j', (before, last, verdict, ratio) => {
+    const trend = trendOf(before.map(ms => ms * MS), last * MS);
+    expect(trend.verdict).toBe(verdict);
+    expect(trend.ratio).toBeCloseTo(ratio);
+  });
+
+  test('is drawn as a line with a dot at its end, and said in words, not by color alone', () => {
+    const node = trendNode(trendOf([2 * MS, 4 * MS], MS));
+    const line = node.querySelector('[role=img]')!;
+    expect(line.getAttribute('aria-label')).toBe(
+      'total time in the last 3 runs: 2 ms, 4 ms, 1 ms'
+    );
+    expect(line.querySelector('polyline')!.getAttribute('points')).toBe('2,7 28,2 54,10');
+    expect(node.className).toBe('jaxcb-trend jaxcb-trend-faster');
+    expect(node.textContent).toBe('3 × faster');
+  });
+});

@@ -1,0 +1,89 @@
+"""The last runs of a cell, which its host trace asks the kernel for."""
+
+import pytest
+
+from jupyter_jaxcb.notebook.display import History
+from jupyter_jaxcb.notebook.display._history import MOST_RUNS
+from jupyter_jaxcb.report import MIME_TYPE
+
+from .test_link import replies
+
+SETUP = """%%jax_callback pure --result x
+def double(x):
+    return 2 * x"""
+
+
+@pytest.fixture
+def runs_of(kernel):
+    """Return a function that runs a cell and returns what a view of its host trace gets."""
+
+    def run(code, cell):
+        ((_, metadata),) = kernel.run(code, cell).traces
+        return request(kernel, metadata[MIME_TYPE]["id"])
+
+    kernel.run(SETUP)
+    return run
+
+
+def request(kernel, name):
+    (message,) = replies(kernel, {"type": "recording", "id": name})
+    return message["content"]["data"]["runs"]
+
+
+def figures(runs):
+    """Return prompt numbers, and the sites of each run by function: their calls."""
+    names = [site["function"] for site in runs["sites"]]
+    return [{names[place]: calls for place, _, calls, *_ in run["sites"]} for run in runs["runs"]]
+
+
+def test_runs_of_a_cell_are_sent_with_their_figures(runs_of):
+    runs_of("double(1.0);", "cell-a")
+    runs_of("jax.vmap(double)(jnp.ones(3));", "cell-b")
+    runs = runs_of("double(1.0); double(2.0);", "cell-a")
+    assert [len(run["sites"]) for run in runs["runs"]] == [1, 2]
+    first, second = runs["runs"]
+    assert first["number"] < second["number"] and first["id"] != second["id"]
+    assert runs["sites"][0]["source"] == "double(1.0);"
+    place, consequence, calls, host_ns, elided = first["sites"][0]
+    assert (place, consequence, calls, elided) == (0, "kept", 1, 0)
+    assert host_ns > 0
+
+
+def test_run_is_sent_with_those_before_it_only(kernel, runs_of):
+    earlier = runs_of("double(1.0);", "cell-a")["runs"][-1]["id"]
+    runs_of("jax.vmap(double)(jnp.ones(3));", "cell-a")
+    assert figures(request(kernel, earlier)) == [{"double": 1}]
+
+
+def test_history_outlives_the_recordings_that_the_kernel_keeps(kernel, runs_of):
+    first = runs_of("double(1.0);", "cell-a")["runs"][-1]["id"]
+    for _ in range(9):
+        runs_of("double(1.0);", "cell-b")
+    (message,) = replies(kernel, {"type": "recording", "id": first})
+    data = message["content"]["data"]
+    assert data["facts"] is None
+    assert figures(data["runs"]) == [{"double": 1}]
+
+
+def test_unknown_recording_and_cell_without_an_id_have_no_history(kernel, runs_of):
+    assert request(kernel, "nothing") is None
+    assert runs_of("double(1.0);", None) is None
+
+
+def test_outputs_have_no_history(kernel, runs_of):
+    runs_of("double(1.0);", "cell-a")
+    ((data, metadata),) = kernel.run("double(1.0);", "cell-a").traces
+    assert "runs" not in metadata[MIME_TYPE] and "runs" not in data[MIME_TYPE]
+
+
+def test_only_the_last_runs_of_a_cell_and_few_cells_are_kept():
+    history, sites = History(), []
+    for number in range(MOST_RUNS + 5):
+        history.add("cell-a", 0, f"run {number}", number, sites)
+    assert history.to_json("run 4") is None
+    runs = history.to_json(f"run {MOST_RUNS + 4}")["runs"]
+    assert [run["number"] for run in runs] == list(range(5, MOST_RUNS + 5))
+    for number in range(1_000):
+        history.add(f"cell {number}", 0, f"other {number}", number, sites)
+    assert history.to_json("other 0") is None
+    assert history.to_json("other 999") is not None
