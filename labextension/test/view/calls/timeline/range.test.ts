@@ -72,6 +72,19 @@ describe('figuresIn', () => {
 describe('LitTracks.extremes', () => {
   const all = calls(3_000);
 
+  test('are of the calls in the range only, however these are kept in blocks', () => {
+    const [first, last, next] = [400, 1_023, 1_536]; // in a block, at its end, after its end
+    const others = new Map([[first, 1], [last, 5], [next, 15]]);
+    const even = Array.from({ length: 2_000 }, (_, n) => ({
+      start: 20 * n,
+      duration: others.get(n) ?? 10
+    }));
+    const lit = litOf(storeOf(even));
+    expect(lit.extremes(0, 20 * first)).toEqual([10, 10]);
+    expect(lit.extremes(20 * (first + 1), 20 * next)).toEqual([5, 10]);
+    expect(lit.extremes(0, 20 * next + 1)).toEqual([1, 15]);
+  });
+
   test.each([[0, 1e9], [5_000, 200_000], [300_000, 300_001]])(
     'are the shortest and the longest call that runs from %d to %d',
     (from, to) => {

@@ -18,7 +18,7 @@ export class Track {
   private starts = new Float64Array(FIRST_CAPACITY);
   private busy = new Float64Array(FIRST_CAPACITY + 1); // before each call: sums of durations
   private failing = new Uint32Array(FIRST_CAPACITY);
-  private readonly least: number[] = []; // duration of each block
+  private readonly least: number[] = []; // duration of each whole block; found when needed
   private readonly most: number[] = [];
 
   constructor(readonly thread: number, readonly depth: number) {}
@@ -47,20 +47,30 @@ export class Track {
 
   /** The shortest and the longest duration of the calls from `place` to before `next`. */
   extremes(place: number, next: number, duration: (row: number) => number): [number, number] {
+    this.findBlocks(Math.floor(next / BLOCK), duration);
     let [least, most] = [Infinity, 0];
     for (let at = place; at < next; ) {
-      if (at % BLOCK === 0 && at + BLOCK <= next) {
-        least = Math.min(least, this.least[at / BLOCK]!);
-        most = Math.max(most, this.most[at / BLOCK]!);
-        at += BLOCK;
-      } else {
+      const block = at / BLOCK;
+      const whole = at % BLOCK === 0 && at + BLOCK <= next;
+      least = Math.min(least, whole ? this.least[block]! : duration(this.rows[at]!));
+      most = Math.max(most, whole ? this.most[block]! : duration(this.rows[at]!));
+      at += whole ? BLOCK : 1;
+    }
+    return [least, most];
+  }
+
+  /** Finds the shortest and the longest call of each block before the one numbered `last`. */
+  private findBlocks(last: number, duration: (row: number) => number): void {
+    for (let block = this.least.length; block < last; block++) {
+      let [least, most] = [Infinity, 0];
+      for (let at = block * BLOCK; at < (block + 1) * BLOCK; at++) {
         const ns = duration(this.rows[at]!);
         least = Math.min(least, ns);
         most = Math.max(most, ns);
-        at += 1;
       }
+      this.least.push(least);
+      this.most.push(most);
     }
-    return [least, most];
   }
 
   /** The place of the n-th call that failed. */
@@ -79,9 +89,6 @@ export class Track {
     this.starts[place] = ordered;
     this.reach = ordered + duration;
     this.busy[place + 1] = this.busy[place]! + duration;
-    const block = Math.floor(place / BLOCK);
-    this.least[block] = Math.min(this.least[block] ?? Infinity, duration);
-    this.most[block] = Math.max(this.most[block] ?? 0, duration);
     this.length = place + 1;
     if (failed) {
       this.fail(place);
