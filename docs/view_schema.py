@@ -38,6 +38,7 @@ _MINUS_ONE = {"type": "integer", "minimum": -1}
 _SPECIAL = {
     "SiteView.consequence": {"enum": list(TONES)},
     "SiteView.sample_rows": {"type": "array", "items": _MINUS_ONE},
+    "SiteView.first_element": _MINUS_ONE,
     "SampleView.element": _MINUS_ONE,
     "RunningView.element": _MINUS_ONE,
     "Part.tone": {"enum": list(dict.fromkeys(TONES.values()))},

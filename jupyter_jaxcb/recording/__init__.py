@@ -23,6 +23,7 @@ from ._facts import (
     Note,
     NoteKind,
     NotFinite,
+    NotFiniteCall,
     NotKept,
     ObjectUse,
     Outcome,

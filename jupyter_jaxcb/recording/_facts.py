@@ -265,6 +265,15 @@ class NotFinite(NamedTuple):
     passed_on: int  # number of such calls whose arguments had NaN or infinity
 
 
+class NotFiniteCall(NamedTuple):
+    """One of the first host calls of a recording that returned NaN or infinity."""
+
+    lowered: int  # index into `Recording.lowered`
+    crossing: int  # as in `HostCall`
+    element: int  # as in `HostCall`
+    passed_on: bool  # its arguments had NaN or infinity
+
+
 class Compilation(NamedTuple):
     """The compilation of one program whose source has a call site."""
 

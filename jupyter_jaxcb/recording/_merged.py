@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._facts import NotKept, ObjectUse, Process, Program, SampleValues, Site, Worker
+from ._facts import NotFiniteCall, NotKept, ObjectUse, Process, Program, SampleValues, Site, Worker
 from ._recording import Recording
 
 
@@ -41,7 +41,7 @@ def merged(recordings: Sequence[Recording], processes: Sequence[Process] = ()) -
 
 def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recording:
     """Concatenate the recordings of all processes, with calls sorted by their end."""
-    calls, sample_values = _numbered(parts)
+    calls, sample_values, not_finite_calls = _numbered(parts)
     bound: Counter[Site] = Counter()
     for part in parts:
         bound.update(part.bound)
@@ -61,6 +61,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         compilations=_compilations(parts),
         sample_values=sample_values,
         not_finite=_moved(parts, "not_finite"),
+        not_finite_calls=not_finite_calls,
         ahead=parts[0].ahead,
         running=_moved(parts, "running"),
         processes=tuple(processes),
@@ -225,44 +226,52 @@ def _error_numbers(parts: Sequence[Recording]) -> list[np.ndarray]:
     return [np.array([0, *map(errors.__getitem__, part.errors)]) for part in parts]
 
 
-def _numbered(parts: Sequence[Recording]) -> tuple[np.ndarray, tuple[Any, ...]]:
-    """Return all calls, sorted by their end, and all sample values, with merged numbers."""
+def _numbered(
+    parts: Sequence[Recording],
+) -> tuple[np.ndarray, tuple[SampleValues, ...], tuple[NotFiniteCall, ...]]:
+    """Return all calls, sorted by their end, and all facts about calls, with merged numbers."""
     errors = _error_numbers(parts)
     first_lowered = _starts([len(part.lowered) for part in parts])
     first_thread = _starts([len(part.threads) for part in parts])
-    tables, sample_values, crossings = [], [], 0
+    tables, sample_values, not_finite, crossings = [], [], [], 0
     for n, part in enumerate(parts):
-        calls, kept, count = _with_crossings_from(crossings, part)
+        calls, numbers = _with_crossings_from(crossings, part)
         calls["lowered"] += first_lowered[n]
         calls["thread"] += first_thread[n]
         calls["error"] = errors[n][calls["error"]]
         tables.append(calls)
-        sample_values += [one._replace(lowered=first_lowered[n] + one.lowered) for one in kept]
-        crossings += count
+        first = first_lowered[n]
+        sample_values += _renumbered(part.sample_values, first, numbers)
+        not_finite += _renumbered(part.not_finite_calls, first, numbers)
+        crossings += len(numbers)
     table = np.concatenate(tables)
     table = table[np.argsort(table["end_ns"], kind="stable")]
     table.flags.writeable = False
-    return table, tuple(sample_values)
+    return table, tuple(sample_values), tuple(not_finite)
 
 
-def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, list[SampleValues], int]:
-    """Renumber the crossings of the calls and sample values of `part` from `first` on.
+def _renumbered(facts: Iterable[Any], first: int, crossings: Mapping[int, int]) -> list[Any]:
+    """Return facts about calls with sites from `first` on, and with new numbers of crossings."""
+    return [
+        one._replace(lowered=first + one.lowered, crossing=crossings[one.crossing]) for one in facts
+    ]
+
+
+def _with_crossings_from(first: int, part: Recording) -> tuple[np.ndarray, dict[int, int]]:
+    """Renumber the crossings of the calls of `part` from `first` on.
 
     The numbers are made consecutive, because those of a long-running recorder are large.
 
     Returns:
-        Calls, sample values, and the number of crossings.
+        The calls, and the new number of each crossing, also of those without calls.
     """
     calls = part.calls.copy()
-    sampled = np.array([one.crossing for one in part.sample_values], np.int64)
-    distinct, place = np.unique(np.concatenate([calls["crossing"], sampled]), return_inverse=True)
-    place += first
-    calls["crossing"] = place[: len(calls)]
-    numbers = place[len(calls) :].tolist()
-    sample_values = [
-        one._replace(crossing=n) for one, n in zip(part.sample_values, numbers, strict=True)
-    ]
-    return calls, sample_values, len(distinct)
+    facts = np.array(
+        [one.crossing for one in (*part.sample_values, *part.not_finite_calls)], np.int64
+    )
+    distinct, place = np.unique(np.concatenate([calls["crossing"], facts]), return_inverse=True)
+    calls["crossing"] = place[: len(calls)] + first
+    return calls, {old: new for new, old in enumerate(distinct.tolist(), first)}
 
 
 def _workers(parts: Sequence[Recording], processes: Sequence[Process]) -> tuple[Worker, ...]:

@@ -15,6 +15,7 @@ from ._facts import (
     LoweredSite,
     MaskUse,
     NotFinite,
+    NotFiniteCall,
     NotKept,
     ObjectUse,
     Outcome,
@@ -47,6 +48,7 @@ class RecordedFacts:
     compilations: tuple[Compilation, ...] = ()
     sample_values: tuple[SampleValues, ...] = ()
     not_finite: tuple[NotFinite, ...] = ()
+    not_finite_calls: tuple[NotFiniteCall, ...] = ()
     ahead: bool = False
     running: tuple[Running, ...] = ()
     processes: tuple[Process, ...] = ()

@@ -34,6 +34,7 @@ class Recording(RecordedFacts):
         sample_values: values of the first calls of each site; kept out of saved notebooks.
         not_finite: the sites that returned NaN or infinity. Results of more than 4,096 elements are
             checked in sampled calls only.
+        not_finite_calls: the first 10,000 of the calls that `not_finite` counts.
         ahead: whether nothing ran, as in the recordings of `jupyter_jaxcb.explain`.
         running: host calls that were still running when the recording ended.
         processes: the processes of a gathered recording; otherwise empty.

@@ -59,6 +59,7 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
         recorder.values.take(single, crossing, -1, [np.arange(9.0)], [np.float32(1)])
     record_elements(recorder, looped, 2, np.arange(elements)[::-1], list(range(7, 8 + elements)))
     recorder.values.not_finite(single, 1, 2)
+    recorder.values.mark(single, crossing, -1, False)
     recorder.add_outcome(
         Outcome(SITE, PROGRAM, Status.UNUSED, written=1, compiled=0, reason=Reason.UNUSED)
     )
@@ -102,6 +103,7 @@ def test_everything_comes_back(tmp_path, suffix):
     assert back.calls.dtype == recording.calls.dtype
     assert np.array_equal(back.calls, recording.calls)
     assert back.not_finite == (NotFinite(0, 1, 2),)
+    assert back.not_finite_calls == recording.not_finite_calls != ()
     assert back.profile == recording.profile and back.profile.of_kind("host") == 60
     assert back.running == recording.running and back.running[0].stack[0].line == 3
     assert back.stale == {1} and back.compilations == recording.compilations
@@ -159,10 +161,10 @@ def test_changed_byte_is_reported_or_gives_a_recording_that_can_be_saved(
 def test_error_for_a_newer_schema_says_to_update(suffix, tmp_path):
     content = raw(recorded(), tmp_path, suffix)
     if suffix == ".json":
-        content = content.replace(b'"schema": 8', b'"schema": 9')
+        content = content.replace(b'"schema": 9', b'"schema": 10')
     else:
-        content = compact(9, 0, 0)
-    with pytest.raises(RecordingFileError, match=r"schema 9: .* reads schema 5 to 8\. Update"):
+        content = compact(10, 0, 0)
+    with pytest.raises(RecordingFileError, match=r"schema 10: .* reads schema 5 to 9\. Update"):
         reading(content, tmp_path)
 
 
@@ -173,6 +175,8 @@ def in_schema(recording, number):
         fact["levels"] = [[size, method[0], batched] for size, method, batched, _ in fact["levels"]]
     if number < 8:
         del written["objects"]
+    if number < 9:
+        del written["not_finite_calls"]
     return written
 
 

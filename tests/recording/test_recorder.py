@@ -231,8 +231,8 @@ def test_json_keeps_everything(data, where):
 
 
 def test_error_for_another_schema_names_its_number():
-    text = Recording().to_json().replace('"schema": 8', '"schema": 99')
-    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5 to 8"):
+    text = Recording().to_json().replace('"schema": 9', '"schema": 99')
+    with pytest.raises(ValueError, match=r"schema 99: .* reads schema 5 to 9"):
         Recording.from_json(text)
 
 

@@ -213,3 +213,12 @@ def test_json_keeps_sample_values_counts_and_compilations(sample_values, not_fin
     assert all(type(sample) is SampleValues for sample in back.sample_values)
     assert all(type(compilation.program) is Program for compilation in back.compilations)
     assert back.to_json() == recording.to_json()
+
+
+def test_at_most_ten_thousand_calls_with_non_finite_results_are_kept():
+    recorder = Recorder()
+    f = fact()
+    crossing = take(recorder, f)
+    for _ in range(10_002):
+        recorder.values.mark(f, crossing, -1, True)
+    assert len(recorder.freeze().not_finite_calls) == 10_000

@@ -16,6 +16,8 @@ from jupyter_jaxcb.recording import (
     record_elements,
 )
 from jupyter_jaxcb.report import MIME_TYPE, call_columns, to_message, to_mimebundle
+from jupyter_jaxcb.report.frontend._columns import not_finite_marks
+from jupyter_jaxcb.report.frontend._site_view import Marks
 
 SITE = Site("pure", "bessel", "<cell>", 4, 0, cell=True)
 OTHER = Site("io", "log", "<cell>", 2, 0, cell=True)
@@ -142,3 +144,31 @@ def starts_ns(recorder):
     found = [one["start_ns"] for one in measured["compilations"]]
     assert [one["start_ns"] for one in to_message(recording)[1]["compilations"]] == found
     return found
+
+
+def runs_of(rows, most=100):
+    """Return the runs of a site of which these calls returned NaN, and the element of the first."""
+    recorder = Recorder()
+    fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
+    for row in range(12):
+        crossing = record_call(recorder, fact, 1, 10 * row, 10 * row + 1)
+        if row in rows:
+            recorder.values.mark(fact, crossing, -1, rows[row])
+    recording = recorder.freeze()
+    return not_finite_marks(recording, recording.calls, most).get(SITE, Marks())
+
+
+def test_calls_that_returned_nan_are_runs_of_rows():
+    assert runs_of({}) == Marks()
+    assert runs_of({0: False, 1: False, 4: False, 9: True, 10: True}) == Marks(
+        (0, 2, 2, 1), (9, 2), -1
+    )
+    assert runs_of(dict.fromkeys(range(1, 12, 2), False), most=2) == Marks((1, 1, 1, 1), (), -1)
+
+
+def test_a_trace_without_nan_has_no_bytes_about_it():
+    recorder = Recorder()
+    record_call(recorder, LoweredSite(SITE, None, -1, (F32,), (F32,)), 1, 0, 1)
+    _, metadata = to_mimebundle(recorder.freeze())
+    ((site,), *_) = [one["sites"] for one in metadata.values()]
+    assert not {"not_finite_rows", "passed_on_rows", "first_element"} & set(site)

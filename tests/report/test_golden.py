@@ -69,6 +69,7 @@ def recording():
     crossing = record_call(recorder, lowered[2], 2, 100_000, 2_000_100_000)
     recorder.values.take(lowered[2], crossing, -1, [np.int32(1), np.arange(5.0)], [np.arange(5.0)])
     recorder.values.not_finite(lowered[2], 1, 0)
+    recorder.values.mark(lowered[2], crossing, -1, False)
     around = ("scan of 5", "branch 1 of 2")
     for outcome in (
         Outcome(UNUSED, program, Status.UNUSED, written=1, compiled=0, around=around,

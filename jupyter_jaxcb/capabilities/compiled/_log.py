@@ -264,4 +264,4 @@ def failed(
         stamps = np.linspace(began, now, place + 2).astype(np.int64).tolist()
         crossing = record_elements(recorder, lowered, version, needed, stamps, place, error)
         element = at
-    recorder.values.take(lowered, crossing, element, operands, (), failed=True)
+    recorder.values.take(lowered, crossing, element, operands, (), group="failed")

@@ -18,6 +18,7 @@ from .._facts import (
     LoweredSite,
     MaskUse,
     NotFinite,
+    NotFiniteCall,
     NotKept,
     ObjectUse,
     Outcome,
@@ -34,7 +35,7 @@ from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged, environment
 from ._view_json import fields_of_view, is_of_view
 
-SCHEMA = 8  # of files; the data saved in notebooks has a schema number of its own
+SCHEMA = 9  # of files; the data saved in notebooks has a schema number of its own
 _OLDEST = 5  # that can be read: its compilations end at `end_ns`
 _METHODS = 7  # the first whose vmap levels have more of a method than its name
 _OF_VIEW = (
@@ -42,6 +43,7 @@ _OF_VIEW = (
     "`python -m jupyter_jaxcb export FILE.json OUT.csv` makes a table or a timeline of it."
 )
 _OBJECTS = 8  # the first with `objects`
+_NOT_FINITE_CALLS = 9  # the first with `not_finite_calls`
 _CHUNK = 100_000  # rows formatted at a time
 
 
@@ -92,6 +94,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "compilations": recording.compilations,
             "sample_values": recording.sample_values,
             "not_finite": recording.not_finite,
+            "not_finite_calls": recording.not_finite_calls,
             "ahead": recording.ahead,
             "running": recording.running,
             "processes": recording.processes,
@@ -186,6 +189,8 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
     if data["schema"] < _OBJECTS:
         data.setdefault("objects", [])
+    if data["schema"] < _NOT_FINITE_CALLS:
+        data.setdefault("not_finite_calls", [])
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)
@@ -219,6 +224,7 @@ _PLAIN: Mapping[str, Any] = {
     "compilations": tuple[Compilation, ...],
     "sample_values": tuple[SampleValues, ...],
     "not_finite": tuple[NotFinite, ...],
+    "not_finite_calls": tuple[NotFiniteCall, ...],
     "ahead": bool,
     "running": tuple[Running, ...],
     "processes": tuple[Process, ...],
@@ -246,7 +252,9 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
         Decoder.one_of(found["threads"], worker.thread, "workers.thread")
     for one in found["not_kept"]:
         Decoder.one_of(range(len(found["errors"]) + 1), one.error, "not_kept.error")
-    for name in ("sample_values", "not_finite", "running", "not_kept", "queue", "masks"):
+    for name in (
+        "sample_values", "not_finite", "not_finite_calls", "running", "not_kept", "queue", "masks",
+    ):  # fmt: skip
         for fact in found[name]:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
     if found["profile"] is not None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import collections
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from .._facts import LoweredSite, NotFinite, SampleValues, Site
+from .._facts import LoweredSite, NotFinite, NotFiniteCall, SampleValues, Site
 
 SAMPLES = 3  # calls kept for each site and shard, in each cell or block
 ELEMENTS = 6  # elements kept of an array
 KEPT = 1_000  # sampled calls kept in total
+MARKED = 10_000  # calls with non-finite results that are kept in total
 
 # The shape and copies of the first elements, never the user's array.
 _Head = tuple[tuple[int, ...], np.ndarray]
-_Whose = tuple[Site, int | None, bool]  # site, shard, failed: `SAMPLES` calls are kept of each
+Group = Literal["first", "failed", "not finite"]  # why a call is sampled
+_Whose = tuple[Site, int | None, Group]  # site, shard: `SAMPLES` calls are kept of each
+# Site and batch element of a call, and the number of its crossing; ~start_ns if that is not known.
+_Call = tuple[LoweredSite, int, int]
+_Crossings = Mapping[tuple[int, int], int]  # by site and start
 
 
 class _Everything:
@@ -42,9 +47,10 @@ class Values:
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
-        self._kept: list[tuple[LoweredSite, int, int, list[_Head], list[_Head], bool]] = []
+        self._kept: list[tuple[_Call, list[_Head], list[_Head], Group]] = []
         self._taken: dict[_Whose, int] = {}
         self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
+        self._marked: list[tuple[_Call, bool]] = []  # with non-finite results; passed on?
         self._lock = threading.Lock()
         self.full: Any = set() if wanted else _Everything()
 
@@ -66,21 +72,33 @@ class Values:
         operands: Iterable[Any],
         results: Iterable[Any],
         *,
-        failed: bool = False,
+        group: Group = "first",
     ) -> None:
         """Keep the first elements of the arrays of one host call, if there is room.
 
-        Failed calls are limited separately.
+        Calls that failed, and those with non-finite results, are limited separately.
         """
         with self._lock:
-            whose = _whose(lowered, failed)
+            whose = lowered.site, lowered.shard, group
             count = self._taken[whose] = self._taken.get(whose, 0) + 1
             full = len(self._kept) >= KEPT
-            if not failed and (count >= SAMPLES or full):
+            if group == "first" and (count >= SAMPLES or full):
                 self.full.add(lowered)
             if self._wanted and count <= SAMPLES and not full:
                 heads = [*map(_head, operands)], [*map(_head, results)]
-                self._kept.append((lowered, crossing, element, *heads, failed))
+                self._kept.append(((lowered, element, crossing), *heads, group))
+
+    def mark(self, lowered: LoweredSite, crossing: int, element: int, passed_on: bool) -> None:
+        """Keep which host call returned NaN or infinity, if there is room.
+
+        Args:
+            lowered: the site.
+            crossing: the number of the crossing; ``~start_ns`` of the call if it is not known yet.
+            element: the batch element; -1 if there is none.
+            passed_on: the arguments of the call had NaN or infinity.
+        """
+        if len(self._marked) < MARKED:
+            self._marked.append(((lowered, element, crossing), passed_on))
 
     def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
         """Count host calls that returned NaN or infinity, for finite and for other arguments."""
@@ -98,15 +116,41 @@ class Values:
         return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
 
     def sample_values(
-        self, since: int, place: Mapping[LoweredSite, int]
+        self, since: int, place: Mapping[LoweredSite, int], calls: np.ndarray
     ) -> tuple[SampleValues, ...]:
-        """Format the samples kept after the first `since`."""
-        found, taken = [], collections.Counter()
-        for fact, crossing, element, operands, results, failed in self._kept[since:]:
-            taken[_whose(fact, failed)] += 1  # a nested block may have kept more
-            if fact in place and taken[_whose(fact, failed)] <= SAMPLES:
+        """Format the samples kept after the first `since`.
+
+        Args:
+            since: the number of samples to leave out.
+            place: the number of each site.
+            calls: the rows of the log, whose sites have these numbers.
+        """
+        kept = self._kept[since:]
+        crossings = _crossings(calls, place, [call for call, *_ in kept])
+        taken: collections.Counter[_Whose] = collections.Counter()
+        found: dict[tuple[int, int, int], SampleValues] = {}
+        for call, operands, results, group in kept:
+            fact = call[0]
+            whose = fact.site, fact.shard, group
+            taken[whose] += 1  # a nested block may have kept more
+            known = _known(call, place, crossings)
+            if known and known not in found and taken[whose] <= SAMPLES:
                 words = _words(operands), _words(results)
-                found.append(SampleValues(place[fact], crossing, element, *words, failed))
+                found[known] = SampleValues(*known, *words, group == "failed")
+        return tuple(found.values())
+
+    def marked(
+        self, place: Mapping[LoweredSite, int], calls: np.ndarray
+    ) -> tuple[NotFiniteCall, ...]:
+        """Return those of `calls` that returned NaN or infinity; see `sample_values`."""
+        marked = list(self._marked)
+        crossings = _crossings(calls, place, [call for call, _ in marked])
+        wanted = set(np.unique(calls["crossing"]).tolist()) if marked else set()
+        found = []
+        for call, passed_on in marked:
+            known = _known(call, place, crossings)
+            if known and known[1] in wanted:
+                found.append(NotFiniteCall(*known, passed_on))
         return tuple(found)
 
     def unsound(
@@ -122,8 +166,25 @@ class Values:
         return tuple(found)
 
 
-def _whose(lowered: LoweredSite, failed: bool) -> _Whose:
-    return lowered.site, lowered.shard, failed
+def _crossings(
+    calls: np.ndarray, place: Mapping[LoweredSite, int], wanted: Iterable[_Call]
+) -> _Crossings:
+    """Return the crossings of the `wanted` calls that are known by their start."""
+    starts = {~crossing for _, _, crossing in wanted if crossing < 0}
+    rows = calls[np.isin(calls["start_ns"], list(starts))] if starts else calls[:0]
+    keys = zip(rows["lowered"].tolist(), rows["start_ns"].tolist(), strict=True)
+    return dict(zip(keys, rows["crossing"].tolist(), strict=True))
+
+
+def _known(
+    call: _Call, place: Mapping[LoweredSite, int], crossings: _Crossings
+) -> tuple[int, int, int] | None:
+    """Return the numbers of site, crossing and batch element of a call; None: it has no row."""
+    fact, element, crossing = call
+    number = place.get(fact)
+    if number is not None and crossing < 0:
+        crossing = crossings.get((number, ~crossing), -1)
+    return None if number is None or crossing < 0 else (number, crossing, element)
 
 
 def _head(value: Any) -> _Head:

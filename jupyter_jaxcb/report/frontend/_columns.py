@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import Recording, SampleValues
+from ...recording import NotFiniteCall, Recording, SampleValues, Site
 from ..summary import SiteSummary
+from ._site_view import Marks
 
 OUT_OF_RANGE = 0xFFFF  # a variant, thread or error whose number does not fit into 16 bits
 _LARGEST = 0xFFFF_FFFF
@@ -83,15 +84,51 @@ def variant_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.nd
     return numbers
 
 
-def sample_rows(calls: np.ndarray, sample_values: Sequence[SampleValues]) -> list[int]:
-    """Return the row of each sample among `calls` sorted by start; -1 if it has none."""
+def rows_of(
+    calls: np.ndarray, facts: Sequence[SampleValues] | Sequence[NotFiniteCall]
+) -> list[int]:
+    """Return the row of each call among `calls` sorted by start; -1 if it has none."""
+    if not facts:
+        return []
     calls = _by_start(calls)
-    wanted = np.isin(calls["crossing"], [sample.crossing for sample in sample_values])
-    wanted &= np.isin(calls["element"], [sample.element for sample in sample_values])
+    wanted = np.isin(calls["crossing"], [one.crossing for one in facts])
+    wanted &= np.isin(calls["element"], [one.element for one in facts])
     rows = np.flatnonzero(wanted)
     found = zip(calls["crossing"][rows].tolist(), calls["element"][rows].tolist(), strict=True)
     place = dict(zip(found, rows.tolist(), strict=True))
-    return [place.get((sample.crossing, sample.element), -1) for sample in sample_values]
+    return [place.get((one.crossing, one.element), -1) for one in facts]
+
+
+def not_finite_marks(recording: Recording, calls: np.ndarray, most: int) -> dict[Site, Marks]:
+    """Return which of `calls`, sorted by start, returned NaN or infinity, by site.
+
+    Args:
+        recording: the recording of the calls.
+        calls: the calls that the document has.
+        most: the number of runs of such calls that are kept, for each site.
+    """
+    found: dict[Site, tuple[dict[int, int], dict[int, int]]] = {}  # elements by row
+    facts = recording.not_finite_calls
+    for row, one in zip(rows_of(calls, facts), facts, strict=True):
+        own = found.setdefault(recording.lowered[one.lowered].site, ({}, {}))
+        if row >= 0:
+            own[one.passed_on][row] = one.element
+    return {
+        site: Marks(_runs(made, most), _runs(passed, most), made[min(made)] if made else -1)
+        for site, (made, passed) in found.items()
+    }
+
+
+def _runs(rows: Iterable[int], most: int) -> tuple[int, ...]:
+    """Return how many rows to skip, how many follow, how many to skip, ..."""
+    place = np.sort(np.fromiter(rows, np.int64))
+    if not len(place):
+        return ()
+    breaks = np.flatnonzero(np.diff(place) > 1)
+    first = place[np.concatenate([[0], breaks + 1])][:most]
+    after = place[np.append(breaks, len(place) - 1)][:most] + 1
+    skipped = first - np.concatenate([[0], after[:-1]])
+    return tuple(np.stack([skipped, after - first], axis=1).ravel().tolist())
 
 
 def _by_start(calls: np.ndarray) -> np.ndarray:

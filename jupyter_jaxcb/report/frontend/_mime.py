@@ -16,14 +16,23 @@ from ...recording import Compilation, Recording, SampleValues
 from ..profile import to_text
 from ..summary import SiteSummary, out_of_order, summarize
 from ..text import by_other_threads, headline, sites_to_html, sites_to_text
-from ._columns import CallColumns, call_columns, sample_rows, to_saved, variant_numbers
+from ._columns import (
+    CallColumns,
+    call_columns,
+    not_finite_marks,
+    rows_of,
+    to_saved,
+    variant_numbers,
+)
 from ._profile import profile_facts
-from ._site_view import SCHEMA, Place, SiteView, finished
+from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, finished
 
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
 MAX_PAGE_CALLS = 2_000_000  # in a page; `unpack.ts` accepts no more
 _SAVED_UNIT_NS = 100
+_SAVED_RUNS = 100  # of calls of a site that returned NaN or infinity
+_RUNS = 10_000
 
 
 def to_mimebundle(
@@ -45,7 +54,7 @@ def to_mimebundle(
     """
     sites = summarize(recording)
     kept = recording.calls[:MAX_SAVED_CALLS]
-    views = _views(sites, kept, values, place)
+    views = _views(recording, sites, kept, values, place, runs=_SAVED_RUNS)
     data = {
         "text/plain": (
             to_text(recording, values=values)
@@ -65,7 +74,7 @@ def to_page(recording: Recording) -> dict[str, Any]:
     sites = summarize(recording)
     kept = recording.calls[:MAX_PAGE_CALLS]
     columns = call_columns(kept, variant_numbers(recording, sites))
-    views = _views(sites, kept, values=True, place=None)
+    views = _views(recording, sites, kept, values=True, place=None)
     return {
         "facts": _facts(recording, sites, views),
         "measured": {**_saved(recording, sites, views, columns), "id": ""},
@@ -96,7 +105,7 @@ def to_message(
     """
     sites = summarize(recording)
     columns = call_columns(recording.calls, variant_numbers(recording, sites))
-    views = _views(sites, recording.calls, values, place)
+    views = _views(recording, sites, recording.calls, values, place)
     measured = {
         **_measured(recording, sites, views, columns),
         "id": name,
@@ -107,17 +116,24 @@ def to_message(
 
 
 def _views(
-    sites: list[SiteSummary], calls: np.ndarray, values: bool, place: Place | None
+    recording: Recording,
+    sites: list[SiteSummary],
+    calls: np.ndarray,
+    values: bool,
+    place: Place | None,
+    runs: int = _RUNS,
 ) -> list[SiteView]:
     """Return the views of sites; `calls` are those that the document has."""
+    marks = not_finite_marks(recording, calls, runs)
     samples: list[SampleValues] = [one for site in sites for one, _ in site.sample_values]
-    rows = iter(sample_rows(calls, samples) if values else ())
+    rows = iter(rows_of(calls, samples) if values else ())
     return [
         finished(
             site,
             place=place,
             values=values,
             sample_rows=islice(rows, len(site.sample_values)),
+            marks=marks.get(site.site, NO_MARKS),
         )
         for site in sites
     ]

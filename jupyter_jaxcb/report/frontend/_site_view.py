@@ -123,6 +123,10 @@ class SiteView:
     around: tuple[str, ...] = ()  # "scan of 5", outermost first
     stack: tuple[str, ...] = ()  # the same with transformations, as JAX names them
     sample_rows: tuple[int, ...] = ()  # by sample: the index of its call; -1: not in the document
+    # Calls that returned NaN or infinity: how many to skip, how many follow, how many to skip, ...
+    not_finite_rows: tuple[int, ...] = ()  # for finite arguments
+    passed_on_rows: tuple[int, ...] = ()  # for others
+    first_element: int = -1  # of the batch, in the first of `not_finite_rows`; -1: no element
 
     def facts(self, *, brief: bool = False) -> dict[str, Any]:
         """Return what is the same in every run, as JSON: the part in the data of an output.
@@ -148,7 +152,19 @@ class SiteView:
 # Times, ids of cells, and the names that JAX gives to what is around a call, which change with JAX.
 MEASURED = frozenset(
     {"host_ns", "variants_ns", "cell_id", "cell_line", "around", "stack", "sample_rows"}
+    | {"not_finite_rows", "passed_on_rows", "first_element"}
 )
+
+
+class Marks(NamedTuple):
+    """Which calls of a site returned NaN or infinity, see `SiteView`."""
+
+    not_finite_rows: tuple[int, ...] = ()
+    passed_on_rows: tuple[int, ...] = ()
+    first_element: int = -1
+
+
+NO_MARKS = Marks()
 
 
 def finished(
@@ -157,6 +173,7 @@ def finished(
     place: Place | None = None,
     values: bool = False,
     sample_rows: Iterable[int] = (),
+    marks: Marks = NO_MARKS,
 ) -> SiteView:
     """Return the view of a site whose cell has ended.
 
@@ -165,6 +182,7 @@ def finished(
         place: maps a file and a line to a notebook cell.
         values: include the sample values.
         sample_rows: their calls, see `SiteView`.
+        marks: the calls that returned NaN or infinity.
     """
     samples = summary.sample_values if values else ()
     return SiteView(
@@ -188,6 +206,7 @@ def finished(
         around=summary.around,
         stack=summary.stack,
         sample_rows=tuple(sample_rows),
+        **marks._asdict(),
     )
 
 

@@ -109,6 +109,16 @@ ONE_BY_ONE = (
     "vmap_method='expand_dims' makes {calls} instead"
 )
 TIMES_VMAP = "{count} × vmap"
+# On a site that returned NaN or infinity for finite arguments.
+FIND_NOT_FINITE = (
+    "call the function in Python with the arguments of that call, under "
+    "np.errstate(all='raise'): NumPy then raises at the line"
+)
+FIRST_NOT_FINITE = "the first of them is call {call}"
+ONLY_NOT_FINITE = "it is call {call}"
+AT_ELEMENT = ", batch element {element}"
+OF_FINITE = "returned NaN or infinity for finite arguments"
+OF_NOT_FINITE = "returned NaN or infinity, as its arguments have"
 
 NOTHING = "nothing"  # no operands, no results
 RAISED = f"{SIGNS['raised']} raised"

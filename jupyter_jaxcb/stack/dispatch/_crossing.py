@@ -223,7 +223,7 @@ def single_call(
                 arrays = check(returned)
             except BaseException as error:
                 crossing = record_call(recorder, lowered, version, start, clock(), describe(error))
-                recorder.values.take(lowered, crossing, -1, operands, (), failed=True)
+                recorder.values.take(lowered, crossing, -1, operands, (), group="failed")
                 raise
             if is_plain:
                 times.extend((start, end))
@@ -240,7 +240,7 @@ def single_call(
                     if recorder.around is None and not host.replaced:
                         recorder.make_plain(lowered, version, plain)
             if not sound:
-                note_not_finite(recorder, lowered, operands)
+                note_not_finite(recorder, lowered, start, operands, arrays)
             return arrays
         except HostCallError:
             raise
@@ -332,7 +332,7 @@ def _stack_recorded(
         )
         made = len(stamps) - 1
         for element, arguments in itertools.islice(schedule.numbered(operands), failed, made):
-            recorder.values.take(lowered, crossing, element, arguments, (), failed=True)
+            recorder.values.take(lowered, crossing, element, arguments, (), group="failed")
         raise
     crossing = record_elements(recorder, lowered, version, schedule.order, stamps)
     record_values(recorder, lowered, crossing, elements, stacked)

@@ -74,35 +74,50 @@ def _can_be_infinite(dtype: Any) -> bool:
 
 
 def note_not_finite(
-    recorder: Recorder, lowered: LoweredSite, operands: Sequence[np.ndarray]
+    recorder: Recorder,
+    lowered: LoweredSite,
+    start: int,
+    operands: Sequence[np.ndarray],
+    results: Sequence[np.ndarray],
 ) -> None:
-    """Record that a call returned NaN or infinity, and whether its arguments had some already."""
+    """Record that a call returned NaN or infinity, and whether its arguments had some already.
+
+    Args:
+        recorder: the recorder.
+        lowered: the site.
+        start: when the call began, on the recorder's clock.
+        operands: its arguments.
+        results: its results.
+    """
     passed_on = not all(map(is_finite, operands))
-    recorder.values.not_finite(lowered, int(not passed_on), int(passed_on))
+    values = recorder.values
+    values.not_finite(lowered, int(not passed_on), int(passed_on))
+    values.mark(lowered, ~start, -1, passed_on)
+    if not passed_on:
+        values.take(lowered, ~start, -1, operands, results, group="not finite")
 
 
 def note_elements_not_finite(
     recorder: Recorder,
     lowered: LoweredSite,
-    arguments: Iterable[Sequence[np.ndarray]],
+    crossing: int,
+    elements: Iterable[tuple[int, Sequence[np.ndarray]]],
     results: Sequence[np.ndarray],
 ) -> None:
-    """As `note_not_finite`, for all calls of one crossing.
-
-    Args:
-        recorder: the recorder.
-        lowered: the site.
-        arguments: the arguments of each call.
-        results: the stacked results, one row per call.
-    """
+    """As `note_not_finite`, for all calls of one crossing; the arguments are of `record_values`."""
     wrong = np.zeros(len(results[0]), bool)
     for array in results:
         if _can_be_infinite(array.dtype):
             wrong |= ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    passed_on = sum(
-        not all(map(is_finite, operands)) for operands in itertools.compress(arguments, wrong)
-    )
-    recorder.values.not_finite(lowered, int(wrong.sum()) - passed_on, passed_on)
+    values, counts = recorder.values, [0, 0]
+    for row, (element, operands) in itertools.compress(enumerate(elements), wrong):
+        passed_on = not all(map(is_finite, operands))
+        counts[passed_on] += 1
+        values.mark(lowered, crossing, element, passed_on)
+        if not passed_on:
+            own = [array[row] for array in results]
+            values.take(lowered, crossing, element, operands, own, group="not finite")
+    values.not_finite(lowered, *counts)
 
 
 def record_values(
@@ -112,7 +127,7 @@ def record_values(
     elements: Iterable[tuple[int, Sequence[np.ndarray]]],
     stacked: Sequence[np.ndarray],
 ) -> None:
-    """Record sample values of a crossing's first calls, and count calls with non-finite results.
+    """Record sample values of a crossing's first calls, and note calls with non-finite results.
 
     Args:
         recorder: the recorder.
@@ -121,12 +136,13 @@ def record_values(
         elements: batch element (-1 if there is none) and operands of each call.
         stacked: the stacked results, one row per call.
     """
-    if not all(map(is_finite, stacked)):
-        elements, again = itertools.tee(elements)
-        note_elements_not_finite(recorder, lowered, (operands for _, operands in again), stacked)
+    finite = all(map(is_finite, stacked))
+    elements, again = (elements, ()) if finite else itertools.tee(elements)
     for row, (element, operands) in enumerate(elements):
         if lowered in recorder.values.full:
             break
         recorder.values.take(
             lowered, crossing, element, tuple(operands), [array[row] for array in stacked]
         )
+    if not finite:
+        note_elements_not_finite(recorder, lowered, crossing, again, stacked)

@@ -228,6 +228,7 @@ export class TraceView {
     const actions = {
       apply: this.around.apply,
       reveal: this.around.reveal && ((target: Target) => this.around.reveal?.(target)),
+      select: hasCalls ? (row: number) => this.showCall(row) : undefined,
       filter: hasCalls ? (site: number | null) => this.showCallsOf(site) : undefined
     };
     this.sites = new SiteList(facts, actions, this.folds);
@@ -261,6 +262,12 @@ export class TraceView {
 
   private showCallsOf(site: number | null): void {
     this.calls?.narrow(site);
+    this.tabs.select(CALLS);
+    this.tabs.focus();
+  }
+
+  private showCall(row: number): void {
+    this.calls?.select(row);
     this.tabs.select(CALLS);
     this.tabs.focus();
   }

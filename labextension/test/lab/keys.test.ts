@@ -58,7 +58,7 @@ test('the views of calls suppress shortcuts on every focusable element', async (
   const parts = [new Distribution(store, figures, '2 calls'), new Timeline(store), table];
   document.body.append(table.filters.node, ...parts.map(part => part.node));
   const found = counts('canvas', '[role=grid]', 'select', 'input', '[role=slider]');
-  expect(found).toEqual([1, 1, 2, 2, 2]);
+  expect(found).toEqual([1, 1, 2, 3, 2]);
   expect(withoutSuppression(document.body)).toEqual([]);
   parts.forEach(part => part.dispose());
 });

@@ -263,6 +263,16 @@ describe('the calls of TraceView', () => {
     expect(document.activeElement).toBe(callsTab());
   });
 
+  it('are shown with the first one selected that returned NaN or infinity', async () => {
+    const site = aSite({ calls: 5, not_finite_rows: [3, 2], consequence: 'not_finite' });
+    createView().show(someFacts([site]), someMetadata([site]), someCalls(5));
+    toggleBody();
+    find('.jaxcb-site-note .jaxcb-link').click();
+    await flushPromises();
+    expect(stores[0]!.selected).toBe(3);
+    expect(callsTab().getAttribute('aria-selected')).toBe('true');
+  });
+
   it('have sample values', async () => {
     const sample = [-1, ['1'], ['2'], false, null] as const;
     const site = aSite({ sample_values: [sample], sample_rows: [0], host_ns: 0 });

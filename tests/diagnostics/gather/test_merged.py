@@ -137,6 +137,8 @@ def test_overflow_runs_and_non_finite_results_of_all_processes_are_kept():
     assert both.overflow == 6
     assert {program.process: count for program, count in both.runs.items()} == {0: 1, 1: 1}
     assert [both.lowered[fact.lowered].process for fact in both.not_finite] == [0, 1]
+    marked = {one.crossing: both.lowered[one.lowered].process for one in both.not_finite_calls}
+    assert marked == {call.crossing: call.process for call in both}
 
 
 def test_running_calls_name_their_process():

@@ -244,3 +244,76 @@ def test_note_in_text_html_and_data_gives_the_counts():
     assert to_html(recording).count(note) == 1
     sites = to_mimebundle(recording)[0][MIME_TYPE]["sites"]
     assert [site.get("notes", []) for site in sites] == [[note], []]
+
+
+def root(x):
+    with np.errstate(invalid="ignore"):
+        return np.sqrt(x)
+
+
+@elements
+@pytest.mark.parametrize("seed", range(5))
+def test_calls_that_returned_nan_are_found_in_the_log(elements, seed):
+    """Also among plain calls, whose crossings get their numbers later."""
+    given = np.random.default_rng(seed).normal(size=50).astype(np.float32)
+    given[seed::7] = np.nan
+    f = jaxcb.pure(root, result="x")
+    with jaxcb.record() as recorded:
+        if elements:
+            jax.jit(jax.vmap(f))(given).block_until_ready()
+        else:
+            program = jax.jit(f)
+            for value in given:
+                program(value).block_until_ready()
+    recording = recorded.recording
+    order = {(call.crossing, call.element): n for n, call in enumerate(recording)}
+    found = [
+        (order[one.crossing, one.element], one.passed_on) for one in recording.not_finite_calls
+    ]
+    wanted = [(n, np.isnan(x)) for n, x in enumerate(given.tolist()) if not x >= 0]
+    assert found == wanted
+
+
+def test_a_nested_block_has_its_own_calls_only():
+    f = jaxcb.pure(root, result="x")
+    with jaxcb.record() as outer:
+        for value in (1.0, 2.0, 3.0, 4.0, -1.0):
+            f(np.float32(value))
+        with jaxcb.record() as inner:
+            f(np.float32(-4))
+    assert len(outer.recording.not_finite_calls) == 2
+    (only,) = inner.recording.not_finite_calls
+    assert [(call.crossing, call.element) for call in inner.recording] == [only[1:3]]
+
+
+@elements
+def test_values_of_the_first_calls_that_returned_nan_are_kept(elements):
+    given = np.array([1, 4, 9, 16, -1, 25, -2, np.nan, -3, -4], np.float32)
+    f = jaxcb.pure(root, result="x")
+    with jaxcb.record() as recorded:
+        if elements:
+            jax.jit(jax.vmap(f))(given).block_until_ready()
+        else:
+            for value in given:
+                jax.jit(f)(value).block_until_ready()
+    samples = [(*one.operands, *one.results) for one in recorded.recording.sample_values]
+    assert samples == [
+        ("1", "1"), ("4", "2"), ("9", "3"), ("-1", "nan"), ("-2", "nan"), ("-3", "nan"),
+    ]  # fmt: skip
+
+
+def test_a_call_is_sampled_once_though_it_is_the_first_and_returned_nan():
+    f = jaxcb.pure(root, result="x")
+    with jaxcb.record() as recorded:
+        jax.vmap(f)(np.array([4, -1, 9], np.float32)).block_until_ready()
+        f(np.float32(-1))
+    samples = [(one.element, one.results) for one in recorded.recording.sample_values]
+    assert samples == [(0, ("2",)), (1, ("nan",)), (2, ("3",)), (-1, ("nan",))]
+
+
+def test_without_sample_values_none_are_kept_of_calls_that_returned_nan():
+    f = jaxcb.pure(root, result="x")
+    with jaxcb.record(sample_values=False) as recorded:
+        f(np.float32(-1))
+    assert recorded.recording.sample_values == ()
+    assert len(recorded.recording.not_finite_calls) == 1

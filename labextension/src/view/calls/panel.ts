@@ -60,6 +60,15 @@ export class CallsPanel {
     this.store.narrow({ ...EVERYTHING, site });
   }
 
+  /** Selects a call, also if the filter does not show it. */
+  select(row: number): void {
+    this.wanted = row;
+    if (!this.store.shows(row)) {
+      this.store.narrow(EVERYTHING);
+    }
+    this.store.select(row);
+  }
+
   /** Builds the content when the panel is first shown. */
   async open(): Promise<void> {
     if (this.opened) {

@@ -1,5 +1,6 @@
 /** Texts about one host call, for the table and the timeline. */
 
+import { notFiniteWords } from './not-finite.js';
 import type { Store } from './store.js';
 import { failedWords, timeWords, variantShapes } from './words.js';
 
@@ -66,6 +67,7 @@ export function callLine(store: Store, row: number, whole: number): string {
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
     shapesOf(store, row),
     threadName(store, calls.thread(row)),
-    error && failedWords(error)
+    error && failedWords(error),
+    notFiniteWords(store.labels.notFinite, row)
   ].filter(Boolean).join(' · ');
 }

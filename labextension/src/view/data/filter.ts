@@ -12,6 +12,7 @@ export interface Filter {
   readonly site: number | null;
   readonly thread: number | null;
   readonly errors: boolean; // only calls that failed
+  readonly notFinite: boolean; // only calls that returned NaN or infinity
   readonly durations: Durations | null;
   readonly text: string; // words that occur in the fields of a call; empty: all
 }
@@ -20,13 +21,14 @@ export const EVERYTHING: Filter = {
   site: null,
   thread: null,
   errors: false,
+  notFinite: false,
   durations: null,
   text: ''
 };
 
 /** The tests that a call passes if a filter shows it; none: it shows every call. */
 export function testsOf(filter: Filter, labels: Labels, calls: Calls): Test[] {
-  const { site, thread, errors, durations, text } = filter;
+  const { site, thread, errors, notFinite, durations, text } = filter;
   const tests: Test[] = [];
   if (site !== null) {
     tests.push(row => labels.siteOfVariant[calls.variant(row)] === site);
@@ -36,6 +38,9 @@ export function testsOf(filter: Filter, labels: Labels, calls: Calls): Test[] {
   }
   if (errors) {
     tests.push(row => calls.error(row) !== 0);
+  }
+  if (notFinite) {
+    tests.push(row => labels.notFinite.has(row));
   }
   if (durations) {
     const [from, to] = durations;

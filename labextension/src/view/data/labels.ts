@@ -3,6 +3,8 @@
 import { coloursOf } from '../colours.js';
 import type { Compilation, Facts, Measured, Variant } from './schema.js';
 import { sampleWords } from '../sites/words.js';
+import { type NotFinite, rowsIn } from './not-finite.js';
+import phrases from './phrases.json';
 
 export interface Labels {
   readonly sites: readonly string[]; // "bessel, line 3"
@@ -12,6 +14,7 @@ export interface Labels {
   readonly threads: readonly string[];
   readonly errors: readonly string[];
   readonly samples: ReadonlyMap<number, string>; // by row: the sample values of the call
+  readonly notFinite: NotFinite;
   readonly compilations: readonly TimedCompilation[]; // those whose start is known
 }
 
@@ -21,6 +24,7 @@ export interface TimedCompilation extends Compilation {
 
 /** The labels of a complete recording. */
 export function labelsOf(facts: Facts, measured: Measured): Labels {
+  const notFinite = notFiniteRows(facts);
   return {
     sites: facts.sites.map(site => `${site.function}, ${site.where}`),
     colours: coloursOf(facts.sites),
@@ -28,7 +32,8 @@ export function labelsOf(facts: Facts, measured: Measured): Labels {
     variants: facts.sites.flatMap(site => site.shapes),
     threads: measured.threads,
     errors: measured.errors,
-    samples: samplesByRow(facts),
+    samples: samplesByRow(facts, notFinite),
+    notFinite,
     compilations: measured.compilations.filter(hasStart)
   };
 }
@@ -37,8 +42,12 @@ function hasStart(compilation: Compilation): compilation is TimedCompilation {
   return typeof compilation.start_ns === 'number';
 }
 
-function samplesByRow({ sites }: Facts): Map<number, string> {
-  const words = new Map<number, string>();
+/** Calls that were not sampled have words, too, if they returned NaN or infinity. */
+function samplesByRow(
+  { sites }: Facts,
+  notFinite: NotFinite
+): Map<number, string> {
+  const words = new Map([...notFinite.keys()].map(row => [row, phrases.words.not_finite]));
   sites.forEach(site =>
     site.sample_values.forEach((sample, number) => {
       const row = site.sample_rows[number] ?? -1;
@@ -48,4 +57,13 @@ function samplesByRow({ sites }: Facts): Map<number, string> {
     })
   );
   return words;
+}
+
+function notFiniteRows({ sites }: Facts): Map<number, boolean> {
+  const found = new Map<number, boolean>();
+  for (const { not_finite_rows: made, passed_on_rows: passed } of sites) {
+    rowsIn(passed).forEach(row => found.set(row, true));
+    rowsIn(made).forEach(row => found.set(row, false));
+  }
+  return found;
 }

@@ -2,7 +2,7 @@
 
 /** The first place from `low` to before `high` whose value is not less; `high`: none. */
 export function lowerBound(
-  sorted: Float64Array | Uint32Array,
+  sorted: Float64Array | Uint32Array | readonly number[],
   value: number,
   low: number,
   high: number

@@ -180,6 +180,7 @@ function labelsWhile(
     threads: [...threads],
     errors: [],
     samples: new Map(),
+    notFinite: new Map(),
     compilations: []
   };
 }

@@ -3,16 +3,21 @@
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
 import { button, h, type Child } from '../dom/elements.js';
-import { errorWords, sampleWords, shardWords, vmapAdvice } from './words.js';
+import { marked } from '../dom/not-finite.js';
+import { errorWords, firstWords, sampleWords, shardWords, vmapAdvice } from './words.js';
+import type { SiteActions } from './row.js';
+import { rowsIn } from '../data/not-finite.js';
 import type { Site, Variant } from '../data/schema.js';
 import { callWords, counted, failedWords, timeWords, variantShapes } from '../data/words.js';
 import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
+const MOST_SAMPLES = 6; // that are shown without a click, of sites with a problem
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
 const APPLY = 'write it into the cell';
+const FIRST = 'jump to first';
 
 /** How much is expanded initially. */
 export interface Unfolded {
@@ -23,12 +28,13 @@ export interface Unfolded {
 export function siteDetails(
   site: Site,
   unfolded: Unfolded,
-  apply?: (site: Site) => void
+  actions: SiteActions = {}
 ): HTMLElement[] {
   return [
-    ...reasonOf(site, apply),
+    ...reasonOf(site, actions.apply),
     ...firstOf(site.errors, errorLine, 'error'),
     ...firstOf(site.notes, note => line('note', '•', note), 'note'),
+    ...notFiniteOf(site, actions.select),
     ...contextOf(site),
     ...variantsOf(site, unfolded),
     ...samplesOf(site)
@@ -91,6 +97,22 @@ function reasonOf(site: Site, apply?: (site: Site) => void): HTMLElement[] {
     const label = `${APPLY}: ${site.function}, ${site.where}`;
     const attributes = { class: 'jaxcb-link', 'aria-label': label };
     advise(vmap, ...(apply ? [' · ', button(attributes, () => apply(site), APPLY)] : []));
+  }
+  return lines;
+}
+
+/** The first call that returned NaN or infinity for finite arguments, and how to find the line. */
+function notFiniteOf(site: Site, select: SiteActions['select']): HTMLElement[] {
+  const [row, ...others] = rowsIn(site.not_finite_rows);
+  const lines: HTMLElement[] = [];
+  if (row !== undefined) {
+    const label = `${FIRST}: ${site.function}, ${site.where}`;
+    const attributes = { class: 'jaxcb-link', 'aria-label': label };
+    const jump = select && [' · ', button(attributes, () => select(row), FIRST)];
+    lines.push(line('note', '•', firstWords(site, row, others.length > 0), ...(jump ?? [])));
+  }
+  if (site.consequence === 'not_finite') {
+    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), phrases.find_not_finite));
   }
   return lines;
 }
@@ -171,9 +193,9 @@ function samplesOf(site: Site): HTMLElement[] {
       'ul',
       { class: 'jaxcb-site-sample_values' },
       ...site.sample_values.map(sample =>
-        h('li', { class: sample[3] ? 'jaxcb-bad' : null }, h('code', {}, sampleWords(sample)))
+        h('li', { class: sample[3] ? 'jaxcb-bad' : null }, h('code', {}, ...marked(sampleWords(sample))))
       )
     )
   ];
-  return [disclosure(title, site.consequence !== 'kept' && count <= 4, items)];
+  return [disclosure(title, site.consequence !== 'kept' && count <= MOST_SAMPLES, items)];
 }

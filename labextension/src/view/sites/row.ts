@@ -20,6 +20,8 @@ export interface SiteActions {
   /** Writes the advice on a slow `vmap` into the code. */
   readonly apply?: ((site: Site) => void) | undefined;
   readonly filter?: ((site: number | null) => void) | undefined;
+  /** Shows a call, by its row. */
+  readonly select?: ((row: number) => void) | undefined;
 }
 
 /** The columns of a site. */

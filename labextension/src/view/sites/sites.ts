@@ -152,7 +152,7 @@ export class SiteList {
     });
     const show = (shown: boolean): void => {
       if (shown && !below.hasChildNodes()) {
-        below.append(...siteDetails(site, this.unfolded, this.actions.apply));
+        below.append(...siteDetails(site, this.unfolded, this.actions));
       }
       below.hidden = !shown;
       fold.setAttribute('aria-expanded', String(shown));

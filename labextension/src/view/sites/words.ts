@@ -39,6 +39,15 @@ export function vmapAdvice({ batch_calls: calls, host_ns: ns }: Site): string {
   return slow ? say(phrases.one_by_one, { calls: callWords(calls) }) : '';
 }
 
+/** `the first is call 37, batch element 4`: of the calls that returned NaN or infinity. */
+export function firstWords({ first_element: element }: Site, row: number, several: boolean): string {
+  const call = (row + 1).toLocaleString('en-US');
+  const words = several
+    ? say(phrases.first_not_finite, { call })
+    : say(phrases.only_not_finite, { call });
+  return words + (element < 0 ? '' : say(phrases.at_element, { element }));
+}
+
 /** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
 export function shardWords(variant: Variant): string {
   const words: string[] = [];

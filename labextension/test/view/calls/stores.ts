@@ -25,6 +25,7 @@ export const LABELS: Labels = {
   threads: ['MainThread', 'worker-1'],
   errors: ['ValueError: no luck'],
   samples: new Map(),
+  notFinite: new Map(),
   compilations: []
 };
 

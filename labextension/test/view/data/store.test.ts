@@ -106,6 +106,8 @@ describe('Store', () => {
       function: name,
       where: 'line 3',
       sample_rows,
+      not_finite_rows: [],
+      passed_on_rows: [],
       sample_values: [[2, ['1'], ['0.5'], false, null]],
       shapes: Array.from({ length: variants }, () => ({}))
     });

@@ -152,6 +152,26 @@ describe('the details of SiteList', () => {
     expect(node.querySelectorAll('.jaxcb-site-below')[0]!.childElementCount).toBe(1);
   });
 
+  it('name the first call that returned NaN or infinity for finite arguments', () => {
+    const site = aSite({
+      consequence: 'not_finite',
+      notes: ['2 calls returned NaN or infinity for finite arguments'],
+      not_finite_rows: [36, 1, 4, 1],
+      first_element: 4,
+      sample_values: [[4, ['-1'], ['nan'], false, null]]
+    });
+    const select = vi.fn();
+    const { node } = new SiteList(someFacts([site]), { select });
+    expect(node.textContent).toContain('the first of them is call 37, batch element 4 · jump to first');
+    expect(node.textContent).toContain('What to do: call the function in Python');
+    expect(node.querySelector('details[open] .jaxcb-not-finite')!.textContent).toBe('nan');
+    node.querySelector<HTMLElement>('.jaxcb-site-note .jaxcb-link')!.click();
+    expect(select).toHaveBeenCalledWith(36);
+    const only = new SiteList(someFacts([aSite({ ...site, not_finite_rows: [0, 1], first_element: -1 })]), {});
+    expect(only.node.textContent).toContain('it is call 1');
+    expect(only.node.querySelector('.jaxcb-site-note .jaxcb-link')).toBeNull();
+  });
+
   it('of a slow vmap that loops are unfolded, with advice', () => {
     const vmap = { calls: 12, batch_calls: 1 };
     const { node } = list(someFacts([aSite({ ...vmap, host_ns: 2e6 }), aSite({ ...vmap, host_ns: 9e5 })]));

@@ -1,10 +1,12 @@
 /** The filters of calls, with the number of calls that pass; useless filters are hidden. */
 
 import { threadName } from '../../data/call.js';
+import { firstNotFinite } from '../../data/not-finite.js';
+import phrases from '../../data/phrases.json';
 import { EVERYTHING, type Store } from '../../data/store.js';
 import { type Figures } from '../distribution/figures.js';
 import { rangeWords } from '../distribution/histogram.js';
-import { h } from '../../dom/elements.js';
+import { h, set } from '../../dom/elements.js';
 
 const MOST_OPTIONS = 2000;
 
@@ -20,7 +22,11 @@ export class Filters {
   private readonly site = h('select', {});
   private readonly thread = h('select', {});
   private readonly errors = h('input', { type: 'checkbox' });
-  private readonly labels: Readonly<Record<'site' | 'thread' | 'errors', HTMLElement>>;
+  private readonly notFinite = h('input', { type: 'checkbox' });
+  private readonly first = h('button', { type: 'button' }, 'Jump to first');
+  private readonly labels: Readonly<
+    Record<'site' | 'thread' | 'errors' | 'notFinite', HTMLElement>
+  >;
   private readonly durations = h('button', { type: 'button', class: 'jaxcb-table-chip' });
   private readonly clear = h('button', { type: 'button' }, 'Clear filters');
   private readonly count = h('output', { class: 'jaxcb-table-count' });
@@ -34,12 +40,15 @@ export class Filters {
     this.labels = {
       site: h('label', {}, 'Site ', this.site),
       thread: h('label', {}, 'Thread ', this.thread),
-      errors: h('label', {}, this.errors, ' failed only')
+      errors: h('label', {}, this.errors, ' failed only'),
+      notFinite: h('label', {}, this.notFinite, ` ${phrases.words.not_finite} only`)
     };
-    const { site, thread, errors } = this.labels;
+    const { site, thread, errors, notFinite } = this.labels;
     const attributes = { class: 'jaxcb-table-filters', role: 'group', 'aria-label': 'Filter calls' };
-    this.node = h('div', attributes, this.text, site, thread, errors);
+    this.node = h('div', attributes, this.text, site, thread, errors, notFinite, this.first);
     this.node.append(this.durations, this.clear, this.count);
+    const title = `Jump to the first call with ${phrases.words.not_finite}`;
+    set(this.first, { title, 'aria-label': title });
     this.relabel();
   }
 
@@ -55,15 +64,17 @@ export class Filters {
     this.labels.site.hidden = labels.sites.length < 2;
     this.labels.thread.hidden = labels.threads.length < 2;
     this.labels.errors.hidden = labels.errors.length === 0;
+    this.labels.notFinite.hidden = this.first.hidden = labels.notFinite.size === 0;
     this.sync();
   }
 
   /** Handles a change of the filter. */
   sync(): void {
-    const { site, thread, errors, durations, text } = this.store.filter;
+    const { site, thread, errors, notFinite, durations, text } = this.store.filter;
     this.site.value = String(site ?? '');
     this.thread.value = String(thread ?? '');
     this.errors.checked = errors;
+    this.notFinite.checked = notFinite;
     if (this.text.value !== text) {
       this.text.value = text;
     }
@@ -87,6 +98,10 @@ export class Filters {
     this.site.addEventListener('change', () => this.narrow({ site: chosen(this.site) }));
     this.thread.addEventListener('change', () => this.narrow({ thread: chosen(this.thread) }));
     this.errors.addEventListener('change', () => this.narrow({ errors: this.errors.checked }));
+    this.notFinite.addEventListener('change', () =>
+      this.narrow({ notFinite: this.notFinite.checked })
+    );
+    this.first.addEventListener('click', () => jumpToFirst(this.store));
     this.durations.addEventListener('click', () => this.narrow({ durations: null }));
     this.clear.addEventListener('click', () => this.store.narrow(EVERYTHING));
   }
@@ -102,6 +117,15 @@ export class Filters {
   private narrow(part: Partial<Store['filter']>): void {
     this.store.narrow({ ...this.store.filter, ...part });
   }
+}
+
+/** Selects the first call with NaN or infinity, also if the filter does not show it. */
+function jumpToFirst(store: Store): void {
+  const first = firstNotFinite(store.labels.notFinite);
+  if (first !== null && !store.shows(first)) {
+    store.narrow(EVERYTHING);
+  }
+  store.select(first);
 }
 
 function chosen(select: HTMLSelectElement): number | null {

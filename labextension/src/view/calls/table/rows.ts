@@ -2,6 +2,7 @@
 
 import { h } from '../../dom/elements.js';
 import type { Store } from '../../data/store.js';
+import { marked } from '../../dom/not-finite.js';
 import type { Column } from './columns.js';
 import type { Order } from './order.js';
 import { ROW, type Scroll } from './scroll.js';
@@ -79,7 +80,7 @@ export class Rows {
     const text = column.text(row);
     const words = cell.lastElementChild!;
     if (words.textContent !== text) {
-      words.textContent = text;
+      words.replaceChildren(...(column.name === 'sample' ? marked(text) : [text]));
       cell.setAttribute('title', text);
     }
     if (column.name === 'site') {

@@ -3,6 +3,7 @@
 import { errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
 import { h } from '../../dom/elements.js';
 import type { TimedCompilation } from '../../data/labels.js';
+import { notFiniteWords } from '../../data/not-finite.js';
 import type { Store } from '../../data/store.js';
 import { factList } from '../../dom/tooltip.js';
 import type { Hit } from './tracks/hit.js';
@@ -25,11 +26,13 @@ export function fillDetails(
   ];
   const number = (row + 1).toLocaleString('en-US');
   const error = errorOf(store, row);
+  const notFinite = notFiniteWords(store.labels.notFinite, row);
   const parts = [
     h('strong', {}, siteOf(store, row)),
     h('span', { class: 'jaxcb-timeline-number' }, ` call ${number}`),
     factList(lines),
     error && h('p', { class: 'jaxcb-timeline-error' }, failedWords(error)),
+    notFinite && h('p', { class: 'jaxcb-timeline-error' }, notFinite),
     crowd > 1 && h('p', { class: 'jaxcb-timeline-crowd' }, `${callWords(crowd)} in this pixel`)
   ];
   box.replaceChildren(...parts.filter(part => part instanceof Node));

@@ -1,6 +1,7 @@
 /** A timeline of host calls by thread, on a canvas: shaded from afar, bar by bar close up. */
 
 import { callLine, threadName } from '../../data/call.js';
+import phrases from '../../data/phrases.json';
 import type { Change, Store } from '../../data/store.js';
 import { hideTooltip, placeTooltip } from '../../dom/tooltip.js';
 import { fillCompilation, fillDetails } from './details.js';
@@ -368,7 +369,9 @@ export class Timeline implements Actions {
 function summary({ calls, labels }: Store, { threads, end, failures }: Tracks): string {
   const over = counted(threads.length, 'thread');
   const failed = failures ? `, ${failures.toLocaleString('en-US')} failed` : '';
+  const wrong = labels.notFinite.size;
+  const notFinite = wrong ? `, ${wrong.toLocaleString('en-US')} ${phrases.words.not_finite}` : '';
   const { length } = labels.compilations;
   const compiled = length ? `, ${counted(length, 'compilation')}` : '';
-  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}${compiled}`;
+  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}${notFinite}${compiled}`;
 }

@@ -31,6 +31,7 @@ const MOST_OPERANDS = 1_000;
 const MOST_AXES = 64;
 const MOST_LEVELS = 32;
 const MOST_LINES = 100; // notes, errors and sample values of one site
+const MOST_RUNS = 20_000;
 
 const sentences = listOf(text(SENTENCE), MOST_LINES);
 const names = listOf(text(NAME), MOST_LINES);
@@ -114,7 +115,11 @@ const MEASURED = {
   cell_line: whole(), // in that cell, 1-based; 0: unknown
   around: or(names, []), // "scan of 5", outermost first
   stack: or(names, []), // the same with transformations
-  sample_rows: or(listOf(whole(-1), MOST_LINES), []) // by sample: its call, or -1
+  sample_rows: or(listOf(whole(-1), MOST_LINES), []), // by sample: its call, or -1
+  // Calls that returned NaN or infinity: how many to skip, how many follow, how many to skip, ...
+  not_finite_rows: or(listOf(whole(), MOST_RUNS), []), // for finite arguments
+  passed_on_rows: or(listOf(whole(), MOST_RUNS), []), // for others
+  first_element: or(whole(-1), -1) // of the batch, in the first of `not_finite_rows`; -1: none
 };
 
 /** What the data of an output says about a site. */

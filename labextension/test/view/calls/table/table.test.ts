@@ -54,6 +54,37 @@ describe('CallTable', () => {
     expect(words(visibleRows(grid)[3]!)[1]).toBe('unknown site');
   });
 
+  test('filters calls that returned NaN or infinity, and jumps to the first for finite arguments', () => {
+    const store = storeOf(CALLS, { notFinite: new Map([[0, true], [2, false], [3, false]]) });
+    const { table, grid } = open(store);
+    const find = (text: string) =>
+      [...table.filters.node.querySelectorAll<HTMLElement>('label, button')].find(each =>
+        each.textContent!.includes(text)
+      )!;
+    find('NaN or infinity').querySelector('input')!.click();
+    expect(numbers(grid)).toEqual([0, 2, 3]);
+    store.narrow({ ...EVERYTHING, errors: true });
+    find('Jump to first').click();
+    expect([store.selected, store.filter]).toEqual([2, EVERYTHING]);
+  });
+
+  test('has no filter of NaN where no call returned it', () => {
+    const { table } = open(storeOf(CALLS));
+    const shown = [...table.filters.node.children].filter(each => !(each as HTMLElement).hidden);
+    expect(shown.map(each => each.textContent).join()).not.toContain('NaN');
+    expect(shown.map(each => each.textContent).join()).not.toContain('Jump');
+  });
+
+  test('shows NaN and infinite values in red', () => {
+    const samples = new Map([[0, '[1, -inf, …] → nan'], [2, 'NaN or infinity'], [3, 'banana → 1']]);
+    const { grid } = open(storeOf(CALLS, { samples }));
+    const red = visibleRows(grid).map(row =>
+      [...row.querySelectorAll('.jaxcb-not-finite')].map(each => each.textContent)
+    );
+    expect(red).toEqual([['-inf', 'nan'], [], ['NaN or infinity'], []]);
+    expect(words(visibleRows(grid)[0]!).at(-1)).toBe('[1, -inf, …] → nan');
+  });
+
   test('is sorted as an earlier table of the cell was', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
@@ -219,7 +250,7 @@ describe('CallTable', () => {
     const { table } = open(store);
     const clear = [...table.filters.node.querySelectorAll('button')].at(-1)!;
     expect([clear.textContent, clear.hidden]).toEqual(['Clear filters', true]);
-    store.narrow({ site: 0, thread: 0, errors: false, durations: [0, 99], text: 'bessel' });
+    store.narrow({ site: 0, thread: 0, errors: false, notFinite: false, durations: [0, 99], text: 'bessel' });
     expect(clear.hidden).toBe(false);
     clear.click();
     expect([clear.hidden, store.filter]).toEqual([true, EVERYTHING]);

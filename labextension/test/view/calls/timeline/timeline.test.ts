@@ -365,6 +365,21 @@ describe('Timeline', () => {
     expect(store.selected).toBe(10_000);
   });
 
+  test('marks calls that returned NaN or infinity, and says so', () => {
+    const store = storeOf(CALLS, { notFinite: new Map([[0, true], [1, false], [3, false]]) });
+    const { canvas } = open(store);
+    const marks = () => (store.grown(), draw().filter(each => each === 'closePath').length);
+    expect(marks()).toBe(3);
+    store.narrow({ ...EVERYTHING, site: 0 });
+    expect(marks()).toBe(1);
+    expect(canvas.getAttribute('aria-label')).toContain('1 failed, 3 NaN or infinity');
+    pointer(canvas, 'pointermove', x(250), 50);
+    store.select(1);
+    expect(document.querySelector('.jaxcb-timeline-selected')!.textContent).toContain(
+      'returned NaN or infinity for finite arguments'
+    );
+  });
+
   test('marks failed calls even when zoomed out', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
     const store = storeOf(many);

@@ -157,6 +157,30 @@ export function paintFailures({ pen, at, theme }: Drawing, track: Track, band: n
   strokeCrosses(pen, crosses, top + 5.5, theme);
 }
 
+/** Draws a triangle over calls that returned NaN or infinity, where there is room. */
+export function paintNotFinite({ pen, at, theme }: Drawing, track: Track, band: number): void {
+  const { from, to } = at.scale;
+  const top = at.top(band) + 1;
+  let free = -Infinity;
+  for (const place of track.notFinite(track.firstOpen(from), track.firstFrom(to))) {
+    const start = Math.max(track.start(place), from);
+    const x = Math.max((at.x(start) + at.x(Math.min(track.end(place), to))) / 2, at.gutter);
+    if (x >= free) {
+      free = x + MARKS_APART;
+      pen.beginPath();
+      pen.moveTo(x - 4, top);
+      pen.lineTo(x + 4, top);
+      pen.lineTo(x, top + 7);
+      pen.closePath();
+      pen.strokeStyle = theme.back;
+      pen.lineWidth = 2;
+      pen.stroke();
+      pen.fillStyle = theme.failed;
+      pen.fill();
+    }
+  }
+}
+
 function strokeCrosses(
   pen: CanvasRenderingContext2D,
   crosses: readonly number[],

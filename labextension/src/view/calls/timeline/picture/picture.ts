@@ -4,7 +4,7 @@ import { threadName } from '../../../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
 import { COMPILATIONS, paintCompilations } from './compilations.js';
 import { paintRange, paintSpot } from './marks.js';
-import { type Drawing, paintFailures, paintTrack } from './bars.js';
+import { type Drawing, paintFailures, paintNotFinite, paintTrack } from './bars.js';
 import type { LitTracks, Track, Tracks } from '../tracks/tracks.js';
 
 /** Draws everything except the marks; calls that do not pass the filter are dimmed. */
@@ -24,7 +24,10 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
       paintTracks(drawing, all.of(thread), band, true);
     }
     paintTracks(drawing, lit.of(thread), band, false);
-    lit.of(thread).forEach(track => paintFailures(drawing, track, band));
+    lit.of(thread).forEach(track => {
+      paintFailures(drawing, track, band);
+      paintNotFinite(drawing, track, band);
+    });
   }
   paintAxis(pen, at, theme);
   paintNames(pen, at, theme, band =>

@@ -20,6 +20,7 @@ export class Track {
   private failing = new Uint32Array(FIRST_CAPACITY);
   private readonly least: number[] = []; // duration of each whole block; found when needed
   private readonly most: number[] = [];
+  private readonly wrong: number[] = []; // places, few
 
   constructor(readonly thread: number, readonly depth: number) {}
 
@@ -78,7 +79,13 @@ export class Track {
     return this.failing[n]!;
   }
 
-  add(row: number, start: number, duration: number, failed: boolean): void {
+  /** The places of the calls from `place` to before `next` that returned NaN or infinity. */
+  notFinite(place: number, next: number): readonly number[] {
+    const first = lowerBound(this.wrong, place, 0, this.wrong.length);
+    return this.wrong.slice(first, lowerBound(this.wrong, next, first, this.wrong.length));
+  }
+
+  add(row: number, start: number, duration: number, failed: boolean, notFinite = false): void {
     const place = this.length;
     if (place === this.rows.length) {
       this.reserve(2 * place);
@@ -92,6 +99,9 @@ export class Track {
     this.length = place + 1;
     if (failed) {
       this.fail(place);
+    }
+    if (notFinite) {
+      this.wrong.push(place);
     }
   }
 
@@ -168,7 +178,8 @@ export class Tracks {
       const start = calls.start(row);
       const duration = calls.duration(row);
       const failed = calls.error(row) !== 0;
-      trackAt(this.byThread.get(calls.thread(row))!, start).add(row, start, duration, failed);
+      const wrong = this.store.labels.notFinite.has(row);
+      trackAt(this.byThread.get(calls.thread(row))!, start).add(row, start, duration, failed, wrong);
       this.start = Math.min(this.start, start);
       this.end = Math.max(this.end, start + duration);
       this.failures += failed ? 1 : 0;
@@ -257,7 +268,8 @@ function narrowed(track: Track, store: Store): Track {
   for (let place = 0; place < track.length; place++) {
     const row = track.row(place);
     if (store.shows(row)) {
-      lit.add(row, track.start(place), calls.duration(row), calls.error(row) !== 0);
+      const wrong = store.labels.notFinite.has(row);
+      lit.add(row, track.start(place), calls.duration(row), calls.error(row) !== 0, wrong);
     }
   }
   return lit;
