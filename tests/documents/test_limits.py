@@ -28,6 +28,12 @@ LIMITS = {
     "view/sites/details.ts:MOST_SHOWN": [
         "limits: the first # notes and errors",
     ],
+    "notebook.display._history:MOST_RUNS": [
+        "read-the-host-trace: total times of the last # runs of each cell",
+    ],
+    "view/compare/history.ts:MOST_RUNS": [
+        "read-the-host-trace: times of the last # runs of each cell",
+    ],
     "report.frontend._mime:MAX_SAVED_CALLS": [
         "limits: A notebook saves # calls",
         "read-the-host-trace: has at most # calls",
