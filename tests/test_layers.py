@@ -82,6 +82,7 @@ FOLDERS = {
         "summary": "",
         "text": "summary",
         "profile": "summary text",
+        "outputs": "summary text",
         "frontend": "summary text profile",
         "export": "summary text profile frontend",
     },

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import importlib.metadata
 import math
 import os
+import platform
+import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
@@ -34,6 +39,8 @@ _DESCRIPTION = """\
 Run a script as `python script.py` would, and record its JAX callbacks. At its end, print a summary
 to stderr and write an interactive page, which opens in any browser without a network. Both are also
 written if the script fails; the exit status is that of the script."""
+
+_LONGEST = 500  # characters of a script or its arguments in a file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,11 +71,13 @@ def _run(options: argparse.Namespace) -> int:
         parser.error(str(error))
     before = _jax_variables()
     run = run_module if options.module else run_script
-    with CtrlC(_say, partial(_leave, recorded, path, name)):
+    about = _about(options)
+    with CtrlC(_say, partial(_leave, recorded, path, name, about)):
         ended = _ended(block, partial(run, options.script, options.arguments))
     if ended is not None and not isinstance(ended, SystemExit):
         _show(ended)
-    _report(recorded.recording, path, name, sorted(_jax_variables() - before))
+    variables = sorted(_jax_variables() - before)
+    _report(recorded.recording, path, name, about, variables)
     if seen is not None:
         report_values(seen, options)
     if ended is None:
@@ -171,14 +180,14 @@ def _say(text: str) -> None:
     print(f"\n{text}", file=sys.stderr, flush=True)
 
 
-def _leave(recorded: Record, path: str, name: str) -> NoReturn:
+def _leave(recorded: Record, path: str, name: str, about: dict[str, str]) -> NoReturn:
     """Report what was recorded, with the stacks of all threads, and end the process.
 
     Its exit handlers do not run: they would wait for what is stuck.
     """
     try:
         _say(stacks_of_threads())
-        _report(recording_so_far(recorded), path, name, ())
+        _report(recording_so_far(recorded), path, name, about, ())
         sys.stdout.flush()
     finally:
         os._exit(INTERRUPTED)
@@ -190,11 +199,26 @@ def _show(error: BaseException) -> None:
     sys.excepthook(type(error), error, error.__traceback__)
 
 
-def _report(recording: Recording, path: str, name: str, variables: Sequence[str]) -> None:
+def _about(options: argparse.Namespace) -> dict[str, str]:
+    """Return what a file says about the run: script, arguments, date and versions."""
+    name = f"-m {options.script}" if options.module else options.script
+    command = {"script": name, "arguments": shlex.join(options.arguments)}
+    return {
+        **{key: words[:_LONGEST] for key, words in command.items() if words},
+        "date": time.strftime("%Y-%m-%d %H:%M %z"),
+        "python": platform.python_version(),
+        "numpy": importlib.metadata.version("numpy"),
+    }
+
+
+def _report(
+    recording: Recording, path: str, name: str, about: dict[str, str], variables: Sequence[str]
+) -> None:
     sys.stdout.flush()
     text = to_text(recording) or NOTHING
     print(f"\n{text}", file=sys.stderr)
-    recording.save(path)
+    environment = {**about, **recording.environment}
+    dataclasses.replace(recording, environment=environment).save(path)
     print(f"host trace: {name}", file=sys.stderr)
     if is_off():
         print("Nothing was recorded, because of JUPYTER_JAXCB=off.", file=sys.stderr)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from html import escape
 from typing import NamedTuple
+
+from ._str import PAGES
 
 
 class Finding(NamedTuple):
@@ -61,13 +62,7 @@ class Check:
         return "\n".join([*lines, *(f"  {line}" for line in self._rest())])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<li>✕ <b>{escape(finding.kind)}</b>: {escape(finding.what)}<br>"
-            f"{escape(finding.advice)}</li>"
-            for finding in self.findings
-        )
-        rest = "".join(f"<li>{escape(line)}</li>" for line in self._rest())
-        return f"<p>{escape(self._headline)}</p><ul>{rows}{rest}</ul>"
+        return PAGES[Check](self)
 
     @property
     def _headline(self) -> str:
@@ -118,8 +113,7 @@ class Checks:
         return "\n".join([*map(repr, self.checks), *self._rest()])
 
     def _repr_html_(self) -> str:
-        rest = "".join(f"<p>{escape(line)}</p>" for line in self._rest())
-        return f"{''.join(one._repr_html_() for one in self.checks)}{rest}"
+        return PAGES[Checks](self)
 
     def _rest(self) -> list[str]:
         return [f"not checked: {what} ({why})" for what, why in self.left_out.items()]

@@ -7,6 +7,7 @@ from typing import Any
 
 TEXTS: dict[type, Callable[[Any], str]] = {}
 BUNDLES: dict[type, Callable[[Any], tuple[dict, dict]]] = {}  # data and metadata for Jupyter
+PAGES: dict[type, Callable[[Any], str]] = {}  # HTML for notebooks
 WIDGETS: dict[type, Callable[[Any], Any]] = {}  # for marimo
 
 

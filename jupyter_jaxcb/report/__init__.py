@@ -1,8 +1,8 @@
 """Reports: pure functions of a recording.
 
 `summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
-text, HTML and Markdown, `profile` does so with a profile, `frontend` builds what the notebook front
-end reads, and `export` writes files.
+text, HTML and Markdown, `profile` does so with a profile, `outputs` renders what is not a
+recording, `frontend` builds what the notebook front end reads, and `export` writes files.
 """
 
 from .export import NOTHING, OF_CALLS, OF_SITES, export
@@ -12,15 +12,31 @@ from .frontend import (
     SCHEMA,
     CallbackView,
     CallColumns,
+    Located,
     Place,
     Progress,
     SiteProgress,
     SiteView,
+    Where,
     call_columns,
     finished,
     to_message,
     to_mimebundle,
     unfinished,
+)
+from .outputs import (
+    OUTPUT_TYPE,
+    Output,
+    Spot,
+    check_output,
+    matrix_output,
+    matrix_to_html,
+    output,
+    place,
+    source,
+    status,
+    table,
+    term,
 )
 from .profile import to_html, to_text
 from .summary import (
@@ -36,7 +52,6 @@ from .summary import (
 from .text import (
     cost_to_text,
     headline,
-    matrix_to_html,
     matrix_to_text,
     outcome_to_text,
     shorten,

@@ -1,11 +1,16 @@
 """``python -m jupyter_jaxcb run``: a script runs as with ``python``, and leaves a host trace."""
 
+import html
+import importlib.metadata
 import json
 import os
+import platform
+import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -53,6 +58,22 @@ def test_callbacks_of_jax_are_recorded_in_a_page_and_in_the_summary_on_stderr(ru
     assert "host · jax pure · 1 call · () → ()" in done.stderr
     assert "host trace: script.host-trace.html" in done.stderr
     assert "script.py:6" in (tmp_path / "script.host-trace.html").read_text()
+
+
+def test_page_names_script_arguments_date_and_versions(run, tmp_path):
+    day = time.strftime("%Y-%m-%d")
+    run(CALLS, "--name", "two words", "<b>")
+    days = day, time.strftime("%Y-%m-%d")  # another one at midnight
+    page = (tmp_path / "script.host-trace.html").read_text()
+    assert "<title>script.py · Host trace" in page
+    (said,) = re.findall(r'<p class="jaxcb-run">(.*?)</p>', page)
+    command, _, date = said.partition(" · ")
+    assert html.unescape(command) == "<code>script.py --name 'two words' '<b>'</code>"
+    assert date.startswith(days)
+    (versions,) = re.findall(r"<p>(script .*?)</p></main>", page)
+    for name in ("jax", "numpy"):
+        assert f"{name} {importlib.metadata.version(name)}" in versions
+    assert f"python {platform.python_version()}" in versions
 
 
 def test_output_selects_the_format_and_a_file_in_the_folder_where_the_command_began(run, tmp_path):

@@ -8,6 +8,7 @@ version may optimize differently, so with it the cells only have to run. nbval n
 import importlib
 import importlib.metadata
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,8 @@ def main():
     importlib.import_module("matplotlib.font_manager")
     mode = "--nbval" if compared else "--nbval-lax"
     plugins = ["-p", "no:cacheprovider", "-p", "tests.documents._kernels"]
-    options = [*plugins, mode, "--doctest-glob=", *sys.argv[1:]]
+    mode = [mode, f"--nbval-sanitize-with={Path(__file__).parent / 'sanitize.cfg'}"]
+    options = [*plugins, *mode, "--doctest-glob=", *sys.argv[1:]]
     named = any(argument.endswith(".ipynb") for argument in sys.argv[1:])
     return pytest.main([*options, *([] if named else [str(NOTEBOOKS)])])
 

@@ -20,6 +20,7 @@ class Ran:
 
     text: str = ""  # of stdout and stderr
     value: str | None = None  # text/plain of Out
+    number: int | None = None  # of Out
     traces: list = dataclasses.field(default_factory=list)  # (data, metadata) of host traces
     shown: list = dataclasses.field(default_factory=list)  # (data, metadata) of other displays
     error: tuple | None = None  # (name, message, traceback without colors)
@@ -83,6 +84,7 @@ class Kernel:
                 (ran.traces if MIME in content["data"] else ran.shown).append(pair)
                 if kind == "execute_result":
                     ran.value = content["data"]["text/plain"]
+                    ran.number = content["execution_count"]
 
         if cell is not None:
             self.run_cell(code, cell, collect)

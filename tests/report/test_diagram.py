@@ -66,36 +66,36 @@ HEADER = ["", "vmap 4 (outermost)", "vmap 3 (innermost)", "own axes"]
             "expand_dims",
             ([(1, 3), (4, 1)], (4, 3)),
             [
-                ["argument 1", "size 1", "3 batched", "scalar", "(1, 3)"],
-                ["argument 2", "4 batched", "size 1", "scalar", "(4, 1)"],
-                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
+                ["argument 1", "size 1", "3 batched", "scalar", "(1, 3) float32"],
+                ["argument 2", "4 batched", "size 1", "scalar", "(4, 1) float32"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3) float32"],
             ],
         ),
         (
             "broadcast_all",
             ([(4, 3), (4, 3, 5)], (4, 3)),
             [
-                ["argument 1", "4 tiled", "3 batched", "scalar", "(4, 3)"],
-                ["argument 2", "4 batched", "3 tiled", "(5,)", "(4, 3, 5)"],
-                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
+                ["argument 1", "4 tiled", "3 batched", "scalar", "(4, 3) float32"],
+                ["argument 2", "4 batched", "3 tiled", "(5,)", "(4, 3, 5) float32"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3) float32"],
             ],
         ),
         (
             "legacy_vectorized",
             ([(3,), (4,)], (4, 3)),
             [
-                ["argument 1", "no axis", "3 batched", "scalar", "(3,)"],
-                ["argument 2", "4 batched", "no axis", "scalar", "(4,)"],
-                ["result", "4 batched", "3 batched", "scalar", "(4, 3)"],
+                ["argument 1", "no axis", "3 batched", "scalar", "(3,) float32"],
+                ["argument 2", "4 batched", "no axis", "scalar", "(4,) float32"],
+                ["result", "4 batched", "3 batched", "scalar", "(4, 3) float32"],
             ],
         ),
         (
             "sequential",
             ([(3,), (4, 2)], (4, 3)),  # the whole batch, which the loop on the host slices
             [
-                ["argument 1", "no axis", "3 looped over", "scalar", "()"],
-                ["argument 2", "4 looped over", "no axis", "(2,)", "(2,)"],
-                ["result", "4 looped over", "3 looped over", "scalar", "()"],
+                ["argument 1", "no axis", "3 looped over", "scalar", "() float32"],
+                ["argument 2", "4 looped over", "no axis", "(2,)", "(2,) float32"],
+                ["result", "4 looped over", "3 looped over", "scalar", "() float32"],
             ],
         ),
     ],
@@ -250,4 +250,4 @@ def test_diagram_escapes_names_and_can_be_read_without_styles():
     assert "&lt;lambda&gt;, line 3" in html
     assert "params[&#x27;&lt;img src=x&gt;&#x27;]" in html
     plain = [[re.sub(r"<[^>]*>", "", cell) for cell in row] for row in table_of(html)]
-    assert plain[1][1:] == ["4 batched", "scalar", "(4,)"]
+    assert plain[1][1:] == ["4 batched", "scalar", "(4,) float32"]

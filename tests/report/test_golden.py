@@ -32,7 +32,7 @@ from jupyter_jaxcb.recording import (
     record_call,
     record_elements,
 )
-from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
+from jupyter_jaxcb.report import MIME_TYPE, Located, to_mimebundle
 
 FILE = Path(__file__).parents[1] / "data" / "recording.json"
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
@@ -103,8 +103,8 @@ def profile():
 def written():
     profiled = dataclasses.replace(recording(), profile=profile())
     data, metadata = to_mimebundle(
-        profiled, values=True, place=lambda file, line: ("cell-1" * (file == "<cell>") or None,
-                                                            line + 1), name="abc",
+        profiled, values=True, name="abc",
+        place=lambda file, line: Located("cell-1" * (file == "<cell>") or None, line + 1),
     )  # fmt: skip
     metadata[MIME_TYPE]["threads"] = ["MainThread"]
     return {"data": data, "metadata": metadata}

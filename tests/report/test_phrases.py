@@ -3,14 +3,17 @@
 JAXCB_WRITE_GOLDEN=1 rewrites the front end's copy after an intended change.
 """
 
+import itertools
 import json
 import os
+import re
 import string
 from pathlib import Path
 
 from jupyter_jaxcb.recording import Status
 from jupyter_jaxcb.report.text import _phrases
 
+GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 SOURCES = Path(__file__).parents[2] / "labextension" / "src"
 FILE = SOURCES / "view" / "data" / "phrases.json"
 
@@ -26,6 +29,14 @@ def test_every_consequence_has_a_tone_a_sign_and_words():
     assert set(_phrases.TONES) == {"raised", "stopped", "not_finite", "not_needed", *Status}
     assert list(_phrases.TONES) == list(_phrases.SIGNS)
     assert set(_phrases.TONES) == set(_phrases.WORDS)
+
+
+def test_meanings_are_those_of_the_glossary():
+    lines = GLOSSARY.read_text().splitlines()
+    for word, meaning in _phrases.MEANINGS.items():
+        own = itertools.takewhile(str.strip, lines[lines.index(word) + 1 :])
+        plain = re.sub(r"\{term\}`([^`<]*)[^`]*`", r"\1", " ".join(map(str.strip, own)))
+        assert plain.startswith(meaning), word
 
 
 def test_front_end_uses_every_phrase_with_its_arguments():

@@ -6,6 +6,7 @@ import pytest
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
     Aval,
+    Frame,
     LoweredSite,
     Outcome,
     Program,
@@ -18,6 +19,7 @@ from jupyter_jaxcb.recording import (
 )
 from jupyter_jaxcb.report import (
     MIME_TYPE,
+    Located,
     SiteProgress,
     finished,
     summarize,
@@ -54,11 +56,41 @@ def recording(took=41_000):
 
 
 def place(file, line):
-    return ("cell-1" if file == "<cell>" else None), line + 1
+    return Located("cell-1" if file == "<cell>" else None, line + 1)
 
 
 def merged(facts, measured):
     return [one | other for one, other in zip(facts["sites"], measured["sites"], strict=True)]
+
+
+def test_sites_of_other_cells_and_their_callers_are_numbered():
+    """Only in what may change from run to run."""
+    here, there = ("<cell>", 1), ("<other>", 21)
+    numbers = dict([here, there])
+    caller = Frame("f", "<other>", 2, 0, cell=True)
+    sites = [
+        Site("io", "log", file, 4, 0, cell=True, source="log(x)", callers=callers)
+        for file, callers in (("<cell>", ()), ("<cell>", (caller,)), ("<other>", ()))
+    ]
+    recorder = Recorder(clock=lambda: 0)
+    for number, site in enumerate(sites):
+        recorder.bound(site)
+        fact = LoweredSite(site, None, number, (), (), ())
+        recorder.lowered(fact)
+        record_call(recorder, fact, 1, 5_000, 6_000)
+    run = recorder.freeze(cells=["<cell>"])
+    facts, measured, _ = to_message(
+        run, place=lambda file, line: Located(None, line, numbers[file])
+    )
+    found = {
+        fact["where"]: site["numbered"]
+        for fact, site in zip(facts["sites"], measured["sites"], strict=True)
+    }
+    assert found == {
+        "line 4": "",
+        "line 4 (from f, line 2, another cell)": "line 4 (from f, [21] line 2)",
+        "line 4, another cell": "[21] line 4",
+    }
 
 
 def test_every_producer_makes_the_same_json_of_a_finished_site():

@@ -15,7 +15,7 @@ from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatte
 
 from ... import jax_compat
 from ...stack import options
-from ...stack.call import HostFunction, aligned, is_array
+from ...stack.call import ArrayNames, HostFunction, aligned, is_array
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
 from ._custom_rules import Gate
@@ -187,6 +187,11 @@ class _Differences:
     @property
     def __name__(self) -> str:
         return f"{self.host.name} (finite differences)"
+
+    @property
+    def _operand_names(self) -> tuple[str, ...]:
+        """The names of the arguments of the function itself."""
+        return ArrayNames(self.host.current, self.in_tree).operands()
 
     def __call__(self, *leaves: Any) -> list[list[np.ndarray]]:
         columns = [self._block(list(leaves), k) for k in self.which]

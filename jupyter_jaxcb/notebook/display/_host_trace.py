@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...recording import Matrix, Recording
-from ...report import Place, matrix_to_html, matrix_to_text, to_mimebundle, to_text
+from ...recording import Recording
+from ...report import Place, to_mimebundle, to_text
 
 
 class HostTrace:
@@ -59,11 +59,6 @@ class HostTrace:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         return self.bundle()
-
-
-def matrix_bundle(matrix: Matrix) -> dict[str, str]:
-    """Return the data of the display of a matrix."""
-    return {"text/plain": matrix_to_text(matrix), "text/html": matrix_to_html(matrix)}
 
 
 def widget_of(recording: Recording, *, values: bool, saved: tuple[dict, dict]) -> Any:

@@ -68,7 +68,7 @@ class LineValues:
         for file, values in [*raised, *self._files.items()]:
             if self._origins.is_current(file):
                 for value in values:
-                    cell, line = self._origins.place(file, value["line"])
+                    cell, line, _ = self._origins.place(file, value["line"])
                     found.append(value | {"cell": cell, "line": line})
         return found[:MAX_VALUES]
 

@@ -11,7 +11,7 @@ from IPython.display import DisplayHandle, display
 
 from ...diagnostics import running_calls, warn_of_running
 from ...recording import LoweredSite, Mark, Recorder, Snapshot, YieldPoints
-from ...report import LONG_NS, CallColumns, Progress, SiteProgress
+from ...report import LONG_NS, CallColumns, Progress, SiteProgress, Where
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LIVE = "jupyter_jaxcb_live"  # in the metadata, see live-outputs.ts; False: the cell has ended
@@ -30,17 +30,22 @@ class LiveView:
         recorder: the recorder of the cell.
         mark: the beginning of the cell.
         report: called with the progress of all sites, twice a second.
+        where: names places.
     """
 
     def __init__(
-        self, recorder: Recorder, mark: Mark, report: Callable[[Sequence[SiteProgress]], None]
+        self,
+        recorder: Recorder,
+        mark: Mark,
+        report: Callable[[Sequence[SiteProgress]], None],
+        where: Where,
     ) -> None:
         self._recorder = recorder
         self._mark = mark
         self._report = report
         self._over = threading.Event()
         self._turns = YieldPoints(recorder, int(UPDATE_SECONDS * 1e9))
-        self._progress = Progress(recorder.clock())
+        self._progress = Progress(recorder.clock(), where)
         self._widget: Any = None
         self._shown: DisplayHandle | None = None
         self._running: Sequence[LoweredSite] = ()  # of the calls that ran at the last update

@@ -7,6 +7,9 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from ...recording import Frame, Site
+from ...report import Located
+
 
 class Origins:
     """The cells that have run, by the file names they were compiled under.
@@ -15,6 +18,7 @@ class Origins:
         running: the id of the running cell; None if the front end does not send it.
         cells: the front end's cell id by file name. A cell that was changed and run again has
             several file names.
+        numbers: the number of each cell's last run, by file name, also of cells without an id.
         digests: CRC-32 of the source of each cell, in UTF-8, at its last run.
     """
 
@@ -24,6 +28,7 @@ class Origins:
         self._skipped: dict[str, int] = {}  # leading lines that IPython drops
         self.running: str | None = None
         self.cells: dict[str, str] = {}
+        self.numbers: dict[str, int] = {}
         self.digests: dict[str, int] = {}
 
     def begin(self, info: Any) -> None:
@@ -44,9 +49,17 @@ class Origins:
             self.cells[file] = self.running
             self._latest[self.running].add(file)
 
-    def place(self, file: str, line: int) -> tuple[str | None, int]:
-        """Return the cell of `file` (None: no cell), and the line in the cell's full source."""
-        return self.cells.get(file), line + self._skipped.get(file, 0)
+    def place(self, file: str, line: int) -> Located:
+        """Return the cell of `file`, and the line in the cell's full source."""
+        return Located(
+            self.cells.get(file), line + self._skipped.get(file, 0), self.numbers.get(file, 0)
+        )
+
+    def where(self, place: Site | Frame) -> str:
+        """Name a place: ``line 3`` in the running cell, ``[21] line 3``, ``model.py:12``."""
+        number = self.numbers.get(place.file) if place.cell else None
+        is_here = place.file in self._latest.get(self.running or "", ())
+        return place.where if is_here or not number else f"[{number}] {place.where}"
 
     def is_current(self, file: str) -> bool:
         """Whether `file` is not a cell, or belongs to the cell's last run."""

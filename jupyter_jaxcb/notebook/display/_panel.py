@@ -39,10 +39,10 @@ def snapshot(
     shown: dict[Site, dict[str, Any]] = {}
     for site in current[-MAX_SITES:]:
         where = rows.where(site, column=False)  # the column is shown beside it
-        cell_id, cell_line = origins.place(site.file, site.line)
+        located = origins.place(site.file, site.line)
         progress = running_now.get(site)
         view = unfinished(progress, where).to_json() if progress else latest[site]
-        shown[site] = view | {"where": where, "cell_id": cell_id, "cell_line": cell_line}
+        shown[site] = view | {"where": where, "cell_id": located.cell, "cell_line": located.line}
     return {
         "running": running,
         "callbacks": [
@@ -61,7 +61,7 @@ def _callback(
 ) -> CallbackView:
     code = getattr(callback.__wrapped__, "__code__", None)
     file = code.co_filename if code else ""
-    cell, line = origins.place(file, code.co_firstlineno if code else 0)
+    cell, line, _ = origins.place(file, code.co_firstlineno if code else 0)
     own = [view for site, view in shown.items() if _binds(site, callback)]
     return CallbackView(
         name=name,

@@ -157,7 +157,8 @@ class JaxMagics(SessionMagics):
             print(stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls()))
         if options.stacks or options.wait is not None or options.stacks_after is not None:
             return None
-        return CallbackTable(self._session.callbacks(), list(self._session.sites.totals.values()))
+        sites = list(self._session.sites.totals.values())
+        return CallbackTable(self._session.callbacks(), sites, self._session.origins)
 
     @magic_arguments()
     @argument(

@@ -4,46 +4,118 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from typing import Any, NamedTuple
 
 from ...register import Callback
-from ...report import Rows, SiteSummary, call_words, shorten, status_words, time_words
+from ...report import (
+    Output,
+    Rows,
+    SiteSummary,
+    Spot,
+    call_words,
+    output,
+    place,
+    shorten,
+    source,
+    status,
+    status_words,
+    table,
+    term,
+    time_words,
+)
+from ..display import Origins, output_bundle
 
 _HEADER = ("callback", "flavor", "where", "source", "status", "calls", "time")
+_TITLES = ("Callback", "Flavor", "Where", "Source", "Status", ">Calls", ">Time")
+_NOT_USED = "not used yet"
+_WIDTH = 60  # of a line of code in HTML
+
+
+class _Row(NamedTuple):
+    callback: str
+    flavor: str
+    where: str = ""
+    site: SiteSummary | None = None  # None: it is not used yet
+    elided: int = 0
+    calls: int = 0
+    host_ns: int = 0
 
 
 class CallbackTable:
-    """All registered callbacks and call sites, with totals over the session."""
+    """All registered callbacks and call sites, with totals over the session.
 
-    def __init__(self, callbacks: Mapping[str, Callback], sites: list[SiteSummary]) -> None:
-        rows = Rows(summary.site for summary in sites)
+    Args:
+        callbacks: the registered callbacks by name.
+        sites: the totals of call sites.
+        origins: the cells that they are in.
+    """
+
+    def __init__(
+        self,
+        callbacks: Mapping[str, Callback],
+        sites: list[SiteSummary],
+        origins: Origins,
+    ) -> None:
+        self._origins = origins
+        rows = Rows((summary.site for summary in sites), origins.where)
         self._rows = [_site_row(where, own) for where, own in _by_text(sites, rows)]
         bound = {site.site.function for site in sites}
         self._rows += [
-            (callback.host.name, callback.flavor, "", "", "not used yet", "", "")
+            _Row(callback.host.name, callback.flavor)
             for callback in callbacks.values()
             if callback.host.name not in bound
         ]
-        self._rows.sort(key=lambda row: row[0])
+        self._rows.sort(key=lambda row: row.callback)
 
     def __repr__(self) -> str:
         if not self._rows:
             return "no callbacks yet: register functions with %%jax_callback"
-        table = [_HEADER, *self._rows]
+        table = [_HEADER, *map(_words, self._rows)]
         widths = [max(len(row[column]) for row in table) for column in range(len(_HEADER))]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in table
         )
 
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        return output_bundle(repr(self), self._output(), self._origins)
+
+    def _output(self) -> Output:
         if not self._rows:
-            return f"<p>{escape(repr(self))}</p>"
-        head = "".join(f"<th style='text-align:left'>{escape(word)}</th>" for word in _HEADER)
-        body = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in row) + "</tr>"
-            for row in self._rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            return output([f"<p>{escape(repr(self))}</p>"])
+        sites = [row.site.site for row in self._rows if row.site]
+        spots = (Spot(site.file, site.line, site.source, numbered=False) for site in sites)
+        return output([table(_TITLES, map(_cells, self._rows))], spots)
+
+
+def _words(row: _Row) -> tuple[str, ...]:
+    if row.site is None:
+        return row.callback, row.flavor, "", "", _NOT_USED, "", ""
+    elided = f"{row.elided} elided" if row.elided else ""
+    return (
+        row.callback,
+        row.flavor,
+        row.where,
+        shorten(row.site.site.source),
+        ", ".join(filter(None, (status_words(row.site), elided))),
+        call_words(row.calls),
+        time_words(row.host_ns) if row.calls else "",
+    )
+
+
+def _cells(row: _Row) -> tuple[str, ...]:
+    named = f"<b>{escape(row.callback)}</b>", escape(row.flavor)
+    if row.site is None:
+        return *named, "", "", f'<span class="jaxcb-tone-quiet">{_NOT_USED}</span>', "", ""
+    elided = term("elided", f"{row.elided:,} elided") if row.elided else ""
+    return (
+        *named,
+        place(row.where),
+        source(row.site.site.source, _WIDTH),
+        " ".join(filter(None, (status(row.site.consequence, status_words(row.site)), elided))),
+        f"{row.calls:,}",
+        time_words(row.host_ns) if row.calls else "",
+    )
 
 
 def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteSummary]]]:
@@ -62,16 +134,13 @@ def _by_text(sites: list[SiteSummary], rows: Rows) -> list[tuple[str, list[SiteS
     return [(key[0], own) for key, own in groups.items()]
 
 
-def _site_row(where: str, summaries: list[SiteSummary]) -> tuple[str, ...]:
-    site, status = summaries[0].site, status_words(summaries[0])
-    elided = sum(summary.elided for summary in summaries)
-    calls = sum(summary.calls for summary in summaries)
-    return (
-        site.function,
-        site.flavor,
+def _site_row(where: str, summaries: list[SiteSummary]) -> _Row:
+    return _Row(
+        summaries[-1].site.function,
+        summaries[-1].site.flavor,
         where,
-        shorten(site.source),
-        ", ".join(filter(None, (status, f"{elided} elided" if elided else ""))),
-        call_words(calls),
-        time_words(sum(summary.host_ns for summary in summaries)) if calls else "",
+        summaries[-1],
+        sum(summary.elided for summary in summaries),
+        sum(summary.calls for summary in summaries),
+        sum(summary.host_ns for summary in summaries),
     )

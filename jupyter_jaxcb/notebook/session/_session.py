@@ -24,7 +24,7 @@ from ...diagnostics import (
     stop_noting,
     stop_observing,
 )
-from ...recording import Mark, Matrix, Recorder, Recording
+from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording
 from ...register import Callback
 from ...report import SiteProgress, SiteSummary, summarize
 from ...stack import all_counted, host_error, interrupt, is_a, release
@@ -36,6 +36,7 @@ from ..display import (
     LiveView,
     Origins,
     Sites,
+    check_bundle,
     matrix_bundle,
     snapshot,
 )
@@ -103,7 +104,9 @@ class Session:
         self._routing.open()
         self._runs.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
-        self._formatter.for_type(Matrix, matrix_bundle)
+        self._formatter.for_type(Matrix, lambda matrix: matrix_bundle(matrix, self.origins))
+        for kind in (Check, Checks):
+            self._formatter.for_type(kind, self._check_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
         if not is_off():
             with contextlib.suppress(RuntimeError):  # `--jax` raises it again
@@ -121,7 +124,8 @@ class Session:
         self._routing.close()
         self._stop.close()
         self._formatter.pop(Recording)
-        self._formatter.pop(Matrix)
+        for kind in (Matrix, Check, Checks):
+            self._formatter.pop(kind)
         self._formatter.pop(Record)
         live = self._stop_watching()
         if live is not None:
@@ -152,6 +156,9 @@ class Session:
             place=self.origins.place,
             name=self._link.keep(recording),
         )
+
+    def _check_bundle(self, found: Check | Checks) -> tuple[dict, dict]:
+        return check_bundle(found, self.origins, self.callbacks)
 
     def _snapshot(self) -> dict[str, Any]:
         running = self._depth > 0 or self._live is not None
@@ -203,6 +210,8 @@ class Session:
         self._runs.end(getattr(result, "info", None))
         if result is not None:
             self.bodies += _code_names(self.shell, result)
+            count = getattr(result, "execution_count", None) or 0
+            self.origins.numbers.update(dict.fromkeys(self.bodies, count))
         if self._depth:
             return
         self._runs.close()
@@ -340,7 +349,7 @@ class Session:
 
     def _start_watching(self) -> None:
         if self.is_attended and self._recorder is not None and self._mark is not None:
-            self._live = LiveView(self._recorder, self._mark, self._report)
+            self._live = LiveView(self._recorder, self._mark, self._report, self.origins.where)
             self._live.begin()
 
     def _stop_watching(self) -> LiveView | None:

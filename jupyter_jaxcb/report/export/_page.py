@@ -29,7 +29,7 @@ _PAGE = """<!doctype html>
 </head>
 <body>
 <h1>Host trace</h1>
-<main id="jaxcb-page">{table}<p>{versions}</p></main>
+{run}<main id="jaxcb-page">{table}<p>{versions}</p></main>
 <script type="application/json" id="jaxcb-recording">{data}</script>
 <script>{script}</script>
 </body>
@@ -49,6 +49,7 @@ def write_page(recording: Recording, file: BinaryIO) -> None:
         f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         title=escape(_title(recording)),
         style=_built("widget.css") + _built("page.css"),
+        run=_run(recording),
         table=table or f"<p>{NOTHING}</p>",
         versions=escape(versions(recording)),
         # In a script element only "<" has a meaning: it begins "</script" and "<!--".
@@ -59,13 +60,23 @@ def write_page(recording: Recording, file: BinaryIO) -> None:
 
 
 def versions(recording: Recording) -> str:
-    """Return ``jax 0.10.2, backend cpu``."""
+    """Return ``jax 0.10.2, backend cpu``, after the script, its arguments and the date."""
     return ", ".join(f"{name} {value}" for name, value in recording.environment.items())
+
+
+def _run(recording: Recording) -> str:
+    """Return ``train.py --steps 3 · 2026-11-27 09:30 +0100``, as HTML; empty if unknown."""
+    known = recording.environment
+    command = " ".join(known[name] for name in ("script", "arguments") if name in known)
+    parts = (f"<code>{escape(command)}</code>" if command else "", escape(known.get("date", "")))
+    words = " · ".join(filter(None, parts))
+    return f'<p class="jaxcb-run">{words}</p>\n' if words else ""
 
 
 def _title(recording: Recording) -> str:
     headline = to_text(recording, times=False).partition("\n")[0]
-    return " · ".join(filter(None, ("Host trace", headline)))
+    script = recording.environment.get("script", "")
+    return " · ".join(filter(None, (script, "Host trace", headline)))
 
 
 def _built(name: str) -> str:

@@ -10,6 +10,15 @@ from ._columns import CallColumns, call_columns
 from ._messages import CallbackView
 from ._mime import MIME_TYPE, to_message, to_mimebundle, to_page, to_sites
 from ._progress import LONG_NS, Progress
-from ._site_view import SCHEMA, Place, SiteProgress, SiteView, finished, unfinished
+from ._site_view import (
+    SCHEMA,
+    Located,
+    Place,
+    SiteProgress,
+    SiteView,
+    Where,
+    finished,
+    unfinished,
+)
 
 BUNDLES[Recording] = to_mimebundle

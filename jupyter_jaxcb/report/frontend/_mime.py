@@ -1,8 +1,8 @@
 """Build the Jupyter MIME bundle of a recording.
 
 Deterministic facts go into the data, times and threads into the metadata. nbval compares only the
-data, so notebooks pass it without sanitizing. Both have a list of sites: the two parts of each
-`SiteView`.
+data, so notebooks pass it without sanitizing, except for the HTML of a profile. Both have a list of
+sites: the two parts of each `SiteView`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Compilation, Recording, SampleValues
-from ..profile import to_text
-from ..summary import SiteSummary, out_of_order, summarize
+from ...recording import Compilation, Frame, Recording, SampleValues, Site
+from ..profile import profile_to_html, to_text
+from ..summary import Rows, SiteSummary, out_of_order, summarize
 from ..text import by_other_threads, headline, sites_to_html, sites_to_text
 from ._columns import (
     CallColumns,
@@ -25,7 +25,7 @@ from ._columns import (
     variant_numbers,
 )
 from ._profile import profile_facts
-from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, finished
+from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, Where, finished
 
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
@@ -54,18 +54,21 @@ def to_mimebundle(
     """
     sites = summarize(recording)
     kept = recording.calls[:MAX_SAVED_CALLS]
-    views = _views(recording, sites, kept, values, place, runs=_SAVED_RUNS)
+    where = with_numbers(recording, place)
+    views = _views(recording, sites, kept, values, place, where, runs=_SAVED_RUNS)
     data = {
         "text/plain": (
             to_text(recording, values=values)
             if times
             else sites_to_text(recording, sites, times=False, values=values)
         ),
-        "text/html": sites_to_html(recording, sites, values=values),
+        # Of a profile, which is about times, also those who have only the HTML see the times.
+        "text/html": profile_to_html(recording, where)
+        + sites_to_html(recording, sites, values=values),
         MIME_TYPE: _brief(_facts(recording, sites, views, brief=True)),
     }
     columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
-    measured = _saved(recording, sites, views, columns, brief=True)
+    measured = _saved(recording, sites, views, columns, where, brief=True)
     return data, {MIME_TYPE: _brief({**measured, "id": name})}
 
 
@@ -74,10 +77,10 @@ def to_page(recording: Recording) -> dict[str, Any]:
     sites = summarize(recording)
     kept = recording.calls[:MAX_PAGE_CALLS]
     columns = call_columns(kept, variant_numbers(recording, sites))
-    views = _views(recording, sites, kept, values=True, place=None)
+    views = _views(recording, sites, kept, True, None, recording.where)
     return {
         "facts": _facts(recording, sites, views),
-        "measured": {**_saved(recording, sites, views, columns), "id": ""},
+        "measured": {**_saved(recording, sites, views, columns, recording.where), "id": ""},
     }
 
 
@@ -105,9 +108,10 @@ def to_message(
     """
     sites = summarize(recording)
     columns = call_columns(recording.calls, variant_numbers(recording, sites))
-    views = _views(recording, sites, recording.calls, values, place)
+    where = with_numbers(recording, place)
+    views = _views(recording, sites, recording.calls, values, place, where)
     measured = {
-        **_measured(recording, sites, views, columns),
+        **_measured(recording, sites, views, columns, where),
         "id": name,
         "calls": None,
         "calls_not_saved": 0,
@@ -121,9 +125,11 @@ def _views(
     calls: np.ndarray,
     values: bool,
     place: Place | None,
+    where: Where,
     runs: int = _RUNS,
 ) -> list[SiteView]:
     """Return the views of sites; `calls` are those that the document has."""
+    numbered = Rows((site.site for site in sites), where)
     marks = not_finite_marks(recording, calls, runs)
     samples: list[SampleValues] = [one for site in sites for one, _ in site.sample_values]
     rows = iter(rows_of(calls, samples) if values else ())
@@ -131,12 +137,28 @@ def _views(
         finished(
             site,
             place=place,
+            numbered=_if_different(numbered.where(site.site), site.where),
             values=values,
             sample_rows=islice(rows, len(site.sample_values)),
             marks=marks.get(site.site, NO_MARKS),
         )
         for site in sites
     ]
+
+
+def with_numbers(recording: Recording, place: Place | None) -> Where:
+    """Return `Recording.where` with the numbers of other cells: ``[21] line 3``."""
+
+    def where(one: Site | Frame) -> str:
+        name = recording.where(one)
+        number = place(one.file, one.line).number if place and name != one.where else 0
+        return f"[{number}] {one.where}" if number else name
+
+    return where
+
+
+def _if_different(text: str, other: str) -> str:
+    return text if text != other else ""
 
 
 def _brief(document: dict[str, Any]) -> dict[str, Any]:
@@ -149,12 +171,13 @@ def _saved(
     sites: list[SiteSummary],
     views: list[SiteView],
     columns: CallColumns,
+    where: Where,
     *,
     brief: bool = False,
 ) -> dict[str, Any]:
     """Return `Measured` without the id, with the host calls of `columns`, the first ones."""
     return {
-        **_measured(recording, sites, views, columns, brief=brief),
+        **_measured(recording, sites, views, columns, where, brief=brief),
         "calls": to_saved(columns) if columns.rows else None,
         "calls_not_saved": len(recording) - columns.rows,
     }
@@ -179,10 +202,11 @@ def _measured(
     sites: list[SiteSummary],
     views: list[SiteView],
     columns: CallColumns,
+    where: Where,
     *,
     brief: bool = False,
 ) -> dict[str, Any]:
-    profile = profile_facts(recording, columns.base_ns if columns.rows else None)
+    profile = profile_facts(recording, columns.base_ns if columns.rows else None, where)
     return {
         "environment": dict(recording.environment),
         "out_of_order": out_of_order(recording, sites),

@@ -6,16 +6,18 @@ from typing import Any
 
 from ...recording import Recording
 from ..profile import KINDS, Figures, advice, headline, notes
+from ._site_view import Where
 
 
-def profile_facts(recording: Recording, base_ns: int | None) -> dict[str, Any] | None:
+def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> dict[str, Any] | None:
     """Return the profile as the front end reads it; None if there is none.
 
     Args:
         recording: the recording.
         base_ns: the start of its first call; None: there are no calls.
+        where: names places.
     """
-    figures = Figures.of(recording)
+    figures = Figures.of(recording, where)
     if figures is None:
         return None
     profile = figures.profile

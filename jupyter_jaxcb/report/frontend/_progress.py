@@ -12,7 +12,7 @@ from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
 from ..summary import Rows
 from ._columns import CallColumns, call_columns
 from ._messages import ProgressView, RunningView
-from ._site_view import SiteProgress, unfinished
+from ._site_view import SiteProgress, Where, unfinished
 
 MAX_SITES = 60
 MAX_ROWS = 20_000  # host calls sent per update, to limit the load on the kernel
@@ -25,11 +25,13 @@ class Progress:
 
     Args:
         start_ns: time of the recorder's clock when the cell began.
+        where: names places, by default as `Rows` does.
     """
 
-    def __init__(self, start_ns: int) -> None:
+    def __init__(self, start_ns: int, where: Where | None = None) -> None:
         self.seen = 0  # rows of the log that were added
         self._start_ns = start_ns
+        self._where = where
         self._base_ns: int | None = None  # start of the first call
         self._not_sent = 0
         self._recorded = _totals(0)
@@ -93,7 +95,8 @@ class Progress:
         calls = int(self._shown[0].sum())
         sites = self.sites(snapshot.lowered)
         under_way = [call.lowered for call in running]
-        rows = Rows(dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)]))
+        known = dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)])
+        rows = Rows(known, self._where)
         return ProgressView(
             elapsed_ns=now_ns - self._start_ns,
             since_first_ns=0 if self._base_ns is None else max(now_ns - self._base_ns, 0),

@@ -10,12 +10,22 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ...recording import Aval, AxisKind, Site, Status, VmapLevel
+from ...recording import Aval, AxisKind, Frame, Site, Status, VmapLevel
 from ..summary import Mask, Shapes, SiteSummary, Stopped
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
-# Maps a file and a line to the front end's cell id (None: not in a cell) and the line in that cell.
-Place = Callable[[str, int], tuple[str | None, int]]
+
+
+class Located(NamedTuple):
+    """The cell of a line."""
+
+    cell: str | None  # the front end's id; None: not in a cell, or unknown
+    line: int  # in that cell
+    number: int = 0  # of the cell's last run, as in ``[21]``; 0: unknown
+
+
+Place = Callable[[str, int], Located]  # of a file and a line
+Where = Callable[[Site | Frame], str]  # names the place of a site or of a calling frame
 
 
 class LevelView(NamedTuple):
@@ -120,6 +130,7 @@ class SiteView:
     variants_ns: tuple[int, ...] = ()  # the same by variant
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
+    numbered: str = ""  # `where` with the numbers of other cells: "[21] line 3"; empty: the same
     around: tuple[str, ...] = ()  # "scan of 5", outermost first
     stack: tuple[str, ...] = ()  # the same with transformations, as JAX names them
     sample_rows: tuple[int, ...] = ()  # by sample: the index of its call; -1: not in the document
@@ -149,9 +160,10 @@ class SiteView:
         return self.facts() | self.measured()
 
 
-# Times, ids of cells, and the names that JAX gives to what is around a call, which change with JAX.
+# Times, ids and numbers of cells, and the names that JAX gives to what is around a call, which
+# change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "variants_ns", "cell_id", "cell_line", "around", "stack", "sample_rows"}
+    {"host_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack", "sample_rows"}
     | {"not_finite_rows", "passed_on_rows", "first_element"}
 )
 
@@ -171,6 +183,7 @@ def finished(
     summary: SiteSummary,
     *,
     place: Place | None = None,
+    numbered: str = "",
     values: bool = False,
     sample_rows: Iterable[int] = (),
     marks: Marks = NO_MARKS,
@@ -180,6 +193,7 @@ def finished(
     Args:
         summary: of the site.
         place: maps a file and a line to a notebook cell.
+        numbered: see `SiteView`.
         values: include the sample values.
         sample_rows: their calls, see `SiteView`.
         marks: the calls that returned NaN or infinity.
@@ -203,6 +217,7 @@ def finished(
         sample_values=tuple(SampleView(*sample[2:], shard) for sample, shard in samples),
         host_ns=summary.host_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
+        numbered=numbered,
         around=summary.around,
         stack=summary.stack,
         sample_rows=tuple(sample_rows),
@@ -229,7 +244,7 @@ def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -
 
 
 def _place(site: Site, where: str, place: Place | None) -> dict[str, Any]:
-    cell_id, cell_line = place(site.file, site.line) if place else (None, site.line)
+    located = place(site.file, site.line) if place else Located(None, site.line)
     return {
         "function": site.function,
         "flavor": site.flavor,
@@ -238,8 +253,8 @@ def _place(site: Site, where: str, place: Place | None) -> dict[str, Any]:
         "column": site.column,
         "cell": site.cell,
         "source": site.source,
-        "cell_id": cell_id,
-        "cell_line": cell_line,
+        "cell_id": located.cell,
+        "cell_line": located.line,
     }
 
 

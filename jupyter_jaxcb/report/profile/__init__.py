@@ -7,5 +7,6 @@ the call sites. The front end gets the same figures and sentences from `frontend
 
 from ._advice import advice
 from ._figures import Figures, headline, notes
+from ._html import profile_to_html
 from ._kinds import KINDS
 from ._whole import to_html, to_markdown, to_text

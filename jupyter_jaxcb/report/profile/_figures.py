@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from ...recording import (
     COMPILED_THREAD,
     OBSERVED,
+    Frame,
     Part,
     PartKind,
     Profile,
     Recording,
+    Site,
     Unknown,
 )
 from ..summary import counted
@@ -49,12 +52,20 @@ class Figures(NamedTuple):
 
     recording: Recording
     profile: Profile
+    place: Callable[[Site | Frame], str]  # names a place
 
     @staticmethod
-    def of(recording: Recording) -> Figures | None:
-        """Return the figures of a recording; None if it has no profile."""
+    def of(
+        recording: Recording, place: Callable[[Site | Frame], str] | None = None
+    ) -> Figures | None:
+        """Return the figures of a recording; None if it has no profile.
+
+        Args:
+            recording: the recording.
+            place: names places, by default as `Recording.where`.
+        """
         profile = recording.profile
-        return None if profile is None else Figures(recording, profile)
+        return None if profile is None else Figures(recording, profile, place or recording.where)
 
     @property
     def kinds(self) -> list[tuple[PartKind, int]]:
@@ -93,7 +104,7 @@ class Figures(NamedTuple):
         line = part.place._replace(column=0)
         others = (one for one in self.parts(part.kind) if one.place and one.name == part.name)
         several = sum(one.place._replace(column=0) == line for one in others if one.place) > 1
-        return self.recording.where(part.place) + f":{part.place.column + 1}" * several
+        return self.place(part.place) + f":{part.place.column + 1}" * several
 
     def named(self, part: Part) -> str:
         """Return ``simulate (line 3)``."""

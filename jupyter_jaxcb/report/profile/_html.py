@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
-from ...recording import PartKind, Recording
+from ...recording import Frame, PartKind, Recording, Site
 from ..text import time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words
@@ -13,21 +14,27 @@ from ._kinds import KINDS, count_words_of
 _LEFT, _RIGHT = ' style="text-align:left"', ' style="text-align:right"'
 
 
-def profile_to_html(recording: Recording) -> str:
+def profile_to_html(
+    recording: Recording, where: Callable[[Site | Frame], str] | None = None
+) -> str:
     """Return the bar, the sentences and a table of the parts.
+
+    Args:
+        recording: the recording.
+        where: names places, by default as `Recording.where`.
 
     Returns:
         HTML without scripts; empty if the recording has no profile.
     """
-    figures = Figures.of(recording)
+    figures = Figures.of(recording, where)
     if figures is None:
         return ""
     said = "".join(f"<li>{escape(text)}</li>" for text in advice(figures))
     quiet = "".join(f"<p><small>{escape(text)}</small></p>" for text in notes(figures))
     rows = "".join(_rows(figures, kind, ns) for kind, ns in figures.kinds)
     return (
-        f'<div class="jaxcb-profile"><p><strong>{escape(headline(figures))}</strong></p>'
-        f"{_bar(figures)}{f'<ul>{said}</ul>' if said else ''}<table>{rows}</table>{quiet}</div>"
+        f'<section class="jaxcb-profile"><p><strong>{escape(headline(figures))}</strong></p>'
+        f"{_bar(figures)}{f'<ul>{said}</ul>' if said else ''}<table>{rows}</table>{quiet}</section>"
     )
 
 

@@ -39,7 +39,7 @@ class _Row(NamedTuple):
     name: str
     axes: tuple[_Axis, ...]  # outermost vmap first
     own: tuple[int, ...]  # the shape without any vmap
-    host: str  # the shape in one host call
+    host: str  # shape and dtype in one host call
 
 
 def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
@@ -195,7 +195,7 @@ def _row(
             if host[seen : seen + 1] != (axis.size,):
                 return None
             seen += 1
-    return _Row(name, tuple(axes), host[seen:], host_words)
+    return _Row(name, tuple(axes), host[seen:], f"{host_words} {aval.dtype}")
 
 
 def _axis(level: VmapLevel, is_batched: bool) -> _Axis | None:

@@ -1,20 +1,16 @@
-"""Render a `Matrix`, one function under several transformations, as a table."""
+"""Render a `Matrix`, one function under several transformations, as a table of text."""
 
 from __future__ import annotations
 
 import dataclasses
-from html import escape
 
 from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
-from ._html import code
 from ._phrases import SIGNS
 from ._words import count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
-_NOTHING = "no jupyter_jaxcb callbacks"
-# Notebooks align the cells of a table to the right.
-_HEAD, _CELL = '<th style="text-align:left">', '<td style="text-align:left">'
+NO_CALLBACKS = "no jupyter_jaxcb callbacks"
 
 
 def matrix_to_text(matrix: Matrix) -> str:
@@ -24,7 +20,7 @@ def matrix_to_text(matrix: Matrix) -> str:
     """
     rows = _rows(matrix)
     if not rows:
-        return _NOTHING
+        return NO_CALLBACKS
     head = ["where", "source", *matrix.transformations]
     table = [head, *([where, shorten(source, WIDTH), *cells] for where, source, cells in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
@@ -35,49 +31,33 @@ def matrix_to_text(matrix: Matrix) -> str:
     return "\n".join([*lines, *(f"  {text}" for text in _remarks(matrix))])
 
 
-def matrix_to_html(matrix: Matrix) -> str:
-    """Return the table of `matrix_to_text` as HTML, without scripts."""
-    rows = _rows(matrix)
-    if not rows:
-        return f"<p>{_NOTHING}</p>"
-    head = "".join(
-        f"{_HEAD}{escape(word)}</th>" for word in ("where", "source", *matrix.transformations)
-    )
-    body = "".join(_row(where, source, cells) for where, source, cells in rows)
-    remarks = "".join(f"<div>{escape(text)}</div>" for text in _remarks(matrix))
-    return f'<div class="jaxcb"><table><tr>{head}</tr>{body}</table>{remarks}</div>'
-
-
-def _row(where: str, source: str, cells: list[str]) -> str:
-    first = escape(where).replace(" ", "&nbsp;")
-    words = [first, code(source, WIDTH), *map(escape, cells)]
-    return "<tr>" + "".join(f"{_CELL}{word}</td>" for word in words) + "</tr>"
-
-
 def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
     """Return the place, the source line, and a cell for each transformation, by call site."""
-    summaries = {
-        name: {one.site: one for one in column} for name, column in _summaries(matrix).items()
-    }
-    sites: dict[Site, SiteSummary] = {}
-    for column in summaries.values():
-        for site, summary in column.items():
-            sites.setdefault(site, summary)
-    in_order = sorted(sites, key=lambda site: (site.file, site.line, site.column, path(site)))
     return [
         (
-            sites[site].where,
-            sites[site].source,
+            site.where,
+            site.source,
             [
-                "refused" if name in matrix.refused else _cell(summaries[name].get(site))
+                "refused" if name in matrix.refused else _cell(of.get(name))
                 for name in matrix.transformations
             ],
         )
-        for site in in_order
+        for site, of in matrix_rows(matrix)
     ]
 
 
-def _summaries(matrix: Matrix) -> dict[str, list[SiteSummary]]:
+def matrix_rows(matrix: Matrix) -> list[tuple[SiteSummary, dict[str, SiteSummary]]]:
+    """Return a summary of each call site, and those by transformation, in program order."""
+    columns = matrix_summaries(matrix)
+    found: dict[Site, dict[str, SiteSummary]] = {}
+    for name, column in columns.items():
+        for one in column:
+            found.setdefault(one.site, {})[name] = one
+    in_order = sorted(found, key=lambda site: (site.file, site.line, site.column, path(site)))
+    return [(next(iter(found[site].values())), found[site]) for site in in_order]
+
+
+def matrix_summaries(matrix: Matrix) -> dict[str, list[SiteSummary]]:
     """Summarize the sites of each transformation, with names that are unique in all of them."""
     found = {name: summarize(recording) for name, recording in matrix.columns.items()}
     recording = next(iter(matrix.columns.values()), Recording())
@@ -109,7 +89,7 @@ def _remarks(matrix: Matrix) -> list[str]:
         reasons.setdefault(words, []).append(name)
     remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
     missing: dict[tuple[str, str], str] = {}
-    for column in _summaries(matrix).values():
+    for column in matrix_summaries(matrix).values():
         for summary in column:
             if summary.reason:
                 words = f"{summary.place}: {summary.why}"

@@ -125,6 +125,15 @@ RAISED = f"{SIGNS['raised']} raised"
 OF_ELEMENT = "element {element}: "
 OF_SHARD = "shard {shard}: "
 
+# Words of the views, as docs/glossary.md begins to define them.
+MEANINGS = {
+    "crossing": "One round trip from XLA to Python, or to the machine code of a compiled callback.",
+    "elided": (
+        "unused, optimized away, deduplicated or hoisted: fewer host calls than the program text "
+        "says."
+    ),
+}
+
 SOME_OF = "{some} of {calls}"
 DATA_DECIDE = "depends on data"  # in place of the number of calls
 

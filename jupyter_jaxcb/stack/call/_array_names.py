@@ -88,7 +88,14 @@ class ArrayNames(NamedTuple):
         )
 
     def operands(self) -> tuple[str, ...]:
-        """Return ``x``, ``params['w']``, ``args[0]`` for each operand; empty if unknown."""
+        """Return ``x``, ``params['w']``, ``args[0]`` for each operand; empty if unknown.
+
+        A function of ours that takes the leaves of another one's arguments has their names in
+        ``_operand_names``.
+        """
+        given = getattr(self.function, "_operand_names", None)
+        if isinstance(given, tuple):
+            return given if len(given) == self.in_tree.num_leaves else ()
 
         def bound(leaves: Any) -> dict[str, Any]:
             args, kwargs = leaves

@@ -5,6 +5,7 @@
  * provides them through this module, which both import.
  */
 
+import type { Widget } from '@lumino/widgets';
 import type { Site } from '../view/data/schema.js';
 import type { Target } from '../view/sites/row.js';
 import type { Everything, TraceView } from '../view/view.js';
@@ -17,6 +18,8 @@ export interface Output {
 
 export interface Surroundings {
   reveal(output: Output, target: Target): void;
+  /** Shows a widget about an output in a tab of its own. */
+  openTab(output: Output, widget: Widget): void;
   apply(output: Output, site: Site): Promise<void>;
   everything(output: Output, id: string): Promise<Everything | null>;
 }

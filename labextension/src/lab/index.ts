@@ -199,6 +199,15 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
         Notification.info('This output is not part of an open notebook.', BRIEFLY);
       }
     },
+    openTab: (output, widget) => {
+      const owner = find(output);
+      const number = owner && (owner.panel.content.widgets[owner.cell]?.model as ICodeCellModel);
+      widget.title.label = `Host trace [${number?.executionCount ?? ' '}]`;
+      widget.title.caption = owner?.panel.context.path ?? '';
+      widget.title.icon = icon;
+      app.shell.add(widget, 'main', { mode: 'tab-after' });
+      app.shell.activateById(widget.id);
+    },
     apply: async (output, site) => {
       const owner = find(output);
       const words = owner && (await writeMethod(owner, stateOf(owner.panel).received.snapshot, site));

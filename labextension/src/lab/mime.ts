@@ -8,15 +8,18 @@ import { remember, remembered } from '../view/remembered.js';
 import type { Target } from '../view/sites/row.js';
 import { TraceView, type Around } from '../view/view.js';
 import { surroundings, views, type Output } from './around.js';
+import { outputs } from './outputs.js';
+
+let tabs = 0; // that were opened, for their ids
 
 class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   private readonly view: TraceView;
   private model: IRenderMime.IMimeModel | null = null;
 
-  constructor() {
+  constructor(private readonly inTab = false) {
     super();
-    this.addClass('jaxcb-output');
-    this.view = new TraceView(aroundOf(() => this.output));
+    this.addClass(inTab ? 'jaxcb-tab-output' : 'jaxcb-output');
+    this.view = new TraceView(aroundOf(() => this.output, inTab ? undefined : () => this.openTab()));
     this.node.append(this.view.node);
     views.set(this.view.node, this.view);
   }
@@ -24,6 +27,19 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     this.model = model;
     this.view.show(model.data[MIME_TYPE], model.metadata[MIME_TYPE]);
+    if (this.inTab) {
+      this.view.expand();
+    }
+  }
+
+  /** Shows the same recording in a tab, which does not change when the cell runs again. */
+  private openTab(): void {
+    const copy = new RecordingRenderer(true);
+    copy.id = `jaxcb-trace-${++tabs}`;
+    copy.title.label = 'Host trace';
+    copy.title.closable = true;
+    void copy.renderModel(this.model!);
+    surroundings()?.openTab(this.output, copy);
   }
 
   private get output(): Output {
@@ -32,13 +48,15 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
 
   protected override onAfterAttach(_: Message): void {
     const look = remembered(this.view.node);
-    if (look) {
+    if (look && !this.inTab) {
       this.view.restore(look);
     }
   }
 
   protected override onBeforeDetach(_: Message): void {
-    remember(this.view.node, this.view.look);
+    if (!this.inTab) {
+      remember(this.view.node, this.view.look);
+    }
   }
 
   override dispose(): void {
@@ -50,7 +68,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
 }
 
 /** What JupyterLab offers to a view; Voila lacks its plugin, and offers nothing. */
-function aroundOf(output: () => Output): Around {
+function aroundOf(output: () => Output, openTab?: () => void): Around {
   return {
     get reveal() {
       const given = surroundings();
@@ -60,14 +78,17 @@ function aroundOf(output: () => Output): Around {
       const given = surroundings();
       return given ? (site: Site) => void given.apply(output(), site) : undefined;
     },
+    get openTab() {
+      return surroundings() ? openTab : undefined;
+    },
     get remembers() {
-      return surroundings() !== null;
+      return surroundings() !== null && openTab !== undefined;
     },
     everything: async id => surroundings()?.everything(output(), id) ?? null
   };
 }
 
-const extension: IRenderMime.IExtension = {
+const recordings: IRenderMime.IExtension = {
   id: 'jupyter-jaxcb:recording',
   description: 'Shows recordings of JAX callbacks in outputs.',
   rendererFactory: {
@@ -79,4 +100,4 @@ const extension: IRenderMime.IExtension = {
   dataType: 'json'
 };
 
-export default extension;
+export default [recordings, outputs];

@@ -18,14 +18,14 @@ const MOST_PROGRAMS = 50;
  * Args:
  *   problem: why the times cannot be read; empty: they can.
  *   raw: the calls, if not those of `measured`.
- *   pin: the action that pins the run; null: none.
+ *   more: other actions.
  */
 export function viewFooter(
   facts: ReadFacts,
   measured: Measured,
   problem: string,
   raw: RawCalls | null,
-  pin: HTMLElement | null = null
+  more: readonly Child[] = []
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
@@ -43,7 +43,7 @@ export function viewFooter(
     footer.append(compilations(measured.compilations));
   }
   if (facts.sites.length) {
-    footer.append(exportActions({ facts, measured, raw, environment }, pin));
+    footer.append(exportActions({ facts, measured, raw, environment }, more));
   }
   return footer;
 }

@@ -1,6 +1,6 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
-import { h } from './dom/elements.js';
+import { button, h } from './dom/elements.js';
 import { BadRecording, parseRecording, type Recording } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
 import { failedWords, timeWords } from './data/words.js';
@@ -25,6 +25,8 @@ export interface Around {
   readonly reveal?: ((target: Target) => void) | undefined;
   /** Writes the advice on a slow `vmap` into the code; absent: no buttons. */
   readonly apply?: ((site: Site) => void) | undefined;
+  /** Opens the recording in a tab of its own; absent: no button. */
+  readonly openTab?: (() => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
   everything?(id: string): Promise<Everything | null>;
   /** Whether the next run of the cell gets the look of this view, so that runs can be compared. */
@@ -243,8 +245,12 @@ export class TraceView {
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
-    const pin = this.around.remembers ? this.comparison.actions : null;
-    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, pin));
+    const { openTab } = this.around;
+    const more = [
+      openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
+      this.around.remembers && this.comparison.actions
+    ];
+    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));

@@ -12,6 +12,7 @@ const views: {
   show: ReturnType<typeof vi.fn>;
   restore: ReturnType<typeof vi.fn>;
   dispose: () => void;
+  expand: ReturnType<typeof vi.fn>;
 }[] = [];
 
 vi.mock('../../src/view/view.js', () => ({
@@ -21,6 +22,7 @@ vi.mock('../../src/view/view.js', () => ({
     readonly show = vi.fn();
     readonly restore = vi.fn();
     readonly dispose = vi.fn();
+    readonly expand = vi.fn();
 
     constructor(readonly around: Around) {
       views.push(this);
@@ -35,7 +37,7 @@ let surround: (typeof import('../../src/lab/around.js'))['surround'];
 beforeAll(async () => {
   vi.stubGlobal('DragEvent', class extends MouseEvent {}); // Lumino needs it, jsdom lacks it
   ({ Widget } = await import('@lumino/widgets'));
-  extension = (await import('../../src/lab/mime.js')).default as IRenderMime.IExtension;
+  extension = (await import('../../src/lab/mime.js')).default[0] as IRenderMime.IExtension;
   ({ surround } = await import('../../src/lab/around.js'));
 });
 
@@ -62,7 +64,12 @@ test('the renderer passes its output to services of the plugin, and works withou
   const target = { cell: null, line: 1, source: '', elsewhere: false };
   expect([view.around.reveal, view.around.remembers]).toEqual([undefined, false]);
   expect(await view.around.everything!('r')).toBeNull();
-  const given = { reveal: vi.fn(), apply: vi.fn(), everything: vi.fn(async () => null) };
+  const given = {
+    reveal: vi.fn(),
+    openTab: vi.fn(),
+    apply: vi.fn(),
+    everything: vi.fn(async () => null)
+  };
   surround(given);
   const model = { data: {}, metadata: {} } as unknown as IRenderMime.IMimeModel;
   await renderer.renderModel(model);
@@ -72,6 +79,27 @@ test('the renderer passes its output to services of the plugin, and works withou
   const output = { node: renderer.node, model };
   expect(given.reveal).toHaveBeenCalledWith(output, target);
   expect(given.everything).toHaveBeenCalledWith(output, 'r');
+});
+
+test('the recording opens in a tab, expanded, with the links of its output', async () => {
+  const openTab = vi.fn();
+  const reveal = vi.fn();
+  surround({ reveal, openTab, apply: vi.fn(), everything: vi.fn(async () => null) });
+  const { renderer, view } = rendered();
+  const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2 } };
+  await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
+  view.around.openTab!();
+  const copy = views.at(-1)!;
+  expect(copy.show).toHaveBeenCalledWith(1, 2);
+  expect(copy.expand).toHaveBeenCalledOnce();
+  expect([copy.around.openTab, copy.around.remembers]).toEqual([undefined, false]);
+  const [output, widget] = openTab.mock.calls[0]!;
+  expect(output).toEqual({ node: renderer.node, model });
+  copy.around.reveal!({ cell: 'c', line: 1, source: '', elsewhere: false });
+  expect(reveal.mock.calls[0]![0]).toEqual({ node: widget.node, model }); // found by its model
+  Widget.attach(widget, document.body);
+  widget.dispose();
+  expect(copy.restore).not.toHaveBeenCalled();
 });
 
 test('the view of a cell that runs again is restored as the last one was left', () => {

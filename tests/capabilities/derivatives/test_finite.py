@@ -274,3 +274,17 @@ def test_cast_applies_to_perturbed_results_too():
         derivative="finite",
     )
     np.testing.assert_allclose(jax.grad(lambda x: f(x)[0])(1.0), 2, rtol=1e-4)
+
+
+def test_arguments_of_differences_have_the_names_of_the_functions_own():
+    """Not those of the function that computes the differences, which users do not know."""
+
+    @jaxcb.pure(result="x", derivative="finite")
+    def drag(x, params):
+        return np.float32(x * params["w"])
+
+    with jaxcb.record() as r:
+        jax.grad(lambda x: drag(x, {"w": jnp.float32(2)}))(jnp.float32(1)).block_until_ready()
+    found = {one.site.function: one.operand_names for one in r.recording.lowered}
+    names = ("x", "params['w']")
+    assert found == {"drag": names, "drag (finite differences)": names}

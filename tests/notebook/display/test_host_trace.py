@@ -83,6 +83,17 @@ def test_call_site_in_another_cell_is_marked(double):
     assert both == ["line 1", "line 1, another cell"]
 
 
+def test_metadata_has_the_number_of_another_cell_also_without_ids_of_cells(double):
+    """As in nbconvert, whose kernels get no ids."""
+    double.run("f = jax.jit(lambda x: double(x))")
+    number = double.run("'=' * 3").number - 1
+    ((data, metadata),) = double.run("f(1.0); double(1.0);").traces
+    ((measured,), (facts,)) = metadata.values(), [data[name] for name in metadata]
+    named = [site.get("numbered", "") for site in measured["sites"]]
+    assert sorted(named) == ["", f"[{number}] line 1"]
+    assert "numbered" not in json.dumps(facts)
+
+
 def test_trace_is_shown_once_when_cells_nest(double):
     ran = double.run("get_ipython().run_cell('double(1.0)'); double(2.0);")
     assert len(ran.traces) == 1

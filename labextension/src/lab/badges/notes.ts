@@ -89,7 +89,7 @@ function siteNote(site: Site, place: number): Note {
     sign: siteSign(site),
     text: siteBrief(site),
     name: site.function,
-    title: joined([site.function, site.where]),
+    title: joined([site.function, site.where.replace(', another cell', '')]), // here, it is this cell
     details: siteDetails(site),
     vmap: drawnVariant(site),
     place: { site: place }

@@ -1,10 +1,12 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
 import { h, setText } from '../../view/dom/elements.js';
+import { meaning } from '../../view/dom/term.js';
 import {
   callWords,
   counted,
   failedWords,
+  placeOf,
   siteStatus,
   timeWords,
   toneOf
@@ -47,13 +49,13 @@ export class SiteRow {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
     setText(this.status, siteStatus(site));
-    const where = label ? site.where.replace(', another cell', '') : site.where;
-    setText(this.where, spaced(label, where));
+    setText(this.where, inCell(site, label));
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
     const elided = site.elided > 0 ? `${site.elided.toLocaleString('en-US')} elided` : '';
     setText(this.figures, joined([siteFigures(site), elided]));
+    this.figures.title = elided && meaning('elided');
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
 
@@ -104,6 +106,7 @@ export class CallbackRow {
     const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
     setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
+    this.alarms.title = callback.elided > 0 ? meaning('elided') : '';
     this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worstTone(sites)}`;
     const where = callback.where || `line ${callback.line}`;
     const label = labels.get(callback.cell ?? '') ?? '';
@@ -140,6 +143,12 @@ function alarmWords(callback: Callback): string {
     callback.errors > 0 ? failedWords(counted(callback.errors, 'error')) : '',
     callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
   ]);
+}
+
+/** The place of a site in the cell that the notebook now shows with `label`. */
+function inCell(site: Site, label: string): string {
+  const where = placeOf(site);
+  return label ? `${label} ${where.replace(/^\[\d+\] |, another cell/, '')}` : where;
 }
 
 function spaced(label: string, where: string): string {

@@ -5,6 +5,7 @@ import type { Compilation, Facts, Measured, Variant } from './schema.js';
 import { sampleWords } from '../sites/words.js';
 import { type NotFinite, rowsIn } from './not-finite.js';
 import phrases from './phrases.json';
+import { placeOf } from './words.js';
 
 export interface Labels {
   readonly sites: readonly string[]; // "bessel, line 3"
@@ -26,7 +27,7 @@ export interface TimedCompilation extends Compilation {
 export function labelsOf(facts: Facts, measured: Measured): Labels {
   const notFinite = notFiniteRows(facts);
   return {
-    sites: facts.sites.map(site => `${site.function}, ${site.where}`),
+    sites: facts.sites.map(site => `${site.function}, ${placeOf(site)}`),
     colours: coloursOf(facts.sites),
     siteOfVariant: facts.sites.flatMap((site, place) => site.shapes.map(() => place)),
     variants: facts.sites.flatMap(site => site.shapes),

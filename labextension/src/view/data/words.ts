@@ -8,6 +8,20 @@ export function say(phrase: string, words: Readonly<Record<string, string | numb
   return phrase.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
 }
 
+/** `line 3`, `[21] line 3` in another cell. */
+export function placeOf({ numbered, where }: Site): string {
+  return numbered || where;
+}
+
+/** Long text without its middle: of names of arguments and of places, the ends differ. */
+export function middleCut(text: string, longest: number): string {
+  const all = [...text];
+  const end = Math.floor((longest - 1) / 2);
+  return all.length <= longest
+    ? text
+    : `${all.slice(0, longest - 1 - end).join('')}…${all.slice(all.length - end).join('')}`;
+}
+
 /** `1 site`, `12,000 sites`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,6 +1,6 @@
 /** The row of actions that take a recording elsewhere. They need no kernel. */
 
-import { button, h } from '../dom/elements.js';
+import { button, h, type Child } from '../dom/elements.js';
 import type { RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { callWords, failedWords, someOf } from '../data/words.js';
@@ -25,7 +25,7 @@ export interface Exported {
 type Action = (own: Exported) => Promise<string>;
 
 /** `Copy as Markdown  Save as JSON  CSV, Parquet, Perfetto …`, and `more`. */
-export function exportActions(own: Exported, more: HTMLElement | null = null): HTMLElement {
+export function exportActions(own: Exported, more: readonly Child[] = []): HTMLElement {
   const said = h('span', { class: 'jaxcb-actions-said', role: 'status' });
   const link = (text: string, name: string, action: Action): HTMLElement =>
     button({ class: 'jaxcb-link', 'aria-label': name }, () => perform(action, own, said), text);
@@ -45,7 +45,7 @@ export function exportActions(own: Exported, more: HTMLElement | null = null): H
     hasCalls && group('Save as', 'JSON', saveJson),
     hasCalls &&
       link('CSV, Parquet, Perfetto…', 'how to get CSV, Parquet, Perfetto', async () => OTHERS),
-    more,
+    ...more,
     said
   );
 }

@@ -4,7 +4,7 @@ import { summaryLine } from '../sites/summary.js';
 import { errorWords, siteCalls, timesKnown, vmapAdvice } from '../sites/words.js';
 import { cut } from '../data/parse/fields.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
-import { failedWords, levelWords, siteStatus, timeWords, variantShapes } from '../data/words.js';
+import { failedWords, levelWords, placeOf, siteStatus, timeWords, variantShapes } from '../data/words.js';
 
 const MOST_SITES = 100;
 const LONGEST = 200; // characters of a cell
@@ -35,7 +35,7 @@ function cells(site: Site, ahead: boolean): string[] {
     one => code(variantShapes(one)) + (one.levels.length ? ` ${escaped(levelWords(one))}` : '')
   );
   return [
-    escaped(site.where),
+    escaped(placeOf(site)),
     code(site.source),
     siteStatus(site),
     siteCalls(site, ahead),
@@ -48,7 +48,7 @@ function notesOf(site: Site): string[] {
   const reason = [site.reason, site.advice].filter(Boolean).join('; ');
   const notes = [reason, ...site.notes, vmapAdvice(site)].filter(Boolean).map(escaped);
   const errors = site.errors.map(error => failedWords(code(errorWords(error, LONGEST))));
-  return [...notes, ...errors].map(note => `* ${escaped(site.where)}: ${note}`);
+  return [...notes, ...errors].map(note => `* ${escaped(placeOf(site))}: ${note}`);
 }
 
 /** Text on one line, in which nothing is markup. */

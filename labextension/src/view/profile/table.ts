@@ -4,6 +4,7 @@ import { kindColour } from '../colours.js';
 import type { Profile, ProfileKind, ProfilePart } from '../data/schema.js';
 import { timeWords } from '../data/words.js';
 import { h, type Child } from '../dom/elements.js';
+import { term } from '../dom/term.js';
 import type { Mark } from './mark.js';
 import { partName, wallShare } from './words.js';
 
@@ -83,7 +84,7 @@ function kindRow(
   columns: number
 ): HTMLElement {
   const swatch = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
-  const title = h('th', { scope: 'rowgroup' }, swatch, h('span', {}, kind.name));
+  const title = h('th', { scope: 'rowgroup' }, swatch, kind.id === 'crossing' ? term('crossing', kind.name) : h('span', {}, kind.name));
   const figures = figuresOf(profile, kind.wall_ns, only, columns);
   return h('tr', { class: 'jaxcb-profile-kind' }, title, ...figures);
 }

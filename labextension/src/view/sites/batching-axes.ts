@@ -24,7 +24,7 @@ export interface BatchAxis {
 /** An operand or a result, with its axis for each vmap (outermost first). */
 export interface Batched {
   readonly name: string;
-  readonly dtype: string;
+  readonly dtype: string; // empty: the host function does not get it
   readonly own: readonly number[]; // without any vmap
   readonly axes: readonly BatchAxis[];
   readonly host: string; // the shape in one host call
@@ -71,7 +71,7 @@ function maskRow({ levels, axes }: Variant): Batched | null {
     return kind === 'in_place' ? [] : [axisOf(kind, size)];
   });
   return found.length === levels.length
-    ? { name: phrases.mask, dtype: 'bool', own: [], axes: found.reverse(), host: phrases.not_passed }
+    ? { name: phrases.mask, dtype: '', own: [], axes: found.reverse(), host: phrases.not_passed }
     : null;
 }
 
@@ -190,10 +190,10 @@ export function diagramWords(variant: Variant, rows: readonly Batched[]): string
   return [elementWords(variant), ...given, ...returned].join('. ');
 }
 
-function rowWords({ name, axes, host }: Batched, verb: string): string {
+function rowWords({ name, axes, host, dtype }: Batched, verb: string): string {
   const kinds = axes.map(({ kind, size }) => {
     const sized = kind !== 'size1' && kind !== 'unbatched';
     return `${sized ? `${size.toLocaleString('en-US')} ` : ''}${phrases.axes[kind]}`;
   });
-  return `${name}: ${kinds.join(', ')}; ${verb} ${host}`;
+  return `${name}: ${kinds.join(', ')}; ${verb} ${[host, dtype].filter(Boolean).join(' ')}`;
 }

@@ -5,10 +5,11 @@ import type { BatchAxis, Batched, DrawnKind } from './batching-axes.js';
 import { h, set, type Child } from '../dom/elements.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
-import { isOfHost, levelWords, say, shapeWords, variantShapes } from '../data/words.js';
+import { isOfHost, levelWords, middleCut, say, shapeWords, variantShapes } from '../data/words.js';
 
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
+const NAME_WIDTH = 24; // characters: of `params['weights']['bias']` the end matters, too
 
 /** Operands and results of one variant, as in the program and as the host sees them. */
 export function batchingDiagram(variant: Variant): HTMLElement {
@@ -72,11 +73,16 @@ function head(text: string, below: Child = ''): HTMLElement {
 
 function cellsOf(row: Batched, arrow: string): Node[] {
   return [
-    h('code', { class: 'jaxcb-batching-name', title: `${row.name} · ${row.dtype}` }, row.name),
+    h('code', { class: 'jaxcb-batching-name', title: row.name }, middleCut(row.name, NAME_WIDTH)),
     ...row.axes.map(axisBox),
     h('span', { class: 'jaxcb-batching-own' }, ...ownBoxes(row.own)),
     h('span', { class: 'jaxcb-muted' }, arrow),
-    h('code', { class: 'jaxcb-batching-host' }, ...hostShape(row))
+    h(
+      'code',
+      { class: 'jaxcb-batching-host' },
+      ...hostShape(row),
+      row.dtype && h('small', { class: 'jaxcb-muted' }, ` ${row.dtype}`)
+    )
   ];
 }
 

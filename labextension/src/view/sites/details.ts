@@ -4,11 +4,12 @@ import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
 import { button, h, type Child } from '../dom/elements.js';
 import { marked } from '../dom/not-finite.js';
+import { term } from '../dom/term.js';
 import { errorWords, firstWords, sampleWords, shardWords, vmapAdvice } from './words.js';
 import type { SiteActions } from './row.js';
 import { rowsIn } from '../data/not-finite.js';
 import type { Site, Variant } from '../data/schema.js';
-import { callWords, counted, failedWords, timeWords, variantShapes } from '../data/words.js';
+import { callWords, counted, failedWords, placeOf, timeWords, variantShapes } from '../data/words.js';
 import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
@@ -94,7 +95,7 @@ function reasonOf(site: Site, apply?: (site: Site) => void): HTMLElement[] {
   }
   const vmap = vmapAdvice(site);
   if (vmap) {
-    const label = `${APPLY}: ${site.function}, ${site.where}`;
+    const label = `${APPLY}: ${site.function}, ${placeOf(site)}`;
     const attributes = { class: 'jaxcb-link', 'aria-label': label };
     advise(vmap, ...(apply ? [' · ', button(attributes, () => apply(site), APPLY)] : []));
   }
@@ -128,14 +129,13 @@ function errorLine(error: string): HTMLElement {
 }
 
 function contextOf(site: Site): HTMLElement[] {
-  const words: string[] = [];
-  if (site.around.length) {
-    words.push(`in ${site.around.join(' › ')}`);
-  }
+  const around = site.around.length ? `in ${site.around.join(' › ')}` : '';
+  const words: Child[] = [around];
   if (site.crossings && site.crossings !== site.calls) {
-    words.push(`${callWords(site.calls)} in ${counted(site.crossings, 'crossing')}`);
+    const crossings = counted(site.crossings, 'crossing');
+    words.push(around && ' · ', `${callWords(site.calls)} in `, term('crossing', crossings));
   }
-  return words.length ? [h('p', { class: 'jaxcb-site-context' }, words.join(' · '))] : [];
+  return words.some(Boolean) ? [h('p', { class: 'jaxcb-site-context' }, ...words)] : [];
 }
 
 function variantsOf(

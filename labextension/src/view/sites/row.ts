@@ -1,10 +1,11 @@
 /** The row of one site: place, source line, status, calls and time. */
 
 import { button, h, type Child } from '../dom/elements.js';
+import { term } from '../dom/term.js';
 import { siteColour } from '../colours.js';
 import { hostTime, siteCalls } from './words.js';
 import type { Facts, Site } from '../data/schema.js';
-import { shareWords, siteStatus, timeWords, toneOf } from '../data/words.js';
+import { placeOf, shareWords, siteStatus, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
@@ -52,7 +53,7 @@ export function siteRow(
       filter && site.calls
         ? callsLink(site, () => filter(place))
         : siteCalls(site, facts.ahead),
-      elided && h('span', { class: `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}` }, elided)
+      elided && term('elided', elided, `jaxcb-tone-${tone === 'warning' ? tone : 'quiet'}`)
     ),
     h('span', { class: 'jaxcb-site-time' }, trend, ...timeOf(site, facts))
   );
@@ -60,7 +61,7 @@ export function siteRow(
 
 function callsLink(site: Site, act: () => void): HTMLElement {
   const calls = siteCalls(site, false);
-  const label = `show ${calls}: ${site.function}, ${site.where}`;
+  const label = `show ${calls}: ${site.function}, ${placeOf(site)}`;
   return button({ class: 'jaxcb-link jaxcb-site-show', title: label, 'aria-label': label }, act, calls);
 }
 
@@ -77,8 +78,9 @@ function swatch(colour: number): HTMLElement {
 }
 
 function whereOf(site: Site, reveal: SiteActions['reveal']): HTMLElement {
+  const where = placeOf(site);
   if (!reveal || !site.cell) {
-    return h('span', { class: 'jaxcb-site-where', title: site.where }, site.where);
+    return h('span', { class: 'jaxcb-site-where', title: where }, where);
   }
   const place = {
     cell: site.cell_id,
@@ -86,8 +88,8 @@ function whereOf(site: Site, reveal: SiteActions['reveal']): HTMLElement {
     source: site.source,
     elsewhere: inAnotherCell(site)
   };
-  const attributes = { class: 'jaxcb-site-where jaxcb-link', title: `go to ${site.where}` };
-  return button(attributes, () => reveal(place), site.where);
+  const attributes = { class: 'jaxcb-site-where jaxcb-link', title: `go to ${where}` };
+  return button(attributes, () => reveal(place), where);
 }
 
 /** Whether a site is in another cell than the one that was recorded. */

@@ -9,7 +9,7 @@ import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import { vmapAdvice } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
-import { statusWord, toneOf } from '../data/words.js';
+import { placeOf, statusWord, toneOf } from '../data/words.js';
 
 const AT_ONCE = 100; // sites that are listed at a time
 const MANY = 10; // more sites than this begin with problems, and can be ordered and filtered
@@ -115,8 +115,9 @@ export class SiteList {
     const rank = RANKS[this.order.value as keyof typeof RANKS];
     this.places = [...sites.keys()]
       .filter(place => {
-        const { where, source, function: name, flavor, consequence } = sites[place]!;
-        const text = [where, source, name, flavor, statusWord(consequence)].join('\n').toLowerCase();
+        const { source, function: name, flavor, consequence } = sites[place]!;
+        const about = [placeOf(sites[place]!), source, name, flavor, statusWord(consequence)];
+        const text = about.join('\n').toLowerCase();
         const wanted = this.status === '' || this.status === statusWord(consequence);
         return wanted && words.every(word => text.includes(word));
       })
@@ -144,7 +145,7 @@ export class SiteList {
   private item(place: number): HTMLElement {
     const site = this.facts.sites[place]!;
     const below = h('div', { class: 'jaxcb-site-below', hidden: true });
-    const label = `details of ${site.function}, ${site.where}`;
+    const label = `details of ${site.function}, ${placeOf(site)}`;
     const attributes = { class: 'jaxcb-site-fold', 'aria-label': label, title: label };
     const fold = button(attributes, () => {
       this.folds.set(place, below.hidden === true);

@@ -4,7 +4,7 @@ import { h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part, Tone } from '../data/schema.js';
-import { callWords, counted, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, placeOf, timeWords, toneOf } from '../data/words.js';
 
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
@@ -14,6 +14,8 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
     const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
     const site = named(facts, tone, text);
     if (site >= 0) {
+      const about = facts.sites[site]!;
+      part.textContent = text.replace(about.where, placeOf(about));
       part.dataset['site'] = String(site);
     }
     line.append(...(line.childNodes.length ? [' · '] : []), part);

@@ -51,6 +51,14 @@ test('a site names its cell instead of calling it another one', () => {
   expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['[45] line 3 (from f, line 9)']);
 });
 
+test('a site names its cell as the notebook shows it now, and its caller as it ran', () => {
+  const where = 'line 3, another cell (from f, line 9, another cell)';
+  const row = siteRow({ where, numbered: '[21] line 3 (from f, [4] line 9)' });
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['[21] line 3 (from f, [4] line 9)']);
+  row.update(row['site']!, '[45]');
+  expect(words(row.node, '.jaxcb-callsite-where')).toEqual(['[45] line 3 (from f, [4] line 9)']);
+});
+
 test('a callback and its sites name their cells', () => {
   const row = new CallbackRow(jump);
   row.update(CALLBACK, [site()], new Map([['one', '[2]'], ['two', '[45]']]));

@@ -197,9 +197,9 @@ describe('batchingDiagram', () => {
     const variant = aVariant([[], [5]], [[]], [level], more);
     expect(batchingDiagram(variant).getAttribute('aria-label')).toBe(
       '4 calls, one for each element. ' +
-        'v: 4 looped over; each call receives (). ' +
-        "params['w']: no axis; each call receives (5,). " +
-        'result: 4 looped over; and must return ()'
+        'v: 4 looped over; each call receives () float32. ' +
+        "params['w']: no axis; each call receives (5,) float32. " +
+        'result: 4 looped over; and must return () float32'
     );
   });
 
@@ -207,6 +207,13 @@ describe('batchingDiagram', () => {
     const names = { operand_names: ['v', 'z'], result_names: ["result['mean']"] };
     const diagram = batchingDiagram(aVariant([[], [5]], [[]], [level], { calls: 4, ...names }));
     expect(namesIn(diagram)).toEqual(['v', 'z', "result['mean']"]);
+  });
+
+  it('cuts a long name in its middle', () => {
+    const names = ["params['weights']['bias_of_layer']", 'x'];
+    const diagram = batchingDiagram(aVariant([[], [5]], [[]], [level], { operand_names: names }));
+    expect(namesIn(diagram).slice(0, 2)).toEqual(["params['weig…_of_layer']", 'x']);
+    expect(diagram.querySelector<HTMLElement>('.jaxcb-batching-name')!.title).toBe(names[0]);
   });
 
   it.each([[[]], [['v']]])('numbers arguments whose names are unknown (%j)', operand_names => {
@@ -217,8 +224,12 @@ describe('batchingDiagram', () => {
   it('shows what one call receives and must return, with the batch axes marked', () => {
     const variant = aVariant([[4, 1, 5], [1, 3]], [[4, 3]], nested('expand_dims'));
     const shapes = [...batchingDiagram(variant).querySelectorAll('.jaxcb-batching-host')];
-    expect(shapes.map(shape => shape.textContent)).toEqual(['(4, 1, 5)', '(1, 3)', '(4, 3)']);
-    const marked = [...shapes[0]!.children].map(size => [size.className, size.textContent]);
+    expect(shapes.map(shape => shape.textContent)).toEqual([
+      '(4, 1, 5) float32',
+      '(1, 3) float32',
+      '(4, 3) float32'
+    ]);
+    const marked = [...shapes[0]!.querySelectorAll('span')].map(size => [size.className, size.textContent]);
     expect(marked).toEqual([
       ['jaxcb-size-batched', '4'],
       ['jaxcb-size-size1', '1']
@@ -228,12 +239,16 @@ describe('batchingDiagram', () => {
   it('leaves looped axes out of what one call receives', () => {
     const diagram = batchingDiagram(aVariant([[5], []], [[7, 2]], nested('sequential')));
     const shapes = [...diagram.querySelectorAll('.jaxcb-batching-host')];
-    expect(shapes.map(shape => shape.textContent)).toEqual(['(5,)', '()', '(7, 2)']);
+    expect(shapes.map(shape => shape.textContent)).toEqual([
+      '(5,) float32',
+      '() float32',
+      '(7, 2) float32'
+    ]);
   });
 
   it('writes the shape of one axis as Python does', () => {
     const diagram = batchingDiagram(aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]));
-    expect(diagram.querySelector('.jaxcb-batching-host')?.textContent).toBe('(4,)');
+    expect(diagram.querySelector('.jaxcb-batching-host')?.textContent).toBe('(4,) float32');
   });
 
   it('says whether one call or each of several receives a shape', () => {

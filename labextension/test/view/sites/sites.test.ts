@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 
 import { SiteList } from '../../../src/view/sites/sites.js';
 import type { SiteActions } from '../../../src/view/sites/row.js';
+import { meaning } from '../../../src/view/dom/term.js';
 import type { Facts, Site } from '../../../src/view/data/schema.js';
 import { aSite, aVariant, someFacts, unusedSite } from '../recordings.js';
 
@@ -118,6 +119,13 @@ describe('the links of SiteList', () => {
     expect(reveal).toHaveBeenLastCalledWith(TARGET);
   });
 
+  it('name the number of another cell, if it is known', () => {
+    const where = 'line 4, another cell';
+    const node = nodeOf({ where, numbered: '[21] line 4' }, { reveal: vi.fn() });
+    expect(text(node, '.jaxcb-site-where')).toBe('[21] line 4');
+    expect(text(nodeOf({ where }), '.jaxcb-site-where')).toBe(where);
+  });
+
   it('are absent for sites in files, and without a reveal action', () => {
     const inFile = nodeOf({ cell: false }, { reveal: vi.fn() });
     expect(inFile.querySelector('button.jaxcb-link')).toBeNull();
@@ -214,6 +222,14 @@ describe('the details of SiteList', () => {
   it('show the number of crossings', () => {
     const node = nodeOf({ calls: 6, crossings: 1 });
     expect(text(node, '.jaxcb-site-context')).toBe('6 calls in 1 crossing');
+    const crossing = node.querySelector<HTMLElement>('abbr')!;
+    expect([crossing.textContent, crossing.title]).toEqual(['1 crossing', meaning('crossing')]);
+  });
+
+  it('say what elided means', () => {
+    const elided = nodeOf({ elided: 2 }).querySelector<HTMLElement>('.jaxcb-site-calls abbr')!;
+    expect([elided.textContent, elided.title]).toEqual(['2 elided', meaning('elided')]);
+    expect(meaning('elided')).toMatch(/^Elided: unused, .* fewer host calls/);
   });
 
   it('show the vmap diagram', () => {

@@ -109,7 +109,13 @@ export class Distribution {
   /** The name of a site; if there are several, a button that filters by it. */
   private name(site: number | null, name: string): HTMLElement {
     const swatch = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
-    const words = h('span', { class: 'jaxcb-distribution-name', title: name }, name);
+    const line = name.lastIndexOf(', ') < 0 ? name.length : name.lastIndexOf(', ');
+    const words = h(
+      'span',
+      { class: 'jaxcb-distribution-name', title: name },
+      h('span', {}, name.slice(0, line)),
+      h('span', {}, name.slice(line)) // never cut: two sites may differ in it alone
+    );
     if (site === null || this.figures.sites.length === 1) {
       return h('span', { class: 'jaxcb-distribution-site' }, swatch, words);
     }

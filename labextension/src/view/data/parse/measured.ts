@@ -97,7 +97,7 @@ function readEnvironment(value: unknown, path: string): Readonly<Record<string, 
   const fields = new Fields(value, path);
   const names = Object.keys(value as object).slice(0, MOST_ENVIRONMENT);
   // fromEntries defines its keys, so "__proto__" is a key like any other.
-  return Object.fromEntries(names.map(name => [name, fields.get(name, text(NAME))]));
+  return Object.fromEntries(names.map(name => [name, fields.get(name, text(SENTENCE))]));
 }
 
 function readCompressed(value: unknown, path: string): string {

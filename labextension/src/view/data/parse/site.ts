@@ -113,6 +113,7 @@ const MEASURED = {
   variants_ns: or(listOf(amount, OUT_OF_RANGE), []), // the same by variant
   cell_id: or(orNull(text(NAME)), null), // of its notebook cell; null: a file or an unknown cell
   cell_line: whole(), // in that cell, 1-based; 0: unknown
+  numbered: or(text(NAME), ''), // `where` with the numbers of other cells: "[21] line 3"; empty: the same
   around: or(names, []), // "scan of 5", outermost first
   stack: or(names, []), // the same with transformations
   sample_rows: or(listOf(whole(-1), MOST_LINES), []), // by sample: its call, or -1

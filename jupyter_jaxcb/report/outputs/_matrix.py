@@ -1,0 +1,86 @@
+"""A `Matrix`, one function under several transformations, as an output."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ...recording import Matrix, Status
+from ..summary import SiteSummary
+from ..text import NO_CALLBACKS, count_words, matrix_rows, matrix_summaries, status_words
+from ._output import Output, Spot, advice, output, place, source, status, table, toned
+
+_WIDTH = 40  # of the source lines
+
+
+def matrix_to_html(matrix: Matrix) -> str:
+    """Return the table of `matrix_to_text` as HTML, without scripts."""
+    return matrix_output(matrix).html
+
+
+def matrix_output(matrix: Matrix) -> Output:
+    """Return a row for each callback, a column for each transformation, and remarks below."""
+    rows = matrix_rows(matrix)
+    if not rows:
+        return output([f"<p>{NO_CALLBACKS}</p>"])
+    cells = [
+        [
+            place(site.where),
+            source(site.source, _WIDTH),
+            *(
+                toned("quiet", "refused") if name in matrix.refused else _cell(of.get(name))
+                for name in matrix.transformations
+            ),
+        ]
+        for site, of in rows
+    ]
+    missing = _missing(matrix)
+    parts = [
+        table(["Where", "Source", *matrix.transformations], cells),
+        *_refused(matrix),
+        *(
+            f"<p>{_named(site)}: {escape(site.reason)}</p>"
+            f"{advice(site.advice) if site.advice else ''}"
+            for site in missing
+        ),
+    ]
+    return output(parts, (_spot(site) for site in [*(site for site, _ in rows), *missing]))
+
+
+def _named(site: SiteSummary) -> str:
+    return f"{place(site.where)} {escape(site.name)}".rstrip()
+
+
+def _spot(site: SiteSummary) -> Spot:
+    return Spot(site.site.file, site.site.line, site.site.source)
+
+
+def _cell(site: SiteSummary | None) -> str:
+    if site is None:
+        return "–"
+    if site.status is Status.KEPT:
+        return escape(count_words(site, None))
+    words = status(site.consequence, status_words(site))
+    if site.expected is None or not site.written:
+        return words
+    return f"{words} {site.expected:,}/{site.written:,}"
+
+
+def _refused(matrix: Matrix) -> list[str]:
+    """Say why transformations are refused, each reason once."""
+    names: dict[str, list[str]] = {}
+    for name, words in matrix.refused.items():
+        names.setdefault(words, []).append(name)
+    return [
+        f"<p><b>{escape(', '.join(of))}</b> refused: {escape(words)}</p>"
+        for words, of in names.items()
+    ]
+
+
+def _missing(matrix: Matrix) -> list[SiteSummary]:
+    """The sites that miss calls, once for each reason."""
+    found: dict[tuple[str, str], SiteSummary] = {}
+    for column in matrix_summaries(matrix).values():
+        for site in column:
+            if site.reason:
+                found.setdefault((site.place, site.consequence), site)
+    return list(found.values())

@@ -1,0 +1,111 @@
+/** Shows the outputs beside the host trace: their HTML, with links to the lines that it names. */
+
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { Widget } from '@lumino/widgets';
+import { amount, BadRecording, listOf, objectOf, or, orNull, text, whole } from '../view/data/parse/fields.js';
+import { NAME, SENTENCE } from '../view/data/parse/known.js';
+import { button, h } from '../view/dom/elements.js';
+import type { Target } from '../view/sites/row.js';
+import { surroundings } from './around.js';
+
+export const OUTPUT_TYPE = 'application/vnd.jupyter-jaxcb.report.v1+json';
+
+const MOST_PLACES = 1_000;
+
+/** The line that an element of class `jaxcb-place` names, with the number of its cell (0: none). */
+const readPlaces = objectOf({
+  places: or(
+    listOf(
+      objectOf({
+        cell: or(orNull(text(NAME)), null),
+        line: whole(),
+        source: or(text(SENTENCE), ''),
+        number: or(amount, 0)
+      }),
+      MOST_PLACES
+    ),
+    []
+  )
+});
+type Place = ReturnType<typeof readPlaces>['places'][number];
+
+const TAGS = new Set(
+  'abbr b br code div li p span strong table tbody td th thead tr ul'.split(' ')
+);
+const OURS = /^jaxcb-[a-z-]+$/;
+
+/** The elements of `html` that outputs have, with links; nothing else, because it may be hostile. */
+export function drawn(html: string, places: readonly Place[], go: (to: Target) => void): Node[] {
+  const left = [...places];
+  const copy = (node: Node): Node[] => {
+    if (node instanceof Text) {
+      return [document.createTextNode(node.data)];
+    }
+    const tag = node instanceof Element ? node.localName : '';
+    if (!TAGS.has(tag)) {
+      return [];
+    }
+    const from = node as Element;
+    if (from.classList.contains('jaxcb-place')) {
+      return [linkOf(from.textContent ?? '', left.shift(), go)];
+    }
+    const css = [...from.classList].filter(name => OURS.test(name)).join(' ');
+    const attributes = { class: css || null, title: from.getAttribute('title') };
+    const scope = tag === 'th' ? { scope: 'col' } : {};
+    const element = h(tag as 'div', { ...attributes, ...scope });
+    element.append(...[...from.childNodes].flatMap(copy));
+    return [element];
+  };
+  const { body } = new DOMParser().parseFromString(html, 'text/html');
+  return [...body.childNodes].flatMap(copy);
+}
+
+function linkOf(words: string, place: Place | undefined, go: (to: Target) => void): HTMLElement {
+  const shown = place?.number ? `[${place.number}] ${words.replace(', another cell', '')}` : words;
+  if (!place?.cell) {
+    return h('span', { class: 'jaxcb-place' }, shown);
+  }
+  const { cell, line, source } = place;
+  const to = { cell, line, source, elsewhere: true };
+  return button({ class: 'jaxcb-link', title: `go to ${shown}` }, () => go(to), shown);
+}
+
+class OutputRenderer extends Widget implements IRenderMime.IRenderer {
+  private model: IRenderMime.IMimeModel | null = null;
+
+  constructor() {
+    super();
+    this.addClass('jaxcb-view');
+    this.addClass('jaxcb-report');
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    this.model = model;
+    const go = (to: Target): void => surroundings()?.reveal({ node: this.node, model: this.model }, to);
+    const [outer] = drawn(String(model.data['text/html'] ?? ''), placesOf(model), go);
+    this.node.replaceChildren(...(outer?.childNodes ?? []));
+  }
+}
+
+function placesOf(model: IRenderMime.IMimeModel): readonly Place[] {
+  try {
+    return readPlaces(model.metadata[OUTPUT_TYPE] ?? {}, OUTPUT_TYPE).places;
+  } catch (error) {
+    if (error instanceof BadRecording) {
+      return [];
+    }
+    throw error;
+  }
+}
+
+export const outputs: IRenderMime.IExtension = {
+  id: 'jupyter-jaxcb:outputs',
+  description: 'Shows checks, matrices and tables of JAX callbacks in outputs.',
+  rendererFactory: {
+    safe: true,
+    mimeTypes: [OUTPUT_TYPE],
+    createRenderer: () => new OutputRenderer()
+  },
+  rank: -10, // preferred to the HTML of the same output
+  dataType: 'json'
+};
