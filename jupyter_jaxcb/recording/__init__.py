@@ -65,6 +65,7 @@ from .files import (
 from .recorder import (
     COMPILED_THREAD,
     DEFAULT_CAPACITY,
+    HAS_GIL,
     NOT_PLAIN,
     QUEUE_THREAD,
     Mark,

@@ -71,6 +71,36 @@ def test_calls_are_in_the_order_in_which_they_ended(recorder, inner):
     assert (np.diff(crossings.astype(int)) >= 0).all()
 
 
+def test_without_the_gil_no_call_is_plain(recorder, monkeypatch):
+    """Without it, two threads could take the same times, which then were in the log twice."""
+    monkeypatch.setattr(_recorder, "HAS_GIL", False)
+    run(repeated(lambda i: None))
+    assert not recorder.plain
+    assert len(recorder.freeze().calls) == CALLS
+
+
+def test_each_call_of_several_threads_has_one_row(recorder):
+    """Each thread makes calls of two sites, so many takes of times are at once."""
+    programs = [repeated(lambda i: None) for _ in range(2)]
+    for program in programs:
+        run(program)
+
+    def many():
+        for _ in range(20):
+            for program in programs:
+                jax.block_until_ready(program())
+
+    threads = [threading.Thread(target=many) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    jax.effects_barrier()
+    calls = recorder.freeze().calls
+    assert len(calls) == 2 * CALLS * (1 + 4 * 20)
+    assert len(set(calls["crossing"].tolist())) == len(calls)
+
+
 def test_failed_call_comes_after_the_plain_calls_before_it():
     def host(i):
         if i == CALLS - 1:

@@ -249,7 +249,7 @@ def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> t
         )
     return HangKind.DEADLOCK, (
         f"it is inside JAX at {line}, and nothing computes, so it waits for a program that waits "
-        f"for it: a deadlock. {_way_out(call)}"
+        f"for it: a deadlock.{_way_out(call)}"
     )
 
 
@@ -262,7 +262,7 @@ def _is_in(codes: Collection[CodeType], frame: FrameType | None) -> bool:
 def _way_out(call: RunningCall | None) -> str:
     words = advice_for_jax_inside().partition(": ")[2]
     is_jaxs_own = call is None or call.lowered.site.flavor.startswith("jax ")
-    return f"{words[:1].upper()}{words[1:]}.{_ARRAYS * is_jaxs_own}" if words else ""
+    return f" {words[:1].upper()}{words[1:]}.{_ARRAYS * is_jaxs_own}" if words else ""
 
 
 def _of_main(now: _Now) -> tuple[HangKind, str]:

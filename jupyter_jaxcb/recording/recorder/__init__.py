@@ -6,7 +6,7 @@ that still grows, and `_yielding` gives another thread time to read it.
 """
 
 from ._active import activate, active, add_backlog, add_native_log
-from ._plain import NOT_PLAIN, PlainTimes
+from ._plain import HAS_GIL, NOT_PLAIN, PlainTimes
 from ._recorder import COMPILED_THREAD, DEFAULT_CAPACITY, Recorder
 from ._rows import record_call, record_elements
 from ._site_counts import QUEUE_THREAD

@@ -2,7 +2,8 @@
 
 A site's calls on one thread are plain once its sample values are taken, as long as nothing else is
 wanted of them. A call adds its start and end to a list, which is the least that it can do. From
-time to time the list is packed, to 16 bytes a call; rows are made when somebody needs them.
+time to time the list is packed, to 16 bytes a call; rows are made when somebody needs them. Without
+the GIL no call is plain, because two threads could take the same times.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import functools
 import itertools
 import struct
+import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -20,6 +22,7 @@ import numpy as np
 from .._columns import ROW, CallLog, at_once, pack_row
 from .._facts import LoweredSite
 
+HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 RECENT = 2 * 1_024  # numbers: with so many, a list is packed
 PACKED_BYTES = 1 << 20  # of one site on one thread: with so many, rows are made
 _FEW = 16  # calls whose rows are made faster in Python than in NumPy

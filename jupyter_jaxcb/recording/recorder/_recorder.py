@@ -17,7 +17,7 @@ import numpy as np
 from .._columns import CallLog, counted_since, renumbered
 from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
 from .._recording import Recording
-from ._plain import RECENT, PlainCalls, PlainTimes
+from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
 from ._site_counts import KeyCounts, ObjectUses, QueueUses
 from ._window import BEGINNING, Mark, Snapshot, as_observed
@@ -179,6 +179,8 @@ class Recorder:
             version: number of the host function's body.
             plain: `self.plain`, from before anything about the call was looked up.
         """
+        if not HAS_GIL:
+            return
         number, thread = self.numbers[lowered], self.enlist_thread()
         times = self._plain.times(number, thread, version)
         full = RECENT if self._pause is None else 0

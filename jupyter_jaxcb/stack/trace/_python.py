@@ -7,9 +7,9 @@ docs/limits.md says what is lost.
 from __future__ import annotations
 
 import sys
-import sysconfig
+
+from ...recording import HAS_GIL as HAS_GIL
 
 OLDEST, NEWEST = (3, 11), (3, 13)  # on which all tests ran
 
-HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 IS_TRIED = HAS_GIL and OLDEST <= sys.version_info[:2] <= NEWEST
