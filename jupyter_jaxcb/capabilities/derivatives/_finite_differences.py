@@ -17,7 +17,9 @@ from ... import jax_compat
 from ...stack import options
 from ...stack.call import ArrayNames, HostFunction, aligned, is_array
 from ...stack.errors import add_note
+from ...stack.flavors import bound_where
 from ...stack.results import ResultChecker, result_checker
+from ...stack.trace import find_frames
 from ._custom_rules import Gate
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
@@ -93,7 +95,7 @@ def with_differences(
         differentiable = jax.custom_jvp(plain)
         # The mask is the first primal, but no leaf.
         whose = [*([-1] * first), *places]
-        rule = functools.partial(_rule, differentiable, host, in_tree, whose, jacobian)
+        rule = placed(functools.partial(_rule, differentiable, host, in_tree, whose, jacobian))
         rule = rule if gate is None else gate.tangents(rule)
         differentiable.defjvp(rule, symbolic_zeros=True)
         return differentiable(*mask, *(leaves[n] for n in places))
@@ -135,6 +137,18 @@ def _rule(
         for n, y in enumerate(results)
     ]
     return out, tree_unflatten(out_tree, moved)
+
+
+def placed(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `rule`, whose calls have the call site of the code that is running now."""
+    frames = find_frames().frames
+
+    def at_call(*given: Any) -> Any:
+        __tracebackhide__ = True
+        with bound_where(frames):
+            return rule(*given)
+
+    return at_call
 
 
 def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any]:

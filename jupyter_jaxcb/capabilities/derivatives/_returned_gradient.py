@@ -17,7 +17,7 @@ from ...stack import options
 from ...stack.call import HostFunction, check_named, is_array, signature_of
 from ...stack.results import result_avals
 from ._custom_rules import Gate
-from ._finite_differences import check_real, is_tangent, product
+from ._finite_differences import check_real, is_tangent, placed, product
 
 options.refuse(
     "derivative",
@@ -135,6 +135,7 @@ class ReturnedGradient:
                 self._rule, self._once(both), [first + places.index(n) for n in by]
             )
             made = jax.custom_jvp(plain)
+            rule = placed(rule)
             made.defjvp(rule if gate is None else gate.tangents(rule), symbolic_zeros=True)
             return made(*mask, *(leaves[n] for n in places))
 

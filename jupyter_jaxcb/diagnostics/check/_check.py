@@ -30,7 +30,6 @@ _REPEATED = 0.9  # power of eps that two calls with the same inputs may differ b
 
 _NOT_COMPARED = {  # derivatives by kind of rule
     "finite": "the rule is finite differences",
-    "gradient": "it returns its gradient itself",
     "residual": "it follows from the residual",
 }
 
@@ -55,9 +54,9 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
     taken as unbatched.) With other methods it is not given batches, because it need not accept
     them.
 
-    If it has a derivative rule, the rule is compared with finite differences, which take nine runs
-    for each argument, or 25 if the function is not smooth. The first four arguments are checked one
-    by one, the others together.
+    If it has a derivative rule, or returns its gradient, the derivative is compared with finite
+    differences, which take nine runs for each argument, or 25 if the function is not smooth. The
+    first four arguments are checked one by one, the others together.
 
     If it is registered with ``linear=``, random combinations of vectors at three scales test
     whether it is linear, and ``sum(f(b) * ct) == sum(b * transposed(ct))`` whether its transpose is
@@ -335,7 +334,7 @@ class _Checking:
                 self._methods[method] = matches_single_calls(self._elements, method)
 
     def _derivative(self) -> Iterator[Finding | Skipped]:
-        if self._subject.callback.rule not in ("jvp", "vjp"):
+        if self._subject.callback.rule not in ("jvp", "vjp", "gradient"):
             rule = self._subject.callback.rule
             yield Skipped(_NOT_COMPARED.get(rule or "", "it has no rule"))
             return

@@ -41,7 +41,8 @@ def derivative_findings(subject: Subject, result: Sequence[np.ndarray]) -> Itera
         subject: the callback with its arguments.
         result: the result of its host function.
     """
-    floating = [k for k, aval in enumerate(subject.avals) if is_inexact(np.dtype(aval.dtype))]
+    values = subject.avals[: subject.values]
+    floating = [k for k, aval in enumerate(values) if is_inexact(np.dtype(aval.dtype))]
     directions = directions_of(subject)
     if not directions or not floating:
         yield f"no floating-point {'result' if directions else 'argument'}"
@@ -61,6 +62,8 @@ class _Rule:
 
     Attributes:
         probes: computes the numbers that are compared.
+        kind: ``"jvp"`` or ``"vjp"``, in which it is applied.
+        words: names it in findings.
         fails: whether the rule raised.
         relative: the relative tolerance.
     """
@@ -69,7 +72,9 @@ class _Rule:
         self, subject: Subject, floating: Sequence[int], directions: Sequence[Direction]
     ) -> None:
         self.subject, self.floating, self.directions_of = subject, floating, directions
-        self.kind = kind = str(subject.callback.rule)
+        own = str(subject.callback.rule)
+        self.kind = kind = "jvp" if own == "gradient" else own
+        self.words = "its gradient" if own == "gradient" else f"def{own}"
         self.fails = False
         avals = [subject.avals[k] for k in floating]
         most = _ELEMENTS
@@ -122,7 +127,7 @@ class _Rule:
         if wrong:
             yield Finding(
                 KIND,
-                f"def{self.kind} returns the value {wrong.found}{wrong.at}; the function itself "
+                f"{self.words} returns the value {wrong.found}{wrong.at}; the function itself "
                 f"returns {wrong.expected}",
                 f"Make the first output of the rule the value of {self.subject.name}(...).",
             )
@@ -277,12 +282,15 @@ def _difference(
     rule: _Rule, direction: Direction, found: np.ndarray, one: Slopes, place: int
 ) -> Finding:
     first, *_ = direction.changes.values()
+    name = rule.subject.name
+    is_rule = rule.subject.callback.rule != "gradient"
+    which = f"rule passed to {name}.{rule.words}" if is_rule else f"gradient that {name} returns"
     return Finding(
         KIND,
-        f"{direction.words}, along {_shown(first)}, def{rule.kind} gives {found[place]:.6g}"
+        f"{direction.words}, along {_shown(first)}, {rule.words} gives {found[place]:.6g}"
         f"{rule.probes.labels[place]}; differences give {one.values[place]:.6g}",
-        f"Fix the rule passed to {rule.subject.name}.def{rule.kind}. It was compared with central "
-        "differences of the host function in float64.",
+        f"Fix the {which}. It was compared with central differences of the host function in "
+        "float64.",
     )
 
 

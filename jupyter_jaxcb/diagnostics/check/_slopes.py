@@ -32,11 +32,10 @@ class Direction(NamedTuple):
 def directions_of(subject: Subject) -> list[Direction]:
     """Return the directions: first operands alone, others together, both parts if complex."""
     generator = np.random.default_rng(0)
-    without = subject.callback.not_differentiated
     moving = [
         n
         for n, x in enumerate(subject.operands)
-        if is_inexact(x.dtype) and x.size and subject.argument_of(n) not in without
+        if is_inexact(x.dtype) and x.size and subject.is_differentiated_by(n)
     ]
     directions = []
     for group in one_by_one(moving):

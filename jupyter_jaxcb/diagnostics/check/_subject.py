@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -179,6 +180,22 @@ class Subject:
             if self.places[place] in jax.tree.leaves(argument):
                 return number
         return None
+
+    def is_differentiated_by(self, place: int) -> bool:
+        """Return whether the rule of the callback, if it has one, covers an operand."""
+        if self.callback.rule != "gradient":
+            return self.argument_of(place) not in self.callback.not_differentiated
+        args, kwargs = tree_unflatten(self._in_tree, range(self._in_tree.num_leaves))
+        names = inspect.signature(self.callback.host.current).bind(*args, **kwargs).arguments
+        of_gradient = [names.get(name) for name in self.settings["gradient"].split(", ")]
+        return self.places[place] in jax.tree.leaves(of_gradient)
+
+    @property
+    def values(self) -> int:
+        """How many of its results are its value; the others are the gradient that it returns."""
+        if self.callback.rule != "gradient":
+            return len(self.avals)
+        return len(jax.tree.leaves(tree_unflatten(self._out_tree, self.avals)[0]))
 
     def _write(
         self, operands: Sequence[Any], shapes: Sequence[Any], kinds: Sequence[Any]

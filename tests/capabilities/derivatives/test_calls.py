@@ -110,3 +110,27 @@ def test_batched_derivative_needs_one_crossing_per_callback(sin):
     np.testing.assert_allclose(slopes, (np.sin(XS), np.cos(XS)), rtol=1e-6)
     assert len(r.recording) == 8
     assert len({call.crossing for call in r.recording}) == 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"host": np.sin, "options": {"derivative": "finite"}},
+        {"host": lambda x: (np.sin(x), np.cos(x)), "options": {"gradient": "x"}},
+    ],
+    ids=["finite", "gradient"],
+)
+def test_derivative_of_a_checkpoint_calls_from_the_line_of_the_call(given):
+    """JAX differentiates a checkpoint after the function that makes the call has returned."""
+    f = jaxcb.pure(lambda x: given["host"](x), result="x", **given["options"])
+
+    def model(x):
+        return 2 * f(x)
+
+    matrix = jaxcb.explain_matrix(model)(1.0)
+    sites = {one.site for column in matrix.columns.values() for one in column.outcomes}
+    assert {site.line for site in sites} == {model.__code__.co_firstlineno + 1}
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.grad(jax.checkpoint(model)))(1.0))
+    (called,) = {r.recording.lowered[call.lowered].site.line for call in r.recording}
+    assert called == model.__code__.co_firstlineno + 1

@@ -143,7 +143,7 @@ def test_check_takes_value_and_gradient():
     found = jaxcb.check(jaxcb.pure(simulate.__wrapped__, result="theta.shape[:0]",
                                    gradient="theta"), THETA)  # fmt: skip
     assert "declared result" in found.kept
-    assert found.left_out["derivative rule"] == "it returns its gradient itself"
+    assert "derivative rule" in found.kept
 
 
 def test_gradient_with_a_part_too_many_is_told_which_parameter_each_place_is_for():

@@ -191,3 +191,34 @@ def test_later_arguments_are_differentiated_together():
     add = pure(result=X[0])(lambda *xs: sum(x.sum() for x in xs))
     add.defjvp(lambda p, t: (add(*p), sum(dx.sum() for dx in t[:-1])))
     assert only(add, *[X] * 9).what.startswith("by args[4] and 4 others, ")
+
+
+def with_gradient(factor):
+    """Return a callback of two results that returns its gradient, times `factor` in one place."""
+
+    def simulate(params, target):
+        path, mass = params["speed"] * target, params["mass"]
+        by_path = {"speed": np.diag(target), "mass": np.zeros(2)}
+        by_energy = {"speed": np.zeros(2), "mass": factor * 2 * mass}
+        return (path, mass**2), (by_path, by_energy)
+
+    return jaxcb.pure(simulate, result="(params['speed'], params['mass'])", gradient="params")
+
+
+PARAMS = {"speed": np.float32([1.0, 2.0]), "mass": np.float32(3.0)}
+TARGET = np.float32([0.5, 0.25])
+
+
+def test_right_returned_gradient_is_confirmed():
+    found = jaxcb.check(with_gradient(1), PARAMS, target=TARGET)
+    assert found.ok, found
+    assert "derivative rule" in found.kept
+
+
+@pytest.mark.parametrize("factor", [-1, 0, 1.1])
+def test_wrong_returned_gradient_is_found_by_its_argument_and_result(factor):
+    finding = only(with_gradient(factor), PARAMS, TARGET)
+    assert finding.kind == "derivative rule"
+    assert finding.what.startswith("by args[0]['mass'], along ")
+    assert "its gradient gives" in finding.what
+    assert finding.advice.startswith("Fix the gradient that simulate returns.")
