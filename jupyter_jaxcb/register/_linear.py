@@ -123,8 +123,11 @@ class LinearRules:
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True
         if self.host.derivative is None:
+            name = self.host.name
             raise TypeError(
-                f"cannot call {self.host.name}.{method}: it is not registered as linear. Name the "
-                f"parameters in which it is linear: linear='b'."
+                f"cannot call {name}.{method}: it is not registered as linear. Name the "
+                f"parameters in which it is linear: linear='b'. If it is not linear, such as a "
+                f"root finder, give it a rule by @{name}.defjvp; the cookbook has one in "
+                "'Differentiate through a root finder'."
             )
         return self.host.derivative

@@ -173,3 +173,12 @@ def test_words_of_a_site_with_many_shapes_are_made_once_for_each_shape(monkeypat
     text = to_text(recorder.freeze(), times=False)
     assert "float32[7] → nothing" in text and "int32[7] → nothing" in text
     assert len(made) <= 4 * 600
+
+
+def test_row_of_text_leaves_out_what_is_alike_of_many_arguments():
+    f = jaxcb.pure(lambda *xs: (xs[0], *xs[:4]), result=lambda *xs: (xs[0], *xs[:4]))
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.vmap(f, (0, 0, None, 0, 0, 0))(*[np.ones((3, 2))] * 6))
+    (row,) = [line for line in str(r.recording).splitlines() if "vmap" in line]
+    assert "(2,), (2,), (3, 2), … 6 in all → (2,), (2,), (2,), … 5 in all" in row
+    assert "vmap 3 (batched, batched, unbatched, … 6 in all), sequential" in row

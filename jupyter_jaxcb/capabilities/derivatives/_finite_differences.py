@@ -285,12 +285,11 @@ class _Column:
         return self.differences.__name__
 
     def __call__(self, number: Any, *leaves: Any) -> list[np.ndarray]:
-        place = int(number)
-        for k in self.differences.which:
-            size = np.size(leaves[k])
-            if place < size:
-                break
-            place -= size
+        which = self.differences.which
+        ends = np.cumsum([np.size(leaves[k]) for k in which])
+        argument = int(np.searchsorted(ends, number, side="right"))
+        k = which[argument]
+        place = int(number) - int(ends[argument]) + np.size(leaves[k])
         return self.differences.slopes(list(leaves), k, place)
 
 

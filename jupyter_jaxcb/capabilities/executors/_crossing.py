@@ -232,7 +232,7 @@ def pickled(host: HostFunction, options: Options) -> bytes:
 def _bytes_of(value: Any, name: str, options: Options) -> bytes:
     __tracebackhide__ = True
     try:
-        return needed("cloudpickle").dumps(value, 5)
+        return needed("cloudpickle", options.spelled("executor")).dumps(value, 5)
     except ModuleNotFoundError:
         raise
     except Exception as error:

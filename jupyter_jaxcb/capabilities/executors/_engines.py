@@ -24,12 +24,12 @@ from ._options import library_of
 CONNECT_SECONDS = 10.0  # timeout for connecting to a scheduler
 _REMOTE_NS = 20_000_000  # least duration of the batch elements in one chunk over a network
 _IDLE_SECONDS = 300  # an idle worker process ends after this
-_NEEDS = {
-    "loky": ("processes", "loky and cloudpickle"),
-    "cloudpickle": ("processes", "loky and cloudpickle"),
-    "distributed": ("dask", "dask's distributed"),
-    "ipyparallel": ("ipyparallel", "ipyparallel"),
-    "mpi4py.futures": ("mpi", "mpi4py, and an MPI library"),
+_NEEDS = {  # module: the executor that needs it, what it needs, and the packages to install
+    "loky": ("processes", "loky and cloudpickle", "loky cloudpickle"),
+    "cloudpickle": ("processes", "cloudpickle", "cloudpickle"),
+    "distributed": ("dask", "dask's distributed", "distributed cloudpickle"),
+    "ipyparallel": ("ipyparallel", "ipyparallel", "ipyparallel cloudpickle"),
+    "mpi4py.futures": ("mpi", "mpi4py, and an MPI library", "mpi4py cloudpickle"),
 }
 
 _process = os.getpid()  # JAX does not work in a forked child
@@ -68,8 +68,12 @@ def _finish_before(kind: type) -> None:
     _finish_first()
 
 
-def needed(module: str) -> Any:
+def needed(module: str, option: str = "") -> Any:
     """Import the module of an optional library.
+
+    Args:
+        module: its name.
+        option: the option that needs it, as the user typed it; empty: an executor's name.
 
     Raises:
         ModuleNotFoundError: if it is not installed; the message has the install command.
@@ -78,10 +82,10 @@ def needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        extra, what = _NEEDS[module]
+        kind, what, packages = _NEEDS[module]
         raise ModuleNotFoundError(
-            f"executor={extra!r} needs {what}, but the import failed ({error}). Install it with "
-            f"pip install 'jupyter_jaxcb[{extra}]', or use executor='threads'."
+            f"{option or f'executor={kind!r}'} needs {what}, but the import failed ({error}). Run "
+            f"`pip install {packages}`, or use executor='threads'."
         ) from error
 
 

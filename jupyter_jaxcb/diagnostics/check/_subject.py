@@ -78,7 +78,10 @@ class Subject:
         """
         if self._runs and clock() - self._begun > SECONDS:
             each = self._running / self._runs
-            raise OutOfTime(f"no time left after {SECONDS:.0f} s, each run takes {each:.2g} s")
+            raise OutOfTime(
+                f"no time left after {SECONDS:.0f} s, each run takes {each:.2g} s; pass arguments "
+                "for which it is quicker"
+            )
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from ._headline import headline_words
 from ._words import (
     MAX_SITES,
     count_words,
+    few,
     full_words,
     left_out,
     remarks,
@@ -87,8 +88,8 @@ def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
             [
                 *(head if first else ["", "", ""]),
                 calls,
-                words[place] if shapes else "",
-                variant_words(shapes) if shapes else "",
+                few(words[place]) if shapes else "",
+                few(variant_words(shapes)) if shapes else "",
                 *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
             ]
         )

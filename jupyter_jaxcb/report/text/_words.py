@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel
@@ -12,6 +13,10 @@ from . import _phrases
 MAX_SITES = 60  # listed in text and HTML; the data has all of them
 MAX_DEVICES = 8  # named for one variant
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
+MAX_ENTRIES = 4  # entries of a list in a row of text
+
+_ENTRY = re.compile(r"\w*[(\[][^()\[\]]*[)\]]|batched|unbatched|tiled|size-1 axis")
+_LISTS = re.compile(rf"(?:{_ENTRY.pattern})(?:, (?:{_ENTRY.pattern}))+")
 
 
 def shape_words(shapes: Shapes) -> str:
@@ -120,6 +125,21 @@ def _devices(names: tuple[str, ...]) -> str:
 def byte_words(count: int) -> str:
     """Return ``400 B``, ``4.1 kB``, ..."""
     return _in_units(count, _phrases.BYTES)
+
+
+def few(words: str) -> str:
+    """Cut lists of many shapes, or of what vmap does to many arguments, in a row of text.
+
+    ``(), (2,), (2,), (), (3,) → (6,)`` becomes ``(), (2,), (2,), … 5 in all → (6,)``.
+    """
+    return _LISTS.sub(_first_ones, words)
+
+
+def _first_ones(found: re.Match[str]) -> str:
+    entries = _ENTRY.findall(found[0])
+    if len(entries) <= MAX_ENTRIES:
+        return found[0]
+    return f"{', '.join(entries[: MAX_ENTRIES - 1])}, … {len(entries)} in all"
 
 
 def shorten(source: str, width: int = SOURCE_WIDTH) -> str:

@@ -168,16 +168,31 @@ def test_dask_without_a_client_is_reported_before_anything_runs():
 
 
 @pytest.mark.parametrize(
-    ("name", "module"), [("processes", "loky"), ("dask", "distributed"), ("mpi", "mpi4py.futures")]
+    ("name", "module", "packages"),
+    [
+        ("processes", "loky", "loky cloudpickle"),
+        ("dask", "distributed", "distributed cloudpickle"),
+        ("mpi", "mpi4py.futures", "mpi4py cloudpickle"),
+    ],
 )
-def test_missing_library_is_reported_with_its_install_command(monkeypatch, name, module):
+def test_missing_library_is_reported_with_its_install_command(monkeypatch, name, module, packages):
     from jupyter_jaxcb.capabilities.executors import _engines
 
     monkeypatch.setitem(sys.modules, module, None)  # importing it fails
     monkeypatch.setattr(_engines, "_named", {})
     f = jaxcb.pure(never, result=lambda x: x, executor=name)
-    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'jupyter_jaxcb\[{name}\]'"):
+    words = rf"executor='{name}' needs .*`pip install {packages}`"
+    with pytest.raises(ModuleNotFoundError, match=words):
         jax.jit(f)(X)
+
+
+def test_missing_library_of_an_own_pool_is_reported_for_that_pool(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:  # starts no process
+        f = jaxcb.pure(never, result=lambda x: x, executor=pool)
+        words = r"executor=<ProcessPoolExecutor> needs cloudpickle.*`pip install cloudpickle`"
+        with pytest.raises(ModuleNotFoundError, match=words):
+            jax.jit(f)(X)
 
 
 def test_import_does_not_import_executor_libraries(in_process):
