@@ -143,7 +143,9 @@ def _option(action: argparse.Action) -> tuple[str, str, str]:
     elif action.option_strings:
         values = "" if action.nargs == 0 else (action.metavar or action.dest.upper())
     else:
-        values = {"*": "any number", "?": "one or none", None: "one"}[action.nargs]
+        values = {"*": "any number", "+": "one or more", "?": "one or none", None: "one"}[
+            action.nargs
+        ]
     return names, values, action.help or ""
 
 

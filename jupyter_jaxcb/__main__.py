@@ -1,4 +1,4 @@
-"""``python -m jupyter_jaxcb run script.py`` and ``python -m jupyter_jaxcb export FILE OUT``."""
+"""``python -m jupyter_jaxcb run script.py``, ``export FILE OUT`` and ``migrate FILE``."""
 
 import sys
 

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     ),
     "host_callback": ({"stack"}, {"jax", "numpy"}),
     "testing.py": ({"recording", "report", "diagnostics"}, set()),
-    "command": ({"recording", "report", "diagnostics"}, set()),
+    "command": ({"recording", "report", "diagnostics", "migrate"}, set()),
 }
 _STACK = "stack/options stack/trace stack/call stack/errors stack/results stack/interrupt "
 # layer: {folder: the folders of this layer, or of those below it, that it may import}, from the

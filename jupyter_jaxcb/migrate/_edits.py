@@ -1,4 +1,4 @@
-"""Rewrite the imports of host_callback in a source, and nothing else."""
+"""Rewrite the imports and the dotted names of host_callback in a source, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ._uses import MODULE, NAME, Import, binds_jax, find_dotted, find_imports
-
-OURS = "jupyter_jaxcb"
+from ._uses import MODULE, NAME, OURS, Import, binds_jax, find_dotted, find_imports
 
 
 class Edit(NamedTuple):

@@ -83,6 +83,11 @@ class Source:
             return changed[None]
         return with_sources(self.text, {cell: s for cell, s in changed.items() if cell is not None})
 
+    def left(self) -> list[tuple[Part, Use]]:
+        """Return the uses that `write` does not rewrite: options of jax.config, and strings."""
+        uses = [(part, use) for part in self.parts for use in part.uses()]
+        return [(part, use) for part, use in uses if use.what in ("option", "in a string")]
+
     def write(self) -> bool:
         """Rewrite the file; return whether there was something to rewrite.
 
@@ -118,6 +123,16 @@ def read(path: str | os.PathLike[str]) -> Source:
     except OSError as error:
         raise MigrationError(f"cannot read {path}: {error.strerror or error}.") from None
     return _notebook(path, data) if path.suffix == ".ipynb" else _module(path, data)
+
+
+def files_in(path: str | os.PathLike[str]) -> list[Path]:
+    """Return `path`, or if it is a folder, its Python files and notebooks that are not hidden."""
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    found = [*path.rglob("*.py"), *path.rglob("*.ipynb")]
+    hidden = (any(part.startswith(".") for part in file.relative_to(path).parts) for file in found)
+    return sorted(file for file, is_hidden in zip(found, hidden, strict=True) if not is_hidden)
 
 
 def _module(path: Path, data: bytes) -> Source:
@@ -158,7 +173,7 @@ def _notebook(path: Path, data: bytes) -> Source:
             tree = parse_cell(code)
         except SyntaxError as error:
             source.problems.append(
-                f"cannot read {path}, cell {number + 1}, line {error.lineno}: {error.msg}."
+                f"{path}: skipped cell {number + 1}, line {error.lineno}: {error.msg}."
             )
             continue
         if tree is None:

@@ -1,4 +1,4 @@
-"""Find the uses of jax.experimental.host_callback in a syntax tree."""
+"""Find the uses of host_callback, JAX's or ours, in a syntax tree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 MODULE = "jax.experimental.host_callback"
 PARENT, NAME = "jax.experimental", "host_callback"
+OURS = "jupyter_jaxcb"
+_MODULES = (MODULE, f"{OURS}.{NAME}")
 OPTIONS = "jax_host_callback_"  # prefix of its options in jax.config
 
 Import = ast.Import | ast.ImportFrom
@@ -17,8 +19,8 @@ class Use(NamedTuple):
     """One use of host_callback.
 
     Attributes:
-        what: ``"import"``, ``"option"`` of jax.config, a name of the module such as ``"id_tap"``,
-            or ``"host_callback"`` for the module itself.
+        what: ``"import"``, ``"option"`` of jax.config, ``"in a string"``, a name of the module such
+            as ``"id_tap"``, or ``"host_callback"`` for the module itself.
         node: the statement, the call, or the expression that names it.
         is_statement: whether it is a call whose value is unused.
     """
@@ -41,12 +43,21 @@ def find_uses(tree: ast.AST, known: Mapping[str, str]) -> list[Use]:
         known: the full names that names refer to, see `bound_names`; also those of earlier cells.
     """
     found = [Use("import", node) for node, _ in find_imports(tree)]
+    own: set[int] = set()
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node, what in _expressions(tree, known):
         use = called.get(id(node), node)
         found.append(Use(what, use, id(use) in alone))
-    found += [Use("option", call) for call in called.values() if _sets_option(call)]
+        own |= {id(part) for part in ast.walk(node)}
+    for call in called.values():
+        if _sets_option(call) and id(call.func) not in own:
+            found.append(Use("option", call))
+            own |= {id(part) for part in ast.walk(call)}
+        elif _sets_option(call):  # of our flags
+            own.add(id(call.args[0]))
+    found += [Use("option", node) for node in _options(tree) if id(node) not in own]
+    found += [Use("in a string", node) for node in _strings(tree, called) if id(node) not in own]
     return sorted(found, key=lambda use: (use.line, use.node.col_offset))
 
 
@@ -96,8 +107,36 @@ def binds_jax(tree: ast.AST) -> ast.Import | None:
     return None
 
 
+def name_of_module(known: Mapping[str, str]) -> str | None:
+    """Return the name under which the module is imported, such as ``"hcb"``; None: only others."""
+    return next((name for name, full in known.items() if full in _MODULES), None)
+
+
 def _leads_there(full: str) -> bool:
-    return full == MODULE or MODULE.startswith(f"{full}.") or full.startswith(f"{MODULE}.")
+    return any(
+        full == module or module.startswith(f"{full}.") or full.startswith(f"{module}.")
+        for module in _MODULES
+    )
+
+
+def _options(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield ``jax.config.jax_host_callback_inline``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith(OPTIONS):
+            yield node
+
+
+def _strings(tree: ast.AST, called: Mapping[int, ast.Call]) -> Iterator[ast.Constant]:
+    """Yield the strings that name the module or an option, but not docstrings."""
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    given = {id(argument) for call in called.values() for argument in call.args}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        text = node.value
+        names = MODULE in text or text.startswith(OPTIONS) or (text == NAME and id(node) in given)
+        if names and id(node) not in texts:
+            yield node
 
 
 def _expressions(tree: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
@@ -107,10 +146,11 @@ def _expressions(tree: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.
         if not isinstance(node, (ast.Attribute, ast.Name)) or id(node) in inside:
             continue
         full = _full_name(node, known)
-        if full is None or not (full == MODULE or full.startswith(f"{MODULE}.")):
+        module = next((m for m in _MODULES if f"{full}.".startswith(f"{m}.")), None)
+        if full is None or module is None:
             continue
         inside |= {id(part) for part in ast.walk(node)}
-        yield node, full.removeprefix(MODULE).strip(".").partition(".")[0] or NAME
+        yield node, full.removeprefix(module).strip(".").partition(".")[0] or NAME
 
 
 def _full_name(node: ast.expr, known: Mapping[str, str]) -> str | None:

@@ -1,12 +1,17 @@
-"""Migrating Python files: listing uses of host_callback, and rewriting only its imports."""
+"""Migrating Python files: listing uses of host_callback, and rewriting only names of the module."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import migrate
+from jupyter_jaxcb.command import main as package_main
 from jupyter_jaxcb.migrate.__main__ import main
 
 OLD = "from jax.experimental import host_callback as hcb"
 NEW = "from jupyter_jaxcb import host_callback as hcb"
+X = jnp.arange(3.0)
 
 
 @pytest.fixture
@@ -160,15 +165,16 @@ g(hcb)
 """
 EXPECTED = [
     (2, "import", f"write: {NEW}"),
-    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with x ("),
-    (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True) ("),
-    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with z ("),
+    (3, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with x"),
+    (4, "id_tap", "jaxcb.debug_callback(f, x, ordered=True)"),
+    (5, "id_tap", "jaxcb.debug_callback(f, x, ordered=True), and continue with z"),
     (6, "id_print", 'jaxcb.debug_print("what={what} {}", (x, 1), what="w", ordered=True)'),
     (8, "call", "jaxcb.io_callback(np.sin, x, x, ordered=True); if np.sin is pure: "
         "jaxcb.pure_callback(np.sin, x, x)"),
-    (9, "barrier_wait", "jax.effects_barrier()"),
+    (9, "barrier_wait", "keep it with taps: only it raises their errors; else write: "
+        "jax.effects_barrier()"),
     (10, "stop_outfeed_receiver", "jax.effects_barrier()"),
-    (11, "option", 'write: host_callback.flags.update("jax_host_callback_inline", True)'),
+    (11, "option", 'write: hcb.flags.update("jax_host_callback_inline", True)'),
     (12, "CallbackFlavor", "remove it"),
     (14, "CallbackException", "keep it"),
     (15, "outside_call_p", "remove it"),
@@ -185,6 +191,128 @@ def test_each_use_is_listed_with_its_replacement(file):
     for index, (line, what, words) in enumerate(EXPECTED):
         assert lines[2 * index].startswith(f"  line {line}: {what}: ")
         assert words in lines[2 * index + 1]
+
+
+PROPOSED = {
+    "unused transforms": (
+        "hcb.id_tap(lambda a, t: print(a), x)",
+        "debug_callback(lambda a: print(a), x, ordered=True), and continue with x",
+    ),
+    "used transforms": (
+        "hcb.id_tap(lambda a, t: print(a, t), x)",
+        "keep it, or write: jaxcb.tap(lambda a, t: print(a, t))(x)",
+    ),
+    "a default": ("hcb.id_tap(lambda a, t=1: a, x)", "debug_callback(lambda a, t=1: a, x,"),
+    "the device of a tap": (
+        "hcb.id_tap(f, x, tap_with_device=True)",
+        "; the function gets no device: ask jaxcb.call_info().device",
+    ),
+    "the device of a call": (
+        "hcb.call(f, x, result_shape=x, call_with_device=True)",
+        "; the function gets no device: ask jaxcb.call_info().device",
+    ),
+    "the device of a print": (
+        "hcb.id_print(x, tap_with_device=True)",
+        "; the device is not printed",
+    ),
+    "keywords": ("hcb.id_print(x, **kw)", "a field and a keyword for each item of kw"),
+    "a number": (
+        "hcb.call(f, x, result_shape=1.0)",
+        "io_callback(f, jnp.asarray(1.0), x, ordered=True)",
+    ),
+    "numbers": (
+        "hcb.call(f, x, result_shape=(1.0, x))",
+        "io_callback(f, jax.tree.map(jnp.asarray, (1.0, x)), x, ordered=True)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), PROPOSED.values(), ids=PROPOSED)
+def test_proposal_depends_on_the_arguments(file, text, words):
+    assert words in migrate.report(migrate.read(file(f"{OLD}\ny = {text}")))
+
+
+def test_call_without_a_result_is_not_proposed_as_pure(file):
+    """XLA would remove it."""
+    report = migrate.report(migrate.read(file(f"{OLD}\nhcb.call(f, x)")))
+    assert report.endswith("keep it, or write: jaxcb.io_callback(f, None, x, ordered=True)")
+
+
+def test_proposals_for_numbers_and_devices_run():
+    jaxcb.io_callback(lambda x: x, jnp.asarray(1.0), 2.0, ordered=True)
+    jaxcb.io_callback(lambda x: (0, x), jax.tree.map(jnp.asarray, (1.0, X)), X, ordered=True)
+    devices = []
+    jaxcb.debug_callback(lambda x: devices.append(jaxcb.call_info().device), X)
+    assert devices == [""]
+
+
+def test_uses_of_our_module_are_listed_too(file):
+    source = migrate.read(file(f"{NEW}\nhcb.id_print(x)\nhcb.flags.update('raise_at_once', True)"))
+    first, second, _, third, _ = migrate.report(source).splitlines()
+    assert first == f"{source.path}: 2 uses of host_callback"
+    assert "line 2: id_print" in second
+    assert "line 3: flags" in third
+    assert not source.write()
+
+
+OPTIONS = {
+    "hcb": (f"{OLD}\n", "write: hcb.flags.update("),
+    "our hcb": (f"{NEW}\n", "write: hcb.flags.update("),
+    "another name": (
+        "from jax.experimental.host_callback import id_tap\n",
+        "write: host_callback.flags.update(",
+    ),
+}
+
+
+@pytest.mark.parametrize(("head", "words"), OPTIONS.values(), ids=OPTIONS)
+def test_option_is_proposed_under_the_name_of_the_module(file, head, words):
+    option = 'jax.config.update("jax_host_callback_inline", False)'
+    report = migrate.report(migrate.read(file(head + option)))
+    assert f'{words}"jax_host_callback_inline", False)' in report
+    assert ("after from jupyter_jaxcb import host_callback" in report) == ("hcb" not in words)
+
+
+STRINGS = {
+    "import": 'importlib.import_module("jax.experimental.host_callback")',
+    "patch": 'mock.patch("jax.experimental.host_callback.id_tap")',
+    "hasattr": 'hasattr(jax.experimental, "host_callback")',
+    "option": 'setattr(jax.config, "jax_host_callback_inline", True)',
+}
+
+
+@pytest.mark.parametrize("text", STRINGS.values(), ids=STRINGS)
+def test_string_that_names_the_module_is_listed_and_not_rewritten(file, text, capsys):
+    path = file(f"{OLD}\nx = {text}\n")
+    assert main(["--write", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "  line 2: in a string: " in out
+    assert f"{path}: rewritten; not rewritten: line 2 (in a string)\n" in out
+    assert path.read_text() == f"{NEW}\nx = {text}\n"
+
+
+def test_option_is_not_rewritten_which_the_command_says(file, capsys):
+    option = 'jax.config.update("jax_host_callback_inline", False)\n'
+    path = file(f"{OLD}\n{option}jax.config.jax_host_callback_outfeed = True\n")
+    assert main(["--write", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "      write: hcb.flags.jax_host_callback_outfeed\n" in out
+    assert f"{path}: rewritten; not rewritten: line 2 (option), line 3 (option)\n" in out
+    assert option in path.read_text()
+
+
+def test_docstring_is_not_a_use(file):
+    source = migrate.read(file('"""As jax.experimental.host_callback.id_tap."""'))
+    assert migrate.report(source).endswith("no use of host_callback")
+
+
+def test_notes_come_once_at_the_end(file, capsys):
+    text = f"{OLD}\nhcb.id_tap(f, x)\nhcb.id_tap(g, x)\n"
+    assert main([str(file(text)), str(file(text, "other.py"))]) == 0
+    out = capsys.readouterr().out
+    assert out.count("gets no transforms") == 1
+    assert out.count("more than") + out.count("over several devices") == 1
+    assert out.splitlines()[-2].startswith("id_tap: ")
 
 
 ALIASES = {
@@ -261,6 +389,28 @@ def test_command_rewrites_with_the_option_write(file, capsys):
     out = capsys.readouterr().out
     assert f"{path}: rewritten" in out
     assert f"{other}: nothing to rewrite" in out
+
+
+def test_command_reads_folders(tmp_path, capsys):
+    for name in ("a.py", "b.py", "sub/c.ipynb", ".hidden/d.py", "sub/.ipynb_checkpoints/c.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(f"{OLD}\n")
+    (tmp_path / "sub/c.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "x"}]}')
+    (tmp_path / "b.py").write_text("x = 1\n")
+    assert main(["--write", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{tmp_path}/a.py: 1 use of host_callback",
+        f"  line 1: import: {OLD}",
+        f"      write: {NEW}",
+        f"{tmp_path}/a.py: rewritten",
+        f"{tmp_path}: 3 files, 1 with uses of host_callback",
+    ]
+    assert (tmp_path / ".hidden/d.py").read_text() == f"{OLD}\n"
+
+
+def test_command_is_one_of_the_package(file, capsys):
+    assert package_main(["migrate", "--write", str(file(f"{OLD}\n"))]) == 0
+    assert "rewritten" in capsys.readouterr().out
 
 
 def test_command_runs_as_a_module(file, in_process):

@@ -126,7 +126,7 @@ def test_jax_imported_in_the_previous_cell_is_not_imported_again(file):
 def test_broken_cell_is_reported_and_the_others_are_read(file):
     path = file(notebook(code("x = 1\n", "def f(:\n"), code(OLD)), indent=1)
     source = migrate.read(path)
-    assert source.problems == [f"cannot read {path}, cell 1, line 2: invalid syntax."]
+    assert source.problems == [f"{path}: skipped cell 1, line 2: invalid syntax."]
     assert source.write()
     assert json.loads(path.read_text())["cells"][1]["source"] == [NEW]
 

@@ -20,7 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...capabilities import queue
 from ...diagnostics import all_running_calls, explain, explain_matrix
-from ...migrate import MigrationError, read, report
+from ...migrate import migrate_files
 from ...recording import Matrix, Recording
 from ...report import cost_to_text
 from ...stack import cell_known_as
@@ -196,19 +196,27 @@ class JaxMagics(SessionMagics):
         return explained
 
     @magic_arguments()
-    @argument("--write", action="store_true", help="rewrite the imports, nothing else")
-    @argument("file", help="a Python file or a notebook")
+    @argument(
+        "--write", action="store_true", help="rewrite the imports and dotted names, nothing else"
+    )
+    @argument("files", nargs="+", help="Python files, notebooks, and folders with them")
     @line_magic
     def jax_migrate(self, line: str) -> None:
-        """List each use of jax.experimental.host_callback in a file, and what to write instead.
+        """List each use of host_callback in files, JAX's or ours, and what to write instead.
 
-        This is the same as ``python -m jupyter_jaxcb.migrate [--write] file``. The file is not run.
+        This is the same as ``python -m jupyter_jaxcb migrate [--write] file``. The files are not
+        run. Example: ``%jax_migrate --write model.py notebook.ipynb``.
         """
         options = self._parse("jax_migrate", line)
-        try:
-            source = read(unquoted(options.file))
-            print("\n".join([report(source), *source.problems]))
-            if options.write:
-                print("rewritten" if source.write() else "nothing to rewrite")
-        except MigrationError as error:
-            raise UsageError(str(error)) from None
+        shown: list[str] = []
+
+        def show(text: str) -> None:
+            shown.append(text)
+            print(text)
+
+        names = [unquoted(name) for name in options.files]
+        problems = migrate_files(names, write=options.write, show=show)
+        if problems and not shown:
+            raise UsageError("\n".join(problems))
+        for problem in problems:
+            print(problem)
