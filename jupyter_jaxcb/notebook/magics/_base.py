@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -11,6 +13,13 @@ from IPython.core.magic_arguments import parse_argstring
 from ..session import Session
 from ._cell import Cell
 from ._options import option_hint, option_names
+
+
+def as_cell_magic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Show a cell magic with two percent signs in its help, where IPython writes one."""
+    name = function.__name__
+    function.__doc__ = re.sub(rf"(?<!%)%{name}\b", f"%%{name}", function.__doc__ or "")
+    return function
 
 
 class SessionMagics(Magics):

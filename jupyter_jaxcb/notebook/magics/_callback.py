@@ -25,7 +25,7 @@ from ...recording import Matrix, Recording
 from ...report import cost_to_text
 from ...stack import cell_known_as
 from ..session import stacks
-from ._base import SessionMagics
+from ._base import SessionMagics, as_cell_magic
 from ._call_argument import call_argument, split_options
 from ._cell import decorate
 from ._options import (
@@ -53,6 +53,7 @@ _RULE = f"{_DECORATOR}_rule"
 class JaxMagics(SessionMagics):
     """Register, list, explain and migrate callbacks."""
 
+    @as_cell_magic
     @magic_arguments()
     @argument("flavor", nargs="?", default="", help="pure, io, debug, buffer or tap")
     @argument(
@@ -90,7 +91,11 @@ class JaxMagics(SessionMagics):
 
         This is the same as the decorator ``@jupyter_jaxcb.pure(...)`` (or that of another flavor)
         above each top-level function. If the same cell runs again with a new body, compiled
-        programs call the new functions; another cell does not affect them.
+        programs call the new functions; another cell does not affect them. Example:
+
+            %%jax_callback pure --result x
+            def double(x):
+                return 2 * x
         """
         __tracebackhide__ = True
         options = self._parse("jax_callback", line)
@@ -146,7 +151,7 @@ class JaxMagics(SessionMagics):
         """Show all registered callbacks with their call sites, statuses, calls and time so far.
 
         With ``--stacks``, show the running host calls with the Python stacks of their threads, and
-        how many calls are queued.
+        how many calls are queued. Example: ``%jax_callbacks --stacks``.
         """
         options = self._parse("jax_callbacks", line)
         if options.wait is not None:
@@ -178,7 +183,8 @@ class JaxMagics(SessionMagics):
         """Show what ``jax.jit`` would make of each callback in ``f(x, y)``, without running it.
 
         Shows status, host calls per run, shapes, reasons and advice, as after a cell that ran. The
-        function and its arguments are evaluated and the call is compiled, but not run.
+        function and its arguments are evaluated and the call is compiled, but not run. Example:
+        ``%jax_explain --matrix jax.vmap(model)(x)``.
         """
         __tracebackhide__ = True
         options, call = split_options(line)

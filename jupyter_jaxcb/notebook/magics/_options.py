@@ -105,6 +105,13 @@ def unquoted(word: str) -> str:
     return word
 
 
+_OF_EVERY_TAP = {
+    "ordered": "a tap is always in order. Remove it",
+    "vmap_method": "a tap always gets the whole batch in one call. Remove it, or register the "
+    "function as debug to choose",
+}
+
+
 def decorator_of(
     options: argparse.Namespace, namespace: Mapping[str, Any]
 ) -> tuple[Callable[[Any], Any], str | None]:
@@ -131,6 +138,9 @@ def decorator_of(
         if name in known and value not in (None, False)
     }
     for name in given.keys() - _TAKES[flavor]:
+        if flavor == "tap" and name in _OF_EVERY_TAP:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} does not go with tap: {_OF_EVERY_TAP[name]}.")
         *others, last = fitting = [other for other, takes in _TAKES.items() if name in takes]
         raise UsageError(
             f"--{name.replace('_', '-')} does not go with {flavor}: it is for "

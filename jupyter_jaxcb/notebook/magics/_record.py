@@ -19,7 +19,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...diagnostics import is_off, observe_jax, profile, record
 from ...recording import Recording, check_folder, check_path
-from ._base import SessionMagics
+from ._base import SessionMagics, as_cell_magic
 from ._options import unquoted
 
 _NOTHING_OF_JAX = (
@@ -55,7 +55,10 @@ class RecordMagics(SessionMagics):
         and assigns the recording to `name`. As a line magic, ``auto`` shows the host trace of every
         later cell with callbacks, and ``off`` of none. With ``--jax``, callbacks made with
         `jax.pure_callback`, `io_callback`, `jax.debug.print` and the like are recorded too, in your
-        code or in a library.
+        code or in a library. Example:
+
+            %%jax_record run --jax --save run.jaxcb
+            model(x)
         """
         __tracebackhide__ = True
         options = self._parse("jax_record", line)
@@ -87,6 +90,7 @@ class RecordMagics(SessionMagics):
         block = observe_jax if options.jax else record
         return self._run("jax_record", line, cell, block, say=functools.partial(_say, options.jax))
 
+    @as_cell_magic
     @magic_arguments()
     @argument("name", nargs="?", help="assign the recording to this name")
     @argument(
@@ -103,7 +107,10 @@ class RecordMagics(SessionMagics):
         The cell runs under `jupyter_jaxcb.profile`: JAX's profiler is on, and JAX's own callbacks
         are recorded too. Its recording is assigned to `name`; ``print(name)`` shows it as text. Run
         the cell twice, so that the second time nothing is compiled, and end it with
-        `jax.block_until_ready`.
+        `jax.block_until_ready`. Example:
+
+            %%jax_profile run
+            jax.block_until_ready(model(x))
         """
         __tracebackhide__ = True
         return self._run("jax_profile", line, cell, profile)

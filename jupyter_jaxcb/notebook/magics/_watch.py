@@ -13,7 +13,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...diagnostics import Watch, watching
 from ..display import WatchedView
-from ._base import SessionMagics
+from ._base import SessionMagics, as_cell_magic
 from ._options import unquoted
 
 _TIMING = re.compile(r"\s*(%%(?:time|timeit|prun)\b)")
@@ -23,6 +23,7 @@ _TIMING = re.compile(r"\s*(%%(?:time|timeit|prun)\b)")
 class WatchMagics(SessionMagics):
     """The magic that shows the values of a cell."""
 
+    @as_cell_magic
     @magic_arguments()
     @argument(
         "names",
@@ -67,7 +68,10 @@ class WatchMagics(SessionMagics):
         mean and largest value, how often it was NaN or infinite, and a plot over the steps of the
         loop, also inside of programs that JAX compiles; with derivatives, that of its cotangent
         too. Above it stands the first bad value: line, expression, step and batch element. Same as
-        ``with jupyter_jaxcb.watching():``.
+        ``with jupyter_jaxcb.watching():``. Example:
+
+            %%jax_watch loss --to before
+            train(params, batch)
         """
         __tracebackhide__ = True
         options = self._parse("jax_watch", line)

@@ -123,7 +123,7 @@ USAGE = [
     ("debug --result z", "def f(z): return z",
      ["--result does not go with debug", "pure, io and buffer"]),
     ("tap --vmap-method sequential", "def f(z): return z",
-     ["--vmap-method does not go with tap: it is for pure, io, debug and buffer."]),
+     ["--vmap-method does not go with tap: a tap always gets the whole batch in one call."]),
     ("io --result z --ordered --vmap-method expand_dims", "def f(z): return z",
      ["--vmap-method expand_dims cannot be combined with --ordered: ordered calls",
       "Drop --ordered for one call for the batch, or --vmap-method to keep the order."]),
