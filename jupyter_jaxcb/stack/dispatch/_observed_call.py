@@ -16,6 +16,9 @@ import numpy as np
 from ...recording import LoweredSite, Recorder, active, record_call, record_elements
 from ..call import Proxy, is_observing
 from ..errors import describe, expect_error_of_jax
+from ..results import refuse_as_jax
+
+_CHECKED = ("jax pure", "jax io")  # JAX checks what they return
 
 
 def listening() -> Recorder | None:
@@ -69,6 +72,8 @@ class RecordedCall(Proxy):
         start = recorder.clock()
         try:
             returned = self.original(*args, **kwargs)
+            if lowered.site.flavor in _CHECKED:
+                refuse_as_jax(returned, lowered.results)
         except BaseException as error:
             element = self._record(recorder, lowered, start, recorder.clock(), describe(error))
             host.position = 0  # the program ends

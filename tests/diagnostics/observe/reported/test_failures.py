@@ -89,6 +89,61 @@ def test_cause_has_the_frames_of_the_user_and_says_which_call_failed(name):
     assert ("in batch element 2, " in note) == ("vmap" in name)
 
 
+REFUSED = {
+    "number of results": (lambda x: (x, x), STRUCT),
+    "shape": (lambda x: np.ones(3, np.float32), STRUCT),
+    "shape of a Python number": (lambda x: 1.0, jax.ShapeDtypeStruct((2,), np.float32)),
+    "dtype": (lambda x: np.int32(1), STRUCT),
+    "dtype of a Python number": (lambda x: 1, STRUCT),
+    "second result": (lambda x: (x, np.ones(3, np.int8)), (STRUCT, STRUCT)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "api", "how"),
+    [
+        *((name, jax.pure_callback, "jit") for name in REFUSED),
+        *(("shape", io_callback, how) for how in ("jit", "eager", "vmap")),
+        *(("dtype", jax.pure_callback, how) for how in ("eager", "vmap")),
+    ],
+)
+def test_result_that_jax_refuses_is_a_failed_call_with_the_last_line_of_jax(name, api, how):
+    host, struct = REFUSED[name]
+
+    def refused(x):
+        return host(x)
+
+    def called(x):
+        return api(
+            refused, struct, x, **{"vmap_method": "sequential"} if api is jax.pure_callback else {}
+        )
+
+    def run():
+        jax.clear_caches()
+        if how == "vmap":
+            return jax.jit(jax.vmap(called))(jnp.arange(2.0))
+        return (jax.jit(called) if how == "jit" else called)(2.0)
+
+    plain = raised(run)
+    with jaxcb.observe_jax() as recorded:
+        error = raised(run)
+    last = str(plain).strip().splitlines()[-1]
+    assert type(error) is type(plain) and str(error).strip().splitlines()[-1] == last
+    (call,) = recorded.recording
+    assert call.error == last and f"{type(error.__cause__).__name__}: {error.__cause__}" == last
+    assert "raised by the jax " in error.__cause__.__notes__[0]
+    assert " callback refused, bound at test_failures.py:" in error.__cause__.__notes__[0]
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(1), np.float32(1), [2.0], jnp.float32(3)])
+def test_result_that_jax_accepts_is_accepted_while_observed(value):
+    shape = jax.tree.map(lambda _: STRUCT, value)
+    program = jax.jit(lambda x: jax.pure_callback(lambda x: value, shape, x))
+    with jaxcb.observe_jax() as recorded:
+        assert jax.tree.leaves(program(2.0)) == jax.tree.leaves(value)
+    assert [call.error for call in recorded.recording] == [None]
+
+
 def test_exception_of_a_later_call_on_the_fast_path_of_jax_is_found():
     program = jax.jit(pure)
     with jaxcb.observe_jax():
