@@ -50,6 +50,7 @@ from .summary import (
     summarize,
 )
 from .text import (
+    NO_CALLBACKS,
     cost_to_text,
     headline,
     matrix_to_text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...recording import Recording
-from ...report import Place, to_mimebundle, to_text
+from ...report import NO_CALLBACKS, Place, to_mimebundle, to_text
 
 
 class HostTrace:
@@ -32,7 +32,7 @@ class HostTrace:
         self._values = values
         self._place = place
         self.name = name
-        self._nothing = "no jupyter_jaxcb callbacks" if recording.ahead else "no host calls"
+        self._nothing = NO_CALLBACKS if recording.ahead else "no host calls"
 
     def __bool__(self) -> bool:
         """Whether there is anything to show: a call, a compiled or elided site, or a profile."""

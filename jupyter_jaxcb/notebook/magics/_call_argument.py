@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 
 from ._options import did_you_mean
 
-OPTIONS = ("--matrix", "--cost")
+OPTIONS = ("--matrix", "--cost", "--jax")
 _EXPLAIN = "%jax_explain"
 _COLLECT = "_jaxcb_collect"
 _FILE = "<%jax_explain>"

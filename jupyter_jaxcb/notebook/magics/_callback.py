@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Mapping
@@ -19,10 +20,10 @@ from IPython.core.magic import (
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...capabilities import queue
-from ...diagnostics import all_running_calls, explain, explain_matrix
+from ...diagnostics import all_running_calls, explain, explain_matrix, observe_jax
 from ...migrate import migrate_files
 from ...recording import Matrix, Recording
-from ...report import cost_to_text
+from ...report import NO_CALLBACKS, cost_to_text
 from ...stack import cell_known_as
 from ..session import stacks
 from ._base import SessionMagics, as_cell_magic
@@ -172,6 +173,7 @@ class JaxMagics(SessionMagics):
         help="explain it under jit, vmap, grad, hessian, scan and remat",
     )
     @argument("--cost", action="store_true", help="also show the times of lowering and compiling")
+    @argument("--jax", action="store_true", help="also explain JAX's own callbacks")
     @argument("call", nargs="*", help="the call to explain: f(x, y), jax.grad(f)(x)")
     @output_can_be_silenced
     @needs_local_scope
@@ -190,15 +192,16 @@ class JaxMagics(SessionMagics):
         options, call = split_options(line)
         names = {**self._namespace, **(local_ns or {})}
         function, args, kwargs = call_argument(call, names)
-        if "--matrix" in options:
-            explained = explain_matrix(function)(*args, **kwargs)
-            recordings = list(explained.columns.values())
-        else:
-            explained = explain(function)(*args, **kwargs)
-            recordings = [explained]
+        with observe_jax() if "--jax" in options else contextlib.nullcontext():
+            if "--matrix" in options:
+                explained = explain_matrix(function)(*args, **kwargs)
+                recordings = list(explained.columns.values())
+            else:
+                explained = explain(function)(*args, **kwargs)
+                recordings = [explained]
         if "--cost" in options:
             costs = filter(None, map(cost_to_text, recordings))
-            print("\n".join(costs) or "no jupyter_jaxcb callbacks")
+            print("\n".join(costs) or NO_CALLBACKS)
         return explained
 
     @magic_arguments()

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
 from ..frontend import to_sites
 from ..profile import to_markdown, to_text
-from ..text import matrix_to_text, outcome_to_text
+from ..text import NO_CALLBACKS, matrix_to_text, outcome_to_text
 from ._csv import write_csv
 from ._page import NOTHING, versions, write_page
 from ._parquet import write_arrow, write_parquet
@@ -48,13 +48,21 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     recording.save(path)
 
 
+def _printed(recording: Recording) -> str:
+    return to_text(recording) or (NO_CALLBACKS if recording.ahead else "")
+
+
+def _nothing(recording: Recording) -> str:
+    return NO_CALLBACKS if recording.ahead else NOTHING
+
+
 def _write_text(recording: Recording, file: BinaryIO) -> None:
-    text = f"{to_text(recording) or NOTHING}\n{versions(recording)}\n"
+    text = f"{to_text(recording) or _nothing(recording)}\n{versions(recording)}\n"
     file.write(text.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
 
 
 def _write_markdown(recording: Recording, file: BinaryIO) -> None:
-    text = f"{to_markdown(recording) or NOTHING}\n\n{versions(recording)}\n"
+    text = f"{to_markdown(recording) or _nothing(recording)}\n\n{versions(recording)}\n"
     file.write(text.encode("utf-8", "backslashreplace"))
 
 
@@ -74,4 +82,4 @@ _OF_CALLS = {
 OF_CALLS = tuple(_OF_CALLS)  # suffixes of tables and timelines, which are made of host calls alone
 OF_SITES = tuple(_OF_SITES)  # suffixes of reports, which are short enough to print
 FORMATS.update({".html": write_page, **_OF_SITES, **_OF_CALLS})
-TEXTS.update({Recording: to_text, Matrix: matrix_to_text, Outcome: outcome_to_text})
+TEXTS.update({Recording: _printed, Matrix: matrix_to_text, Outcome: outcome_to_text})

@@ -10,7 +10,10 @@ from ._phrases import SIGNS
 from ._words import count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
-NO_CALLBACKS = "no jupyter_jaxcb callbacks"
+NO_CALLBACKS = (  # in an explained call
+    "no jupyter_jaxcb callbacks; for jax.pure_callback and JAX's other callbacks, write "
+    "%jax_explain --jax, or explain the call inside of with jaxcb.observe_jax():"
+)
 
 
 def matrix_to_text(matrix: Matrix) -> str:

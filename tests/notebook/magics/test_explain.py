@@ -144,7 +144,19 @@ def test_arguments_are_evaluated_and_recorded_as_in_any_cell(notebook):
 def test_function_without_callbacks_is_reported(notebook):
     ran = notebook.run("%jax_explain jnp.sin(1.0)")
     assert ran.error is None
-    assert ran.value == "no jupyter_jaxcb callbacks"
+    assert ran.value.startswith("no jupyter_jaxcb callbacks; for jax.pure_callback ")
+    assert "write %jax_explain --jax" in ran.value
+
+
+def test_callbacks_of_jax_are_explained_with_the_option_jax(notebook):
+    notebook.run("def of_jax(x):\n    jax.pure_callback(lambda x: x, x, x)\n    return x")
+    ran = notebook.run("%jax_explain --jax of_jax(X)")
+    assert "unused" in ran.trace["text/plain"] and "jax pure" in ran.trace["text/plain"]
+    ran = notebook.run("%jax_explain --matrix --jax of_jax(X)")
+    ((data, _),) = ran.shown
+    assert data["text/plain"].count("unused") == 2
+    ran = notebook.run("%jax_explain of_jax(X)")  # nothing is observed any more
+    assert ran.value.startswith("no jupyter_jaxcb callbacks; ")
 
 
 @pytest.mark.parametrize(
@@ -201,9 +213,9 @@ def test_semicolon_silences_the_magic(notebook):
     ("line", "offered", "not_offered"),
     [
         ("%jax_ex", {"%jax_explain"}, set()),
-        ("%jax_explain --", {"--matrix", "--cost"}, {"--ordered", "--values"}),
+        ("%jax_explain --", {"--matrix", "--cost", "--jax"}, {"--ordered", "--values"}),
         ("%jax_explain --m", {"--matrix"}, {"--cost"}),
-        ("%jax_explain --matrix --", {"--cost"}, {"--matrix"}),
+        ("%jax_explain --matrix --", {"--cost", "--jax"}, {"--matrix"}),
         ("%jax_explain g(", set(), {"--cost", "--matrix"}),
     ],
 )
