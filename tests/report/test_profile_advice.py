@@ -121,12 +121,15 @@ def test_parts_whose_runs_take_no_longer_than_the_profiler_have_no_sentence():
     assert "Its largest operation" in said(*longer)
 
 
-def looped(size, calls, flavor="pure", method="sequential", first=0, made=0, notes=(), **facts):
+def looped(
+    size, calls, flavor="pure", method="sequential", first=0, made=0, notes=(), parts=(), **facts
+):
     """A recording whose calls are those of the elements of a vmap, after `first` without one.
 
     A crossing made `made` calls, or one for each element.
     """
-    one = recording(part("host", "f", 9 * SECOND // 10, calls + first, 0), flavor=flavor)
+    parts = parts or (part("host", "f", 9 * SECOND // 10, calls + first, 0),)
+    one = recording(*parts, flavor=flavor)
     (plain,) = one.lowered
     level = VmapLevel(size, VMAP_METHODS[method], (True,))
     batched = dataclasses.replace(plain, levels=(level,), **facts)
@@ -147,6 +150,14 @@ def test_batch_elements_that_are_called_one_by_one_are_counted_in_calls():
     assert "makes 9 instead; if not, executor= makes" in looped(100, 900, "io")
     assert "'expand_dims' without ordered=True makes 9 instead." in looped(100, 900, "debug")
     assert "makes 9 instead" not in looped(100, 900, "jax io")
+    assert "'expand_dims' makes 9 instead." in looped(100, 900, "jax pure", made=1)
+
+
+def test_crossings_of_jaxs_callback_for_each_batch_element_are_counted_in_crossings_of_a_batch():
+    crossings = part("crossing", "f", 8 * SECOND // 10, 900, 0)
+    text = looped(100, 900, "jax pure", made=1, parts=(crossings,))
+    assert "vmap makes one for each batch element. If the function can take a batch" in text
+    assert text.count("'expand_dims' makes 9 instead.") == 1
 
 
 FINISHED, BRANCHES = NoteKind.FINISHED_ELEMENTS_RUN, NoteKind.ALL_BRANCHES_RUN

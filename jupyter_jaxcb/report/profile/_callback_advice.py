@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -75,30 +76,45 @@ def _in_vain(figures: Figures, part: Part) -> str:
     )
 
 
-def _batched(figures: Figures, part: Part) -> str:
-    """Say how many calls a vmap method without a loop would make; empty if it gains little."""
+def _batched(figures: Figures, part: Part, wanted: float = MUCH) -> str:
+    """Say how many calls a vmap method without a loop would make; empty if it gains little.
+
+    Args:
+        figures: of the profile.
+        part: a host function, or its crossings.
+        wanted: which share of the time the calls in a loop must have.
+    """
     rows, recording = figures.rows(part), figures.recording
-    # A vmap loops over JAX's own callbacks in the program, as any other loop there.
     flavor = recording.lowered[part.lowered].site.flavor
-    if flavor not in ("pure", "io", "debug") or not figures.run_in_python(rows):
+    if flavor not in ("pure", "io", "debug", "jax pure") or not figures.run_in_python(rows):
         return ""
     looped = calls = looped_ns = 0
     for number in np.unique(rows["lowered"]).tolist():
-        elements = recording.lowered[number].elements
         own = rows[rows["lowered"] == number]
-        if elements and elements > 1:
+        fact = recording.lowered[number]
+        elements = _elements(fact)
+        if elements > 1:
             looped += len(own)
-            calls += len(np.unique(own["crossing"]))
+            calls += (
+                len(own) // elements if fact.site.is_of_jax else len(np.unique(own["crossing"]))
+            )
             looped_ns += int((own["end_ns"] - own["start_ns"]).sum())
-    if 2 * calls > looped or figures.share(looped_ns) < MUCH:
+    if not looped or 2 * calls > looped or figures.share(looped_ns) < wanted:
         return ""
     some = "one" if looped == part.times else f"{looped:,} of them, one"
     is_debug = flavor == "debug"
     return (
         f" vmap makes {some} for each batch element. If the function can take a batch, "
         f"vmap_method='expand_dims'{' without ordered=True' * is_debug} makes {calls:,} instead"
-        f"{_IF_NO_BATCH * (not is_debug)}."
+        f"{_IF_NO_BATCH * (flavor in ('pure', 'io'))}."
     )
+
+
+def _elements(fact: LoweredSite) -> int:
+    """Return how many calls a vmap makes in place of one; of JAX's own, the program loops."""
+    if not fact.site.is_of_jax:
+        return fact.elements or 1
+    return math.prod(level.size for level in fact.levels if level.looped)
 
 
 def _crossings(figures: Figures) -> Iterator[str]:
@@ -117,7 +133,18 @@ def _crossings(figures: Figures) -> Iterator[str]:
         else:
             fact = figures.recording.lowered[part.lowered]
             long = each > _LONG_CROSSING_NS
-            yield text + (_long(fact, each) if long else _cheaper(figures, part, fact))
+            text += _long(fact, each) if long else _cheaper(figures, part, fact)
+            yield text + (_fewer(figures, part) if fact.site.is_of_jax else "")
+
+
+def _fewer(figures: Figures, part: Part) -> str:
+    """Say how many crossings of JAX's own callback a vmap would need; empty if that is said."""
+    hosts = (one for one in figures.parts(PartKind.HOST) if one.lowered >= 0)
+    sites = {figures.recording.lowered[one.lowered].site: one for one in hosts}
+    host = sites.get(figures.recording.lowered[part.lowered].site)
+    if host is not None and figures.share(host.wall_ns) >= MUCH and _batched(figures, host):
+        return ""
+    return _batched(figures, part, wanted=0.0)
 
 
 def _long(fact: LoweredSite, each_ns: int) -> str:

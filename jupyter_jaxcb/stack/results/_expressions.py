@@ -23,6 +23,9 @@ from ._inferred import Inferred, UfuncResult
 Result = Any
 
 
+_ARRAYS = (np.ndarray, jax.Array)
+
+
 class ShapeOf(tuple[int, ...]):
     """The shape of a parameter inside a result expression, which keeps the parameter's dtype.
 
@@ -286,7 +289,7 @@ def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[st
         **parameters,
     }
     try:
-        return eval(expression, scope)
+        declared = eval(expression, scope)
     except Exception as error:
         given = ", ".join(f"{name}={shown(value)}" for name, value in parameters.items())
         raise ValueError(
@@ -294,3 +297,12 @@ def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[st
             f"{describe(error)}. Use the names of its parameters, as in result="
             f"{next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
         ) from None
+    name = expression.strip()
+    if name not in parameters and name.isidentifier() and isinstance(declared, _ARRAYS):
+        own = ", ".join(parameters) or "none"
+        raise ValueError(
+            f"result={expression!r} of {_name(function)} is an array outside of it, and none of "
+            f"its parameters ({own}). Use their names, or "
+            f"result=jax.ShapeDtypeStruct({name}.shape, {name}.dtype)."
+        )
+    return declared

@@ -339,3 +339,18 @@ def test_scalar_types_are_leaves_of_structures():
 
 def test_scalar_type_of_64_bits_is_refused_without_x64():
     assert "cannot return float64 while jax_enable_x64 is off" in refused(np.float64)
+
+
+STRUCT_OUTSIDE = jax.ShapeDtypeStruct((2,), np.float32)
+ARRAY_OUTSIDE = np.zeros(4, np.float32)
+
+
+def test_array_outside_of_the_function_is_no_declaration_but_a_struct_is():
+    def twice(e):
+        return np.stack([e, e])
+
+    wrong = jaxcb.pure(twice, result="ARRAY_OUTSIDE")
+    words = r"result='ARRAY_OUTSIDE' of twice is an array outside of it, .* parameters \(e\)\. Use"
+    with pytest.raises(ValueError, match=words):
+        wrong(np.float32(1))
+    assert jaxcb.pure(twice, result="STRUCT_OUTSIDE")(np.float32(1)).tolist() == [1, 1]
