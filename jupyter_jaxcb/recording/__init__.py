@@ -13,6 +13,7 @@ from ._facts import (
     EXPECTED,
     OBSERVED,
     UNKNOWN_LINE,
+    ArrayValues,
     Aval,
     Compilation,
     Frame,

@@ -200,6 +200,21 @@ class Running(NamedTuple):
     stack: tuple[Frame, ...]  # of the user's code, innermost first
 
 
+class ArrayValues(NamedTuple):
+    """All values of an array of a sampled call, where it has more than `SampleValues` lists.
+
+    A picture has means of parts of the array, from 0 (the minimum) to 8 (the maximum), and x where
+    a part has NaN or infinity.
+    """
+
+    place: int  # among the arguments and, after them, the results
+    minimum: str  # of the finite values; empty if there are none
+    maximum: str  # of the finite values
+    nan: int  # number of values that are NaN
+    inf: int  # number of infinite values
+    picture: str  # "012 3x5": rows of the last axis, separated by blanks
+
+
 class SampleValues(NamedTuple):
     """Argument and result values of one of the first host calls of a site, abbreviated."""
 
@@ -209,6 +224,7 @@ class SampleValues(NamedTuple):
     operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
     results: tuple[str, ...]  # formatted like the operands; empty if the call failed
     failed: bool = False  # the host function raised
+    arrays: tuple[ArrayValues, ...] = ()  # of more than 6 elements and at most 65,536
 
 
 class NotKept(NamedTuple):

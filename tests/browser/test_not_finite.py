@@ -19,6 +19,7 @@ def root(x):
 def double(x):
     return 2 * x
 """
+ARRAY = "y = root(jnp.arange(40.0) - 3)"
 USE = """f = jax.jit(lambda x: double(root(x)))
 for n in range(8):
     y = f(float(5 - n))
@@ -27,8 +28,8 @@ for n in range(8):
 
 @pytest.fixture(scope="module")
 def _ran(desk):
-    with desk.opened("nan", [LOAD, DEFINE, USE]) as opened:
-        opened.run_and_wait(0, 1, 2)
+    with desk.opened("nan", [LOAD, DEFINE, USE, ARRAY]) as opened:
+        opened.run_and_wait(0, 1, 2, 3)
         yield opened
 
 
@@ -73,3 +74,14 @@ def test_calls_with_nan_are_filtered_and_marked(view):
     view.get_by_role("button", name="Jump to the first call with NaN or infinity").click()
     first = view.locator(".jaxcb-table-body [aria-selected=true] .jaxcb-table-sample")
     expect(first).to_have_text("-1 → nan")
+
+
+def test_arrays_of_sampled_calls_have_a_picture_with_range_and_nan(_ran):
+    _ran.open()
+    view = _ran.cell(3).locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    pictures = view.locator(".jaxcb-array").get_by_role("img")
+    expect(pictures).to_have_count(2)
+    expect(pictures.first).to_have_accessible_name("argument: -3 to 36, no NaN")
+    expect(pictures.last).to_have_accessible_name("result: 0 to 6, 3 NaN")
+    expect(pictures.last.locator(".jaxcb-array-not-finite")).to_have_count(3)

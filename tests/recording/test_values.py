@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
+    ArrayValues,
     Aval,
     Compilation,
     LoweredSite,
@@ -180,6 +181,10 @@ def test_values_from_many_threads_are_counted_once_each():
 
 texts = st.lists(st.text(max_size=6), max_size=3).map(tuple)
 counts = st.integers(0, 2**40)
+word = st.text(max_size=6)
+arrays = st.lists(st.builds(ArrayValues, counts, word, word, counts, counts, word), max_size=2).map(
+    tuple
+)
 avals = st.lists(
     st.builds(Aval, st.lists(st.integers(0, 9), max_size=3).map(tuple), st.just("bfloat16")),
     max_size=2,
@@ -188,7 +193,11 @@ avals = st.lists(
 
 @given(
     st.lists(
-        st.builds(SampleValues, st.just(0), counts, st.integers(-1, 99), texts, texts), max_size=3
+        st.builds(
+            SampleValues, st.just(0), counts, st.integers(-1, 99), texts, texts, st.booleans(),
+            arrays,
+        ),
+        max_size=3,
     ),
     st.lists(st.builds(NotFinite, st.just(0), counts, counts), max_size=3),
     st.lists(

@@ -1,7 +1,8 @@
 """Collect host calls while they happen.
 
 `_recorder` gets rows of host calls from those who make them, and `_rows` fills rows for calls of
-the current thread. `_active` holds the recorder that listens. `_window` selects a part of a log
+the current thread. `_sample_values` keeps values of the first calls, and `_array_values` summarizes
+large arrays of them. `_active` holds the recorder that listens. `_window` selects a part of a log
 that still grows, and `_yielding` gives another thread time to read it.
 """
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._facts import LoweredSite, NotFinite, NotFiniteCall, SampleValues, Site
+from .._facts import ArrayValues, LoweredSite, NotFinite, NotFiniteCall, SampleValues, Site
+from ._array_values import array_values
 
 SAMPLES = 3  # calls kept for each site and shard, in each cell or block
 ELEMENTS = 6  # elements kept of an array
@@ -20,6 +21,7 @@ MARKED = 10_000  # calls with non-finite results that are kept in total
 _Head = tuple[tuple[int, ...], np.ndarray]
 Group = Literal["first", "failed", "not finite"]  # why a call is sampled
 _Whose = tuple[Site, int | None, Group]  # site, shard: `SAMPLES` calls are kept of each
+_Arrays = tuple[ArrayValues, ...]
 # Site and batch element of a call, and the number of its crossing; ~start_ns if that is not known.
 _Call = tuple[LoweredSite, int, int]
 _Crossings = Mapping[tuple[int, int], int]  # by site and start
@@ -47,7 +49,7 @@ class Values:
 
     def __init__(self, wanted: bool = True) -> None:
         self._wanted = wanted
-        self._kept: list[tuple[_Call, list[_Head], list[_Head], Group]] = []
+        self._kept: list[tuple[_Call, list[_Head], list[_Head], _Arrays, Group]] = []
         self._taken: dict[_Whose, int] = {}
         self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
         self._marked: list[tuple[_Call, bool]] = []  # with non-finite results; passed on?
@@ -85,8 +87,11 @@ class Values:
             if group == "first" and (count >= SAMPLES or full):
                 self.full.add(lowered)
             if self._wanted and count <= SAMPLES and not full:
-                heads = [*map(_head, operands)], [*map(_head, results)]
-                self._kept.append(((lowered, element, crossing), *heads, group))
+                given, made = list(operands), list(results)
+                heads = [*map(_head, given)], [*map(_head, made)]
+                found = (array_values(n, one, ELEMENTS) for n, one in enumerate(given + made))
+                arrays = tuple(one for one in found if one is not None)
+                self._kept.append(((lowered, element, crossing), *heads, arrays, group))
 
     def mark(self, lowered: LoweredSite, crossing: int, element: int, passed_on: bool) -> None:
         """Keep which host call returned NaN or infinity, if there is room.
@@ -129,14 +134,14 @@ class Values:
         crossings = _crossings(calls, place, [call for call, *_ in kept])
         taken: collections.Counter[_Whose] = collections.Counter()
         found: dict[tuple[int, int, int], SampleValues] = {}
-        for call, operands, results, group in kept:
+        for call, operands, results, arrays, group in kept:
             fact = call[0]
             whose = fact.site, fact.shard, group
             taken[whose] += 1  # a nested block may have kept more
             known = _known(call, place, crossings)
             if known and known not in found and taken[whose] <= SAMPLES:
                 words = _words(operands), _words(results)
-                found[known] = SampleValues(*known, *words, group == "failed")
+                found[known] = SampleValues(*known, *words, group == "failed", arrays)
         return tuple(found.values())
 
     def marked(

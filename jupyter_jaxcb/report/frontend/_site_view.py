@@ -46,6 +46,18 @@ class SampleView(NamedTuple):
     shard: int | None  # None: one call for all devices
 
 
+class ArrayView(NamedTuple):
+    """All values of an array of a sampled call, which lists only the first ones."""
+
+    sample: int  # index of the call in `sample_values`
+    place: int  # among the arguments and, after them, the results
+    minimum: str  # of the finite values; empty if there are none
+    maximum: str  # of the finite values
+    nan: int  # number of values that are NaN
+    inf: int  # number of infinite values
+    picture: str  # rows of shades from 0 to 8, separated by blanks; x: NaN or infinity
+
+
 class SiteProgress(NamedTuple):
     """The totals of one call site of a running cell so far."""
 
@@ -126,6 +138,7 @@ class SiteView:
     errors: tuple[str, ...] = ()  # of a running cell: how many calls have failed
     shapes: tuple[VariantView, ...] = ()  # of a running cell: none
     sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
+    sample_arrays: tuple[ArrayView, ...] = ()  # of these calls, of more than six elements
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     variants_ns: tuple[int, ...] = ()  # the same by variant
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
@@ -214,7 +227,12 @@ def finished(
         notes=summary.notes,
         errors=summary.errors,
         shapes=tuple(map(VariantView.of, summary.shapes)),
-        sample_values=tuple(SampleView(*sample[2:], shard) for sample, shard in samples),
+        sample_values=tuple(SampleView(*sample[2:6], shard) for sample, shard in samples),
+        sample_arrays=tuple(
+            ArrayView(number, *one)
+            for number, (call, _) in enumerate(samples)
+            for one in call.arrays
+        ),
         host_ns=summary.host_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
         numbered=numbered,

@@ -116,6 +116,11 @@ FIND_NOT_FINITE = (
 )
 FIRST_NOT_FINITE = "the first of them is call {call}"
 ONLY_NOT_FINITE = "it is call {call}"
+# Of an array of a sampled call.
+RANGE = "{minimum} to {maximum}"
+NAN_COUNT = "{count} NaN"
+INF_COUNT = "{count} infinite"
+ALL_FINITE = "no NaN"
 AT_ELEMENT = ", batch element {element}"
 OF_FINITE = "returned NaN or infinity for finite arguments"
 OF_NOT_FINITE = "returned NaN or infinity, as its arguments have"

@@ -58,6 +58,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     errors: [],
     shapes: [aVariant([[]], [[5]])],
     sample_values: [],
+    sample_arrays: [],
     ...unmeasured(more.line ?? 4),
     ...more
   };

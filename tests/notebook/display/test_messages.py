@@ -70,7 +70,7 @@ def variable():
     known, bad = np.array([[0.5], [np.nan], [np.nan]]), np.array([[0], [1], [1]])
     return Series(
         CELL, 2, "bessel", "return z", "bessel()", "forward", (), "float32", (), 1, 3,
-        np.arange(3)[:, None], known, known, known, bad, 0 * bad, {},
+        np.arange(3)[:, None], known, known, known, bad, 0 * bad, {}, np.zeros((3, 0)),
         Totals(0.5, 0.5, 2, 0),
     )  # fmt: skip
 

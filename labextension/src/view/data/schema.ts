@@ -12,6 +12,7 @@ export type { Facts, Part } from './parse/parse.js';
 export type { Profile, ProfileKind, ProfileLane, ProfilePart } from './parse/profile.js';
 export type { Progress, RunningCall } from './parse/progress.js';
 export type {
+  ArrayValues,
   Aval,
   Axes,
   Level,

@@ -1,5 +1,6 @@
 /** The details of a site below its row. */
 
+import { arrayPicture } from './array-picture.js';
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
 import { button, h, type Child } from '../dom/elements.js';
@@ -14,6 +15,7 @@ import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
+const MOST_PICTURES = 8; // of arrays of one call
 const MOST_SAMPLES = 6; // that are shown without a click, of sites with a problem
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
@@ -192,9 +194,13 @@ function samplesOf(site: Site): HTMLElement[] {
     h(
       'ul',
       { class: 'jaxcb-site-sample_values' },
-      ...site.sample_values.map(sample =>
-        h('li', { class: sample[3] ? 'jaxcb-bad' : null }, h('code', {}, ...marked(sampleWords(sample))))
-      )
+      ...site.sample_values.map((sample, nth) => {
+        const arrays = site.sample_arrays.filter(([whose]) => whose === nth);
+        const pictures = arrays.slice(0, MOST_PICTURES).map(one => arrayPicture(one, sample));
+        const words = h('code', {}, ...marked(sampleWords(sample)));
+        const below = pictures.length > 0 && h('div', { class: 'jaxcb-arrays' }, ...pictures);
+        return h('li', { class: sample[3] ? 'jaxcb-bad' : null }, words, below);
+      })
     )
   ];
   return [disclosure(title, site.consequence !== 'kept' && count <= MOST_SAMPLES, items)];

@@ -296,6 +296,33 @@ describe('the details of SiteList', () => {
   });
 });
 
+it('shows a picture of each large array of a sampled call, with its range and NaN in red', () => {
+  const node = nodeOf({
+    consequence: 'not_finite',
+    sample_values: [
+      [-1, ['[0, 1, …]', '2'], ['[nan, 1, …]'], false, null],
+      [-1, ['[0, 1, …]', '2'], ['[0, 1, …]'], false, null]
+    ],
+    sample_arrays: [
+      [0, 0, '0', '14', 0, 0, '012 345'],
+      [0, 2, '1', '3', 1200, 1, 'x08'],
+      [1, 2, '', '', 7, 0, 'xx']
+    ]
+  });
+  const pictures = [...node.querySelectorAll('.jaxcb-site-sample_values svg')];
+  expect(pictures.map(one => [one.getAttribute('role'), one.getAttribute('aria-label')])).toEqual([
+    ['img', 'argument 1: 0 to 14, no NaN'],
+    ['img', 'result: 1 to 3, 1,200 NaN, 1 infinite'],
+    ['img', 'result: 7 NaN']
+  ]);
+  expect(pictures.map(one => one.querySelectorAll('rect').length)).toEqual([6, 3, 2]);
+  expect(pictures.map(one => one.querySelectorAll('.jaxcb-array-not-finite').length)).toEqual([0, 1, 2]);
+  expect(pictures.map(one => one.getAttribute('height'))).toEqual(['12', '12', '12']);
+  const [first, second] = node.querySelectorAll('.jaxcb-site-sample_values li');
+  expect(first!.querySelectorAll('svg')).toHaveLength(2);
+  expect(second!.querySelector('.jaxcb-arrays')!.textContent).toBe('result  7 NaN');
+});
+
 it('folds the values of a site without a problem', () => {
   const node = nodeOf({ sample_values: [[-1, ['0.5'], ['1'], false, null]] });
   const values = [...node.querySelectorAll('details')].at(-1)!;

@@ -83,6 +83,18 @@ export interface Variant extends Read<typeof readParts> {}
 const readSample = tupleOf(whole(-1), sentences, sentences, flag, orNull(whole()));
 export type SampleValues = Read<typeof readSample>;
 
+/** An array: its sample, its place among arguments and results, range, NaN, infinite, picture. */
+const readArray = tupleOf(
+  whole(),
+  whole(),
+  text(NAME),
+  text(NAME),
+  whole(),
+  whole(),
+  text(SENTENCE)
+);
+export type ArrayValues = Read<typeof readArray>;
+
 // A saved output leaves out what has the default of the schema.
 const FACTS = {
   function: text(NAME),
@@ -105,7 +117,8 @@ const FACTS = {
   notes: or(sentences, []),
   errors: or(listOf(text(LONG), MOST_LINES), []),
   shapes: or(listOf(readVariant, OUT_OF_RANGE), []),
-  sample_values: or(listOf(readSample, MOST_LINES), []) // empty unless requested
+  sample_values: or(listOf(readSample, MOST_LINES), []), // empty unless requested
+  sample_arrays: or(listOf(readArray, MOST_RUNS), []) // of these, of more than six elements
 };
 
 const MEASURED = {
