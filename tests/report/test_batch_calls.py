@@ -63,5 +63,6 @@ def test_advice_is_given_if_the_calls_take_long_and_never_without_times(host_ns,
     run = recorded(host_ns, crossings=2)
     advice = "vmap_method='expand_dims' makes 2 calls instead"
     assert (advice in to_text(run)) == given
+    assert ("executor= makes them in parallel" in to_text(run)) == given
     assert ("expand_dims" in to_html(run, times=True)) == given
     assert "expand_dims" not in to_text(run, times=False) + to_html(run)

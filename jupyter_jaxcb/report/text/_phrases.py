@@ -106,7 +106,8 @@ MUST_RETURN = "and must return"
 SLOW_NS = 1_000_000
 ONE_BY_ONE = (
     "vmap makes one call for each batch element; if the function can take a batch, "
-    "vmap_method='expand_dims' makes {calls} instead"
+    "vmap_method='expand_dims' makes {calls} instead; if each call takes milliseconds, executor= "
+    "makes them in parallel"
 )
 TIMES_VMAP = "{count} × vmap"
 # On a site that returned NaN or infinity for finite arguments.
