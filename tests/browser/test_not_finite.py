@@ -53,7 +53,7 @@ def test_site_names_the_first_call_that_returned_nan_and_jumps_to_it(view):
     expect(site.locator(".jaxcb-not-finite")).to_have_text(["nan", "nan"])
     number = int(re.search(r"call (\d+)", first.inner_text())[1])
     first.get_by_role("button", name="jump to first: root").click()
-    selected = view.locator(".jaxcb-table-body [aria-selected=true]")
+    selected = view.locator(".jaxcb-table-body [aria-selected=true]:visible")
     expect(selected.locator(".jaxcb-table-number")).to_have_text(str(number))
     expect(selected.locator(".jaxcb-table-sample")).to_have_text("-1 → nan")
     expect(view.locator(".jaxcb-timeline-selected")).to_contain_text(
@@ -72,7 +72,7 @@ def test_calls_with_nan_are_filtered_and_marked(view):
     view.get_by_role("grid").focus()
     view.page.keyboard.press("End")
     view.get_by_role("button", name="Jump to the first call with NaN or infinity").click()
-    first = view.locator(".jaxcb-table-body [aria-selected=true] .jaxcb-table-sample")
+    first = view.locator(".jaxcb-table-body [aria-selected=true]:visible .jaxcb-table-sample")
     expect(first).to_have_text("-1 → nan")
 
 
