@@ -30,7 +30,7 @@ class Text:
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line))
 
-    def span(self, node: ast.stmt | ast.expr | ast.alias) -> tuple[int, int]:
+    def span(self, node: ast.stmt | ast.expr | ast.alias | ast.arg) -> tuple[int, int]:
         """Return where `node` begins and ends, in characters."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self._offset(node.lineno, node.col_offset), self._offset(end_line, end_column)
