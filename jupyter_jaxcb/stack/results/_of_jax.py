@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import jax
 import numpy as np
 
 from ...recording import Aval
+
+_name = functools.cache(str)  # NumPy builds the string on every call
 
 
 def refuse_as_jax(returned: Any, declared: Sequence[Aval]) -> None:
@@ -27,8 +30,8 @@ def refuse_as_jax(returned: Any, declared: Sequence[Aval]) -> None:
         array = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
         if tuple(array.shape) != aval.shape:
             _refuse("shape", place, aval.shape, tuple(array.shape))
-        if str(array.dtype) != aval.dtype:
-            dtype = str(jax.dtypes.canonicalize_dtype(array.dtype))
+        if _name(array.dtype) != aval.dtype:
+            dtype = _name(jax.dtypes.canonicalize_dtype(array.dtype))
             if dtype != aval.dtype:
                 _refuse("dtype", place, aval.dtype, dtype)
 
