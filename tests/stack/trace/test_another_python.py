@@ -43,8 +43,8 @@ def test_everything_works_on_a_python_that_was_tried(complete):
     ("version", "lost"),
     [
         ("3.10", {}),
-        ("3.14", {}),
-        ("3.13t", {"threads": [[0.0, 2.0, 4.0], 3, False]}),  # nobody knows what runs
+        ("3.15", {}),
+        ("3.14t", {"threads": [[0.0, 2.0, 4.0], 3, False]}),  # nobody knows what runs
     ],
 )
 def test_another_python_lacks_only_what_is_said(version, lost, complete, in_process):
