@@ -93,7 +93,8 @@ class ArrayNames(NamedTuple):
         A function of ours that takes the leaves of another one's arguments has their names in
         ``_operand_names``.
         """
-        given = getattr(self.function, "_operand_names", None)
+        is_ours = hasattr(type(self.function), "_operand_names")  # a look at it runs no user code
+        given = self.function._operand_names if is_ours else None
         if isinstance(given, tuple):
             return given if len(given) == self.in_tree.num_leaves else ()
 
