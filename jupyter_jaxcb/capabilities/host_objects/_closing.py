@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...stack.trace import HAS_GIL
+
 
 class Kept:
     """An object that is kept, with what it cost.
@@ -66,7 +68,12 @@ def close_later(kept: list[Kept], close: _Close, name: str) -> list[Exception]:
 
 
 def close_unused(*, all_of_them: bool = False) -> list[Exception]:
-    """Close the removed objects to which nothing refers; return the errors of their `close`."""
+    """Close the removed objects to which nothing refers; return the errors of their `close`.
+
+    Without the GIL, a count can miss the reference of a thread, so they are closed at the end.
+    """
+    if not (HAS_GIL or all_of_them):
+        return []
     with _lock:
         ready = [one for one in _removed if all_of_them or one[0].references() <= _ALONE]
         if ready:
