@@ -38,7 +38,7 @@ def test_differences_of_infinities_cause_no_warning():
 
 def test_error_outside_the_domain_names_the_perturbed_element():
     root = jaxcb.pure(lambda x: np.float32(math.sqrt(x[1])), result=SCALAR, derivative="finite")
-    with pytest.raises(Exception, match="math domain error|expected a nonnegative") as raised:
+    with pytest.raises(Exception, match=r"math domain error|expected a nonnegative") as raised:
         jax.jit(jax.grad(root))(jnp.zeros(2))
     original = jaxcb.host_error(raised.value)
     assert type(original) is ValueError

@@ -147,7 +147,7 @@ def test_error_in_a_worker_process_names_the_perturbed_element():
         return np.float32(math.sqrt(x[1]))
 
     f = jaxcb.pure(host, result="x.shape[:0]", derivative="finite", executor="processes:2")
-    with pytest.raises(Exception, match="math domain error|expected a nonnegative") as raised:
+    with pytest.raises(Exception, match=r"math domain error|expected a nonnegative") as raised:
         jax.jit(jax.grad(f))(jnp.zeros(2))
     notes = "\n".join(jaxcb.host_error(raised.value).__notes__)
     assert "element 1 was moved from 0.0 to -0.0049" in notes
