@@ -120,10 +120,10 @@ def test_loop_invariant_tap_stays_in_a_checkpointed_loop(seen):
 
 
 def test_checkpoint_without_used_results_keeps_its_tap_if_the_value_comes_from_outside(seen):
-    """JAX 0.4.30 kept the tap of a constant, too."""
+    """JAX 0.4.30 kept the tap of a constant, too, and JAX 0.12 does so again."""
     f = lambda x: (jax.checkpoint(lambda y: hcb.id_tap(seen, y))(x), 2 * x)[1]  # noqa: E731
     constant = lambda x: (jax.checkpoint(lambda: hcb.id_tap(seen, 7.0))(), 2 * x)[1]  # noqa: E731
     assert seen.of(jax.jit(f), 3.0) == 6.0
     assert seen.values == [3.0]
     assert seen.of(jax.jit(constant), 3.0) == 6.0
-    assert seen.values == []
+    assert seen.values == ([7.0] if jax.__version_info__ >= (0, 12) else [])

@@ -70,7 +70,10 @@ def test_every_engine_shows_the_users_exception(found):
 
 def test_magics_work_on_every_engine(found):
     assert shown(found["explained"]).count("double · pure · 1 call per run") == 2
-    assert len(re.findall(r"^double +pure +line \d", shown(found["listed"]), re.MULTILINE)) == 2
+    assert (
+        len(re.findall(r"^double +pure +\[\d+\] line \d", shown(found["listed"]), re.MULTILINE))
+        == 2
+    )
 
 
 def test_interrupt_ends_the_cell_on_every_engine_and_the_next_cell_works(found):

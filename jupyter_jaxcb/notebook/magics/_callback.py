@@ -102,7 +102,7 @@ class JaxMagics(SessionMagics):
         options = self._parse("jax_callback", line)
         register, result = decorator_of(options, self._namespace)
         parsed = self._body(f"%%jax_callback {line}", cell)
-        functions = chosen_functions(options.names, parsed.functions())
+        functions = chosen_functions(options.names, parsed.functions(), line)
         rules = rules_of(options)
         functions = check_rules(rules, options.flavor, functions, parsed.functions())
         for function in functions:

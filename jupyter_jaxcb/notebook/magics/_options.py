@@ -171,9 +171,11 @@ def _value(name: str, given: Any, namespace: Mapping[str, Any]) -> Any:
 
 
 def chosen_functions(
-    names: list[str], functions: Mapping[str, ast.FunctionDef]
+    names: list[str], functions: Mapping[str, ast.FunctionDef], line: str
 ) -> list[ast.FunctionDef]:
     """Return the functions of the cell to register: those in `names`, or all.
+
+    Newer Pythons take a word behind an option for a name, too, so `line` tells what was meant.
 
     Raises:
         UsageError: the cell has no functions, or lacks one of `names`.
@@ -185,9 +187,12 @@ def chosen_functions(
         )
     for name in names:
         if name not in functions:
+            given = [word for word in line.split() if word.startswith("--")]
+            is_behind = given and name in line.partition(given[0])[2].split()
+            hint = option_hint(line, given).removeprefix(".") if is_behind else ""
             raise UsageError(
                 f"no function {name!r} in this cell{did_you_mean(name, functions)} It defines "
-                f"{', '.join(functions)}."
+                f"{', '.join(functions)}.{hint}"
             )
     return [functions[name] for name in names] if names else list(functions.values())
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import itertools
 import types
-from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
 from ...recording import Frame, LoweredSite
 from ..trace import function_of, is_machinery, is_ours, is_user_code
 
-
-def _suspended() -> Iterator[None]:
-    """A generator, because its frame has no caller: that would keep a whole stack alive."""
-    yield
+# A generator, because its frame has no caller: that would keep a whole stack alive. In one line,
+# because its frame is behind the first instructions on Python 3.14, and IPython shows that line.
+_suspended = lambda: (yield)  # noqa: E731
 
 
 def with_callers(tb: TracebackType | None, lowered: LoweredSite) -> TracebackType | None:

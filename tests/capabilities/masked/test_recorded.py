@@ -72,7 +72,7 @@ def test_diagram_has_a_row_for_the_mask_and_the_gathered_axis():
     assert "<strong>1 call for 3 of 12 elements</strong>" in drawn
     assert "<code>mask</code>" in drawn
     assert "<code>not passed</code>" in drawn
-    assert "<code>(≤ 12,)</code>" in drawn
+    assert "<code>(≤ 12,) float32</code>" in drawn
     assert "(≤ 12,), (1,) → (≤ 12,)" in str(r.recording)
 
 

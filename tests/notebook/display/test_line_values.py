@@ -18,6 +18,7 @@ def variable(file, line=1, name="y", values=(0.5, 0.25)):
     return Series(
         file, line, "f", "y = g(x)", name, "forward", (), "float32", (), 1, len(values),
         np.arange(len(values))[:, None], column, column, column, none, none, {},
+        np.zeros((len(values), 1, 0)),
         Totals(min(known, default=np.inf), max(known, default=-np.inf)),
     )  # fmt: skip
 

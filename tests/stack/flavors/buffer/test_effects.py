@@ -107,6 +107,7 @@ def test_nested_elements_are_sampled_and_checked_for_nan_individually():
         jax.block_until_ready(jax.jit(jax.vmap(jax.vmap(inverse)))(x))
     assert [(p.element, p.operands, p.results) for p in r.recording.sample_values] == [
         (0, ("1",), ("1",)), (3, ("4",), ("0.25",)), (1, ("2",), ("0.5",)),
+        (2, ("0",), ("inf",)),
     ]  # fmt: skip
     ((_, produced, passed_on),) = r.recording.not_finite
     assert (produced, passed_on) == (1, 1)
