@@ -207,7 +207,8 @@ def _show(error: BaseException) -> None:
 
 def _about(options: argparse.Namespace) -> dict[str, str]:
     """Return what a file says about the run: script, arguments, date and versions."""
-    name = f"-m {options.script}" if options.module else options.script
+    # The folder of a script is not in its page.
+    name = f"-m {options.script}" if options.module else os.path.basename(options.script)
     command = {"script": name, "arguments": shlex.join(options.arguments)}
     return {
         **{key: words[:_LONGEST] for key, words in command.items() if words},

@@ -6,6 +6,7 @@ import ast
 import enum
 import inspect
 import textwrap
+import tokenize
 import types
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -132,7 +133,7 @@ def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
     """Return the syntax tree of `function`; None if its source is unknown, or for a lambda."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, SyntaxError, TypeError, ValueError):
+    except (OSError, SyntaxError, TypeError, ValueError, tokenize.TokenError):
         return None
     same = isinstance(tree, ast.FunctionDef) and tree.name == function.__code__.co_name
     return tree if same else None  # type: ignore[return-value]

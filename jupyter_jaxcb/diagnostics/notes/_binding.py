@@ -165,11 +165,16 @@ def _is_array(x: Any) -> bool:
     return kind and jnp.issubdtype(x.dtype, jnp.inexact)
 
 
+def _is_operand(x: Any) -> bool:
+    return hasattr(x, "dtype") or isinstance(x, (complex, float, int))
+
+
 def _names(place: Place, args: Sequence[Any]) -> list[str]:
     """Return what the arguments of an operation are called in the user's expression."""
-    names = place.operands
-    if len(names) == len(args) + 1:
+    names, count = place.operands, sum(map(_is_operand, args))
+    functions = [""] * (len(args) - count)  # of a custom rule, in front, until JAX 0.9
+    if len(names) == count + 1:
         names = names[1:] if place.is_call else names[:1]
-    if len(names) == len(args):
-        return list(names)
-    return [f"operand {place}" for place in range(1, len(args) + 1)]
+    if len(names) != count:
+        names = [f"operand {place}" for place in range(1, count + 1)]
+    return [*functions, *names]
