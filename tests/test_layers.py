@@ -109,7 +109,7 @@ FOLDERS = {
         ),
         "gather": "",
         "hang": "record stack/trace stack/interrupt capabilities/lint",
-        "notes": "stack/trace stack/lowering",
+        "notes": "stack/trace stack/dispatch stack/lowering",
         "watch": "notes stack/trace stack/lowering",
     },
 }

@@ -17,9 +17,8 @@ from ... import jax_compat
 from ...stack import options
 from ...stack.call import ArrayNames, HostFunction, aligned, is_array
 from ...stack.errors import add_note
-from ...stack.flavors import bound_where
 from ...stack.results import ResultChecker, result_checker
-from ...stack.trace import find_frames
+from ...stack.trace import bound_where, find_frames
 from ._custom_rules import Gate
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element

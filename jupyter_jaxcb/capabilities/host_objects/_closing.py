@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...stack.trace import HAS_GIL
+from ...recording import HAS_GIL
 
 
 class Kept:

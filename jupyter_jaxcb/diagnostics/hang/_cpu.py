@@ -8,7 +8,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from ...stack.trace import HAS_GIL, without_collecting
+from ...recording import HAS_GIL
+from ...stack.trace import without_collecting
 
 _BUSY = 0.05  # of one core, which others may use too
 _SAMPLE_SECONDS = 0.2

@@ -6,7 +6,7 @@ bind), `_eager` (the impl rule), `_vmap` (the batching rule and the table of vma
 `buffer` holds the buffer flavor, `taps` the primitives of `host_callback`.
 """
 
-from ._bind import anew, bind_again, bind_host_call, bind_passing_call, bound_where
+from ._bind import anew, bind_again, bind_host_call, bind_passing_call
 from ._debug import bind_debug, debug_callback
 from ._debug_print import debug_print
 from ._derivatives import Differentiation, derivative_rules, differentiates

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -14,7 +12,7 @@ from ... import jax_compat
 from .. import elision
 from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array, to_array
 from ..options import Options
-from ..trace import Frames, find_frames, is_disabled, left_out
+from ..trace import find_frames, frames_of_rule, is_disabled, left_out
 from ._vmap import placed_as_operands
 
 
@@ -142,7 +140,7 @@ def _bind(
     """
     __tracebackhide__ = True
     found = find_frames()
-    frames = _rules.frames or found.frames
+    frames = frames_of_rule() or found.frames
     bind = Bind(frames.site(options.flavor, host.name), found.around, found.in_rule)
     elision.bound(bind, found)
     callback = HostCallback(
@@ -150,32 +148,6 @@ def _bind(
     )
     operands = operands if mask is None else [*operands, mask]
     return _bound(primitive, callback, operands, avals, params)
-
-
-class _Rules(threading.local):
-    """The call that this thread differentiates by a rule of ours."""
-
-    frames: Frames | None = None
-
-
-_rules = _Rules()
-
-
-@contextlib.contextmanager
-def bound_where(frames: Frames) -> Iterator[None]:
-    """Make binds of this thread at a call site.
-
-    A rule may run later than the call that it differentiates: JAX traces a `jax.checkpoint` first,
-    and differentiates what it traced.
-
-    Args:
-        frames: the code that made that call.
-    """
-    before, _rules.frames = _rules.frames, frames
-    try:
-        yield
-    finally:
-        _rules.frames = before
 
 
 def anew(callback: HostCallback, name: str = "") -> Bind:

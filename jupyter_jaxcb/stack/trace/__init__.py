@@ -19,6 +19,7 @@ from ._code_owner import (
 )
 from ._disabled import disabled, enabled, is_disabled, left_out
 from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_thread_recorder, listener
-from ._python import HAS_GIL, IS_TRIED
+from ._python import IS_TRIED
+from ._rules import bound_where, frames_of_rule
 from ._site import Found, Frames, find_frames, function_of, site_of_frames
 from ._threads import frames_of_threads, without_collecting

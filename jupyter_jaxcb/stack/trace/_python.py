@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from ...recording import HAS_GIL as HAS_GIL
+from ...recording import HAS_GIL
 
 OLDEST, NEWEST = (3, 11), (3, 14)  # on which all tests ran
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TypeVar
 
-from ._python import HAS_GIL
+from ...recording import HAS_GIL
 
 T = TypeVar("T")
 

@@ -66,8 +66,8 @@ class Script:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
-    def read_until(self, words):
-        while words not in self.text:
+    def read_until(self, words, times=1):
+        while self.text.count(words) < times:
             line = self.process.stdout.readline()
             assert line, self.text
             self.text += line
@@ -157,6 +157,7 @@ def test_call_that_outlives_a_ctrl_c_handled_by_the_main_thread_is_named_and_sec
 ):
     """The pool of the user waits at its end for the threads, also after the KeyboardInterrupt."""
     script = start(name, api, how, "in Python")
+    script.read_until("inside", times=2)
     script.interrupt()
     script.read_until("Press Ctrl-C again to leave.")
     head = rf"{name} \(pure, hanging\.py:\d+\) has not returned( for [\d.]+ s)?: "
