@@ -1,4 +1,4 @@
-"""The advice on a slow vmap can be written into the cell that registers the callback."""
+"""Options that advice proposes can be written into the cell that registers the callback."""
 
 import pytest
 from playwright.sync_api import expect
@@ -60,3 +60,25 @@ def test_method_is_copied_if_no_line_registers_the_callback(slow):
     expect(opened.page.locator(".Toastify")).to_contain_text(f"{METHOD} is copied")
     assert opened.page.evaluate("() => navigator.clipboard.readText()") == METHOD
     assert opened.page.evaluate(SOURCE, 1) == wrapped
+
+
+LOG = """%%jax_callback debug
+def log(loss):
+    time.sleep(0.01)"""
+WAITS = """%%jax_profile
+step = lambda i, x: (log(x), x + i)[1]
+jax.jit(lambda x: jax.lax.fori_loop(0, 20, step, x))(0.0).block_until_ready()
+time.sleep(0.3)"""
+
+
+def test_a_profile_proposes_a_queue_which_is_written_into_the_magic(notebook):
+    opened = notebook(f"{LOAD}, time", LOG, WAITS)
+    opened.run_and_wait()
+    view = opened.cell(2).locator(".jaxcb-view")
+    advice = view.locator(".jaxcb-profile-advice li", has_text="With queued=True it goes on")
+    advice.get_by_role("button", name="write it into the cell: log").click()
+    after = LOG.replace("debug", "debug --queued")
+    opened.page.wait_for_function(f"([n, source]) => ({SOURCE})(n) === source", arg=[1, after])
+    opened.run_and_wait(1, 2)
+    expect(view.locator(".jaxcb-profile")).to_contain_text("queued host functions")
+    expect(advice).to_have_count(0)

@@ -15,7 +15,7 @@ from jupyter_jaxcb.recording import (
     VmapLevel,
     record_elements,
 )
-from jupyter_jaxcb.report import summarize, to_html, to_text
+from jupyter_jaxcb.report import finished, summarize, to_html, to_text
 
 SITE = Site("pure", "simulate", "<cell>", 3, 0, cell=True, source="simulate(x)")
 
@@ -63,6 +63,9 @@ def test_advice_is_given_if_the_calls_take_long_and_never_without_times(host_ns,
     run = recorded(host_ns, crossings=2)
     advice = "vmap_method='expand_dims' makes 2 calls instead"
     assert (advice in to_text(run)) == given
+    (site,) = (finished(one).to_json() for one in summarize(run))
+    options = [(option, advice in words, excludes) for option, words, excludes in site["proposals"]]
+    assert options == [('vmap_method="expand_dims"', True, ["ordered"])] * given
     assert ("executor= makes them in parallel" in to_text(run)) == given
     assert ("expand_dims" in to_html(run, times=True)) == given
     assert "expand_dims" not in to_text(run, times=False) + to_html(run)

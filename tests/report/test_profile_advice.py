@@ -30,7 +30,7 @@ from jupyter_jaxcb.recording import (
     VmapLevel,
 )
 from jupyter_jaxcb.recording._columns import ROW
-from jupyter_jaxcb.report import to_html, to_text
+from jupyter_jaxcb.report import to_html, to_message, to_text
 
 SECOND = 10**9
 SCALAR = (Aval((), "float32"),)
@@ -196,6 +196,16 @@ def test_callbacks_whose_result_nobody_needs_can_be_queued():
     )
     assert "queued=True" not in said(slow, flavor="pure")
     assert "queued=True" not in said(slow, flavor="io", results=1)
+
+
+@pytest.mark.parametrize(("flavor", "options"), [("debug", ["queued=True"]), ("jax debug", [])])
+def test_the_site_of_a_registered_callback_proposes_to_queue_it(flavor, options):
+    """With the sentence that the profile has, so that a front end finds one by the other."""
+    slow = recording(part("host", "log", SECOND // 4, 10, 0), flavor=flavor, results=0)
+    _, measured, _ = to_message(slow)
+    (site,) = measured["sites"]
+    assert [option for option, *_ in site["proposals"]] == options
+    assert {words for _, words, _ in site["proposals"]} <= set(measured["profile"]["advice"])
 
 
 def test_callbacks_of_one_name_wait_for_their_own_crossings():

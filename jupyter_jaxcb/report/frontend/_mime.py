@@ -24,7 +24,7 @@ from ._columns import (
     to_saved,
     variant_numbers,
 )
-from ._profile import profile_facts
+from ._profile import profile_facts, proposals
 from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, Where, finished
 
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
@@ -133,12 +133,14 @@ def _views(
     marks = not_finite_marks(recording, calls, runs)
     samples: list[SampleValues] = [one for site in sites for one, _ in site.sample_values]
     rows = iter(rows_of(calls, samples) if values else ())
+    proposed = proposals(recording, where)
     return [
         finished(
             site,
             place=place,
             numbered=_if_different(numbered.where(site.site), site.where),
             values=values,
+            proposals=proposed.get(site.site, ()),
             sample_rows=islice(rows, len(site.sample_values)),
             marks=marks.get(site.site, NO_MARKS),
         )

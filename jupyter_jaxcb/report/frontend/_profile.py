@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...recording import Recording
-from ..profile import KINDS, Figures, advice, headline, notes
-from ._site_view import Where
+from ...recording import OBSERVED, Recording, Site
+from ..profile import KINDS, Figures, advice, headline, notes, queueable
+from ._site_view import Proposal, Where
+
+
+def proposals(recording: Recording, where: Where) -> dict[Site, list[Proposal]]:
+    """Return what the advice of a profile proposes for registered callbacks, by call site."""
+    found: dict[Site, list[Proposal]] = {}
+    figures = Figures.of(recording, where)
+    for site, words in queueable(figures) if figures else ():
+        if not site.flavor.startswith(OBSERVED):
+            found.setdefault(site, []).append(Proposal("queued=True", words))
+    return found
 
 
 def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> dict[str, Any] | None:

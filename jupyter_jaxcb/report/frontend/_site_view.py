@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...recording import Aval, AxisKind, Frame, Site, Status, VmapLevel
 from ..summary import Mask, Shapes, SiteSummary, Stopped
+from ..text import loop_advice
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -56,6 +57,14 @@ class ArrayView(NamedTuple):
     nan: int  # number of values that are NaN
     inf: int  # number of infinite values
     picture: str  # rows of shades from 0 to 8, separated by blanks; x: NaN or infinity
+
+
+class Proposal(NamedTuple):
+    """An option of a callback that advice proposes."""
+
+    option: str  # as in code: "queued=True"
+    advice: str  # what to say
+    excludes: tuple[str, ...] = ()  # names of options that do not go with it
 
 
 class SiteProgress(NamedTuple):
@@ -146,6 +155,7 @@ class SiteView:
     numbered: str = ""  # `where` with the numbers of other cells: "[21] line 3"; empty: the same
     around: tuple[str, ...] = ()  # "scan of 5", outermost first
     stack: tuple[str, ...] = ()  # the same with transformations, as JAX names them
+    proposals: tuple[Proposal, ...] = ()  # that need times, and can be written into the code
     sample_rows: tuple[int, ...] = ()  # by sample: the index of its call; -1: not in the document
     # Calls that returned NaN or infinity: how many to skip, how many follow, how many to skip, ...
     not_finite_rows: tuple[int, ...] = ()  # for finite arguments
@@ -173,11 +183,11 @@ class SiteView:
         return self.facts() | self.measured()
 
 
-# Times, ids and numbers of cells, and the names that JAX gives to what is around a call, which
+# Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is around a call, which
 # change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack", "sample_rows"}
-    | {"not_finite_rows", "passed_on_rows", "first_element"}
+    {"host_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack", "proposals"}
+    | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
 
 
@@ -198,6 +208,7 @@ def finished(
     place: Place | None = None,
     numbered: str = "",
     values: bool = False,
+    proposals: Iterable[Proposal] = (),
     sample_rows: Iterable[int] = (),
     marks: Marks = NO_MARKS,
 ) -> SiteView:
@@ -208,6 +219,7 @@ def finished(
         place: maps a file and a line to a notebook cell.
         numbered: see `SiteView`.
         values: include the sample values.
+        proposals: of its profile.
         sample_rows: their calls, see `SiteView`.
         marks: the calls that returned NaN or infinity.
     """
@@ -238,9 +250,16 @@ def finished(
         numbered=numbered,
         around=summary.around,
         stack=summary.stack,
+        proposals=(*_of_loop(summary), *proposals),
         sample_rows=tuple(sample_rows),
         **marks._asdict(),
     )
+
+
+def _of_loop(summary: SiteSummary) -> list[Proposal]:
+    """Return the proposal for a vmap that loops, which an order keeps."""
+    advice = loop_advice(summary)
+    return [Proposal('vmap_method="expand_dims"', advice, ("ordered",))] if advice else []
 
 
 def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -> SiteView:

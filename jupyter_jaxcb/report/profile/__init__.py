@@ -9,4 +9,5 @@ from ._advice import advice
 from ._figures import Figures, headline, notes
 from ._html import profile_to_html
 from ._kinds import KINDS
+from ._queue import queueable
 from ._whole import to_html, to_markdown, to_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...recording import OBSERVED, PartKind
+from ...recording import OBSERVED, PartKind, Site
 from ..text import time_words
 from ._callback_advice import drop_in
 from ._figures import MUCH, SOME, Figures, took
@@ -14,7 +14,7 @@ _BUSY = 0.8  # of the wall time: a queue with more room would not end sooner
 
 def queue_advice(figures: Figures) -> list[str]:
     """Return sentences about callbacks that could be queued, and about full queues."""
-    return [*_queueable(figures), *_full_queues(figures)]
+    return [*(words for _, words in queueable(figures)), *_full_queues(figures)]
 
 
 def alone_in_queue(figures: Figures) -> Iterator[str]:
@@ -28,8 +28,8 @@ def alone_in_queue(figures: Figures) -> Iterator[str]:
         )
 
 
-def _queueable(figures: Figures) -> Iterator[str]:
-    """Name the callbacks that the program waits for without needing a result."""
+def queueable(figures: Figures) -> Iterator[tuple[Site, str]]:
+    """Yield the callbacks that the program waits for without needing a result, and what to say."""
     for part in figures.parts(PartKind.HOST):
         if part.lowered < 0:
             continue
@@ -46,9 +46,10 @@ def _queueable(figures: Figures) -> Iterator[str]:
             observed = flavor != fact.site.flavor
             how = f"jaxcb.{drop_in(fact)}(..., queued=True)" if observed else "queued=True"
             yield (
+                fact.site,
                 f"The program waited {time_words(waited)} for {figures.named(part)}, whose result "
                 f"it does not need. With {how} it goes on meanwhile, which saves up to "
-                f"{time_words(saved)}."
+                f"{time_words(saved)}.",
             )
 
 

@@ -11,5 +11,5 @@ from ._markdown import code_span, plain_words, table, to_markdown
 from ._matrix import NO_CALLBACKS, matrix_rows, matrix_summaries, matrix_to_text
 from ._phrases import MEANINGS, SIGNS, TONES
 from ._text import outcome_to_text, sites_to_text, to_text
-from ._words import count_words, level_words, shorten, status_words, time_words
+from ._words import count_words, level_words, loop_advice, shorten, status_words, time_words
 from ._workers import by_other_threads

@@ -102,13 +102,8 @@ ONE_RECEIVES = "one call receives"
 EACH_RECEIVES = "each call receives"
 MUST_RETURN = "and must return"
 
-# Advice on a vmap that loops over batch elements, where host functions take at least this time.
+# A vmap that loops over batch elements is slow if its host functions take at least this time.
 SLOW_NS = 1_000_000
-ONE_BY_ONE = (
-    "vmap makes one call for each batch element; if the function can take a batch, "
-    "vmap_method='expand_dims' makes {calls} instead; if each call takes milliseconds, executor= "
-    "makes them in parallel"
-)
 TIMES_VMAP = "{count} × vmap"
 # On a site that returned NaN or infinity for finite arguments.
 FIND_NOT_FINITE = (

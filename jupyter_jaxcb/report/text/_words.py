@@ -218,9 +218,19 @@ def left_out(sites: list[SiteSummary]) -> str:
 
 def remarks(summary: SiteSummary, times: bool) -> list[str]:
     """Return reason and advice, notes, and advice on a slow vmap, which needs `times`."""
-    slow = times and summary.batch_calls and summary.host_ns >= _phrases.SLOW_NS
-    advice = _phrases.ONE_BY_ONE.format(calls=call_words(summary.batch_calls)) if slow else ""
+    advice = loop_advice(summary) if times else ""
     return [text for text in (note(summary), *summary.notes, advice) if text]
+
+
+def loop_advice(summary: SiteSummary) -> str:
+    """Return advice on a vmap that loops; empty if it costs little or needs to loop."""
+    if not summary.batch_calls or summary.host_ns < _phrases.SLOW_NS:
+        return ""
+    return (
+        "vmap makes one call for each batch element; if the function can take a batch, "
+        f"vmap_method='expand_dims' makes {call_words(summary.batch_calls)} instead; if each call "
+        "takes milliseconds, executor= makes them in parallel"
+    )
 
 
 def note(summary: SiteSummary) -> str:

@@ -6,7 +6,7 @@
  */
 
 import type { Widget } from '@lumino/widgets';
-import type { Site } from '../view/data/schema.js';
+import type { Proposal, Site } from '../view/data/schema.js';
 import type { Target } from '../view/sites/row.js';
 import type { Everything, TraceView } from '../view/view.js';
 
@@ -20,7 +20,8 @@ export interface Surroundings {
   reveal(output: Output, target: Target): void;
   /** Shows a widget about an output in a tab of its own. */
   openTab(output: Output, widget: Widget): void;
-  apply(output: Output, site: Site): Promise<void>;
+  /** Writes an option that advice proposes into the code. */
+  apply(output: Output, site: Site, proposal: Proposal): Promise<void>;
   everything(output: Output, id: string): Promise<Everything | null>;
 }
 

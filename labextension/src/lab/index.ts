@@ -27,7 +27,7 @@ import { ownerOf, type Owner } from './lines/owner.js';
 import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { showInTrace } from './lines/trace.js';
-import { insertCheck, METHOD, writeMethod } from './lines/write.js';
+import { insertCheck, writeProposal } from './lines/write.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
@@ -208,16 +208,18 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
       app.shell.add(widget, 'main', { mode: 'tab-after' });
       app.shell.activateById(widget.id);
     },
-    apply: async (output, site) => {
+    apply: async (output, site, proposal) => {
       const owner = find(output);
-      const words = owner && (await writeMethod(owner, stateOf(owner.panel).received.snapshot, site));
+      const snapshot = owner && stateOf(owner.panel).received.snapshot;
+      const words = owner && (await writeProposal(owner, snapshot, site, proposal));
       const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
       if (words) {
         Notification.success(words, { autoClose: 30_000, actions: [check] });
       } else {
-        await navigator.clipboard.writeText(METHOD);
+        const [option] = proposal;
+        await navigator.clipboard.writeText(option);
         const why = 'no line was found into which it could be written';
-        Notification.info(`${METHOD} is copied: ${why}.`, BRIEFLY);
+        Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
       }
     },
     everything: async (output, id) => {

@@ -3,7 +3,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { MIME_TYPE, type Site } from '../view/data/schema.js';
+import { MIME_TYPE, type Proposal, type Site } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
 import type { Target } from '../view/sites/row.js';
 import { TraceView, type Around } from '../view/view.js';
@@ -76,7 +76,9 @@ function aroundOf(output: () => Output, openTab?: () => void): Around {
     },
     get apply() {
       const given = surroundings();
-      return given ? (site: Site) => void given.apply(output(), site) : undefined;
+      return given
+        ? (site: Site, proposal: Proposal) => void given.apply(output(), site, proposal)
+        : undefined;
     },
     get openTab() {
       return surroundings() ? openTab : undefined;

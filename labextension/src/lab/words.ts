@@ -2,7 +2,7 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { vmapAdvice } from '../view/sites/words.js';
+import { isSlowLoop, proposed } from '../view/sites/words.js';
 import {
   callWords,
   counted,
@@ -81,7 +81,7 @@ export function siteBrief(site: Site): string {
   const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
     const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
-    const looped = vmapAdvice(site) && say(phrases.times_vmap, { count: count(site.calls) });
+    const looped = isSlowLoop(site) ? say(phrases.times_vmap, { count: count(site.calls) }) : '';
     return joined([word, siteFigures(site, looped), elided]);
   }
   const why = firstClause(site.reason);
@@ -92,7 +92,7 @@ export function siteBrief(site: Site): string {
 export function siteDetails(site: Site): string[] {
   return [
     joined([site.flavor, siteWord(site), siteFigures(site)]),
-    ...sentences(site.reason, site.advice, vmapAdvice(site)),
+    ...sentences(site.reason, site.advice, ...proposed(site)),
     ...site.errors
   ];
 }

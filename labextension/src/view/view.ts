@@ -8,7 +8,8 @@ import { Comparison } from './compare/comparison.js';
 import { parseHistory, type PastRun, trendsOf } from './compare/history.js';
 import { runOf } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
-import type { Target } from './sites/row.js';
+import { writeButtonOf } from './sites/details.js';
+import type { SiteActions, Target } from './sites/row.js';
 import type { Site } from './data/schema.js';
 import { CALLS, NO_CALLS_LOOK, SITES, TIME, type Look } from './remembered.js';
 import { ProfilePanel } from './profile/panel.js';
@@ -23,8 +24,8 @@ export type { RawCalls } from './data/raw.js';
 export interface Around {
   /** Jumps to a line of a cell; absent: no links. */
   readonly reveal?: ((target: Target) => void) | undefined;
-  /** Writes the advice on a slow `vmap` into the code; absent: no buttons. */
-  readonly apply?: ((site: Site) => void) | undefined;
+  /** Writes an option that advice proposes into the code; absent: no buttons. */
+  readonly apply?: SiteActions['apply'];
   /** Opens the recording in a tab of its own; absent: no button. */
   readonly openTab?: (() => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
@@ -241,7 +242,9 @@ export class TraceView {
       this.callsPanel.replaceChildren(this.calls.node);
     }
     if (measured.profile) {
-      this.profile = new ProfilePanel(measured.profile);
+      this.profile = new ProfilePanel(measured.profile, words =>
+        writeButtonOf(facts.sites, words, actions.apply)
+      );
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Store } from '../../src/view/data/store.js';
+import type { Proposal } from '../../src/view/data/schema.js';
 import { TraceView, type Around, type Everything } from '../../src/view/view.js';
 import { withoutSuppression } from './keys.js';
 import { aProfile } from './profile/profiles.js';
@@ -535,6 +536,18 @@ describe('TraceView of a profiled cell', () => {
     expect(tabNames()).toEqual(['Sites 2', 'Calls 3', 'Time 1 s']);
     expect(selected()).toBe('Time 1 s');
     expect(find('.jaxcb-profile').closest('[role=tabpanel]')!.hasAttribute('hidden')).toBe(false);
+  });
+
+  it('has the button of a proposal after the same sentence in tab Time, and only there', () => {
+    const apply = vi.fn();
+    const [advice] = aProfile().advice as [string];
+    const queued: Proposal = ['queued=True', advice, []];
+    const site = aSite({ proposals: [['other=True', 'another sentence', []], queued] });
+    createView({ apply }).show(someFacts([site]), someMetadata([site], { profile: aProfile() }));
+    const buttons = view.node.querySelectorAll<HTMLElement>('.jaxcb-profile-advice button');
+    expect(buttons).toHaveLength(1);
+    buttons[0]!.click();
+    expect(apply.mock.calls[0]![1]).toEqual(queued);
   });
 
   it('has no tab Time without a profile', () => {

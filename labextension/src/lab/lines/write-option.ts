@@ -1,5 +1,7 @@
 /** Writes an option of a callback into the line that registers it, where that is certainly right. */
 
+import type { Proposal } from '../../view/data/schema.js';
+
 /** Characters `from` to `to` of a cell, and what replaces them. */
 export interface Edit {
   readonly from: number;
@@ -9,29 +11,32 @@ export interface Edit {
 
 const DECORATOR = /^\s*@(?:\w+\.)*(?:pure|io|debug)(?:\((.*)\))?\s*$/;
 const MAGIC = /^%%jax_callback\b.*$/;
-const TAKEN = /#|vmap.method|ordered/; // a comment, a method, or an order, which no other method keeps
 
 /**
- * The edit that gives the callback `name` the vmap method `method`; null: its line was not found, is
- * longer than one line, or has options that do not go with it.
+ * The edit that gives the callback `name` an option; null: its line was not found, is longer than
+ * one line, or has a comment, the option, or options that do not go with it.
  *
  * Args:
  *   source: of the cell.
  *   line: where the function begins, with its decorators, 1-based.
  */
-export function vmapMethodEdit(
+export function optionEdit(
   source: string,
   line: number,
   name: string,
-  method: string
+  [option, , excludes]: Proposal
 ): Edit | null {
+  const [own, value] = option.split('=') as [string, string];
+  const taken = (text: string): boolean =>
+    ['#', own, ...excludes].some(one => text.replaceAll('-', '_').includes(one));
   const lines = source.split('\n');
   const magic = lines.findIndex(one => one.trim() !== '');
   if (MAGIC.test(lines[magic] ?? '')) {
     const functions = lines.filter(one => /^(async )?def /.test(one));
     const only = functions.length === 1 && functions[0]!.startsWith(`def ${name}(`);
-    const option = ` --vmap-method ${method}`;
-    return only && !TAKEN.test(lines[magic]!) ? append(lines, magic, 0, option) : null;
+    const given = value === 'True' ? '' : ` ${value.replaceAll('"', '')}`;
+    const flag = ` --${own.replaceAll('_', '-')}${given}`;
+    return only && !taken(lines[magic]!) ? append(lines, magic, 0, flag) : null;
   }
   const body = lines.findIndex((one, place) => place >= line - 1 && !/^\s*@/.test(one));
   if (line < 1 || !lines[body]?.trimStart().startsWith(`def ${name}(`)) {
@@ -39,9 +44,8 @@ export function vmapMethodEdit(
   }
   for (let place = line - 1; place < body; place++) {
     const found = DECORATOR.exec(lines[place]!);
-    if (found && !TAKEN.test(found[0])) {
+    if (found && !taken(found[0])) {
       const given = found[1];
-      const option = `vmap_method="${method}"`;
       const trailing = lines[place]!.length - lines[place]!.trimEnd().length;
       if (given === undefined) {
         return append(lines, place, trailing, `(${option})`);

@@ -1,19 +1,17 @@
-/** Writes the advice on a slow `vmap` into the cell that registers the callback. */
+/** Writes an option that advice proposes into the cell that registers the callback. */
 
-import type { Site } from '../../view/data/schema.js';
+import type { Proposal, Site } from '../../view/data/schema.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import type { Owner } from './owner.js';
 import { reveal } from './reveal.js';
-import { vmapMethodEdit } from './write-option.js';
+import { optionEdit } from './write-option.js';
 
-/** What is written, or copied where no line is found. */
-export const METHOD = 'vmap_method="expand_dims"';
-
-/** Writes the vmap method, shows the line, and returns what to do next; null: no line was found. */
-export async function writeMethod(
+/** Writes the option, shows the line, and returns what to do next; null: no line was found. */
+export async function writeProposal(
   { panel }: Owner,
   snapshot: Snapshot | null,
-  { function: name, flavor }: Site
+  { function: name, flavor }: Site,
+  proposal: Proposal
 ): Promise<string | null> {
   const found = snapshot?.callbacks.filter(one => one.name === name && one.flavor === flavor) ?? [];
   const [callback, ...others] = found;
@@ -22,14 +20,14 @@ export async function writeMethod(
     return null;
   }
   const { sharedModel } = model;
-  const edit = vmapMethodEdit(sharedModel.getSource(), callback.line, name, 'expand_dims');
+  const edit = optionEdit(sharedModel.getSource(), callback.line, name, proposal);
   if (!edit) {
     return null;
   }
   sharedModel.updateSource(edit.from, edit.to, edit.text); // an edit as by hand, which can be undone
   await reveal(panel, -1, { cell: model.id, line: callback.line, source: '', elsewhere: true });
   const next = `Run it again, then the cells that use ${name}.`;
-  return `The cell of ${name} now has ${METHOD}; Ctrl+Z in it removes that. ${next}`;
+  return `The cell of ${name} now has ${proposal[0]}; Ctrl+Z in it removes that. ${next}`;
 }
 
 /** Inserts a cell that checks the callback with batches, below the cell of the output. */

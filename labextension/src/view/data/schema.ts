@@ -17,6 +17,7 @@ export type {
   Axes,
   Level,
   Mask,
+  Proposal,
   SampleValues,
   Site,
   SiteMeasured,

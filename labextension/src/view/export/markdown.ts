@@ -1,7 +1,7 @@
 /** The call sites of a recording as Markdown, for an issue or a chat. */
 
 import { summaryLine } from '../sites/summary.js';
-import { errorWords, siteCalls, timesKnown, vmapAdvice } from '../sites/words.js';
+import { errorWords, proposed, siteCalls, timesKnown } from '../sites/words.js';
 import { cut } from '../data/parse/fields.js';
 import type { Facts, Measured, Site } from '../data/schema.js';
 import { failedWords, levelWords, placeOf, siteStatus, timeWords, variantShapes } from '../data/words.js';
@@ -46,7 +46,7 @@ function cells(site: Site, ahead: boolean): string[] {
 
 function notesOf(site: Site): string[] {
   const reason = [site.reason, site.advice].filter(Boolean).join('; ');
-  const notes = [reason, ...site.notes, vmapAdvice(site)].filter(Boolean).map(escaped);
+  const notes = [reason, ...site.notes, ...proposed(site)].filter(Boolean).map(escaped);
   const errors = site.errors.map(error => failedWords(code(errorWords(error, LONGEST))));
   return [...notes, ...errors].map(note => `* ${escaped(placeOf(site))}: ${note}`);
 }

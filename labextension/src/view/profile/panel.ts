@@ -1,7 +1,7 @@
 /** The panel of the tab Time: where the wall time of a profiled block went. */
 
 import type { Profile } from '../data/schema.js';
-import { h } from '../dom/elements.js';
+import { h, type Child } from '../dom/elements.js';
 import { hideTooltip, tooltip } from '../dom/tooltip.js';
 import { WallBar } from './bar.js';
 import { Lanes } from './lanes.js';
@@ -12,7 +12,11 @@ export class ProfilePanel {
   private readonly box = tooltip();
   private readonly lanes: Lanes | null;
 
-  constructor(profile: Profile) {
+  /**
+   * Args:
+   *   more: what follows a sentence of advice.
+   */
+  constructor(profile: Profile, more: (advice: string) => readonly Child[] = () => []) {
     const bar = new WallBar(profile, this.box);
     this.lanes = profile.lanes.length ? new Lanes(profile, this.box) : null;
     const table = profileTable(profile, mark => {
@@ -21,7 +25,7 @@ export class ProfilePanel {
     });
     this.node.append(
       ...(profile.kinds.length ? [bar.node] : []),
-      ...adviceList(profile.advice),
+      ...adviceList(profile.advice, more),
       table,
       ...(this.lanes ? [this.lanes.node] : []),
       ...profile.notes.map(words => h('p', { class: 'jaxcb-profile-note' }, words)),
@@ -36,7 +40,10 @@ export class ProfilePanel {
   }
 }
 
-function adviceList(advice: readonly string[]): HTMLElement[] {
-  const items = advice.map(words => h('li', {}, words));
+function adviceList(
+  advice: readonly string[],
+  more: (advice: string) => readonly Child[]
+): HTMLElement[] {
+  const items = advice.map(words => h('li', {}, words, ...more(words)));
   return items.length ? [h('ul', { class: 'jaxcb-profile-advice', role: 'list' }, ...items)] : [];
 }

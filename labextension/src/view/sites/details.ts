@@ -6,10 +6,10 @@ import { elementWords, methodWords } from './batching-axes.js';
 import { button, h, type Child } from '../dom/elements.js';
 import { marked } from '../dom/not-finite.js';
 import { term } from '../dom/term.js';
-import { errorWords, firstWords, sampleWords, shardWords, vmapAdvice } from './words.js';
+import { errorWords, firstWords, sampleWords, shardWords } from './words.js';
 import type { SiteActions } from './row.js';
 import { rowsIn } from '../data/not-finite.js';
-import type { Site, Variant } from '../data/schema.js';
+import type { Proposal, Site, Variant } from '../data/schema.js';
 import { callWords, counted, failedWords, placeOf, timeWords, variantShapes } from '../data/words.js';
 import phrases from '../data/phrases.json';
 
@@ -42,6 +42,19 @@ export function siteDetails(
     ...variantsOf(site, unfolded),
     ...samplesOf(site)
   ];
+}
+
+/** The button after a sentence that is the advice of a site's proposal; none after others. */
+export function writeButtonOf(
+  sites: readonly Site[],
+  words: string,
+  apply: SiteActions['apply']
+): Child[] {
+  const found = sites.flatMap(site =>
+    site.proposals.filter(([, advice]) => advice === words).map(one => [site, one] as const)
+  );
+  const [first] = found;
+  return first ? writeButton(...first, apply) : [];
 }
 
 /** A disclosure whose content is built when it is first opened. */
@@ -85,7 +98,14 @@ function firstOf(
     : first;
 }
 
-function reasonOf(site: Site, apply?: (site: Site) => void): HTMLElement[] {
+/** A button that writes an option into the code, after a sentence; none if nothing can write it. */
+export function writeButton(site: Site, proposal: Proposal, apply: SiteActions['apply']): Child[] {
+  const label = `${APPLY}: ${site.function}, ${placeOf(site)}`;
+  const attributes = { class: 'jaxcb-link', 'aria-label': label };
+  return apply ? [' · ', button(attributes, () => apply(site, proposal), APPLY)] : [];
+}
+
+function reasonOf(site: Site, apply: SiteActions['apply']): HTMLElement[] {
   const lines: HTMLElement[] = [];
   if (site.reason) {
     lines.push(h('p', { class: 'jaxcb-site-reason' }, site.reason));
@@ -95,11 +115,8 @@ function reasonOf(site: Site, apply?: (site: Site) => void): HTMLElement[] {
   if (site.advice) {
     advise(site.advice);
   }
-  const vmap = vmapAdvice(site);
-  if (vmap) {
-    const label = `${APPLY}: ${site.function}, ${placeOf(site)}`;
-    const attributes = { class: 'jaxcb-link', 'aria-label': label };
-    advise(vmap, ...(apply ? [' · ', button(attributes, () => apply(site), APPLY)] : []));
+  for (const proposal of site.proposals) {
+    advise(proposal[1], ...writeButton(site, proposal, apply));
   }
   return lines;
 }

@@ -4,7 +4,7 @@ import { button, h, type Child } from '../dom/elements.js';
 import { term } from '../dom/term.js';
 import { siteColour } from '../colours.js';
 import { hostTime, siteCalls } from './words.js';
-import type { Facts, Site } from '../data/schema.js';
+import type { Facts, Proposal, Site } from '../data/schema.js';
 import { placeOf, shareWords, siteStatus, timeWords, toneOf } from '../data/words.js';
 
 /** A line of code to jump to. */
@@ -18,8 +18,8 @@ export interface Target {
 /** Actions of a site; without an action its button is absent. */
 export interface SiteActions {
   readonly reveal?: ((target: Target) => void) | undefined;
-  /** Writes the advice on a slow `vmap` into the code. */
-  readonly apply?: ((site: Site) => void) | undefined;
+  /** Writes an option that advice proposes into the code. */
+  readonly apply?: ((site: Site, proposal: Proposal) => void) | undefined;
   readonly filter?: ((site: number | null) => void) | undefined;
   /** Shows a call, by its row. */
   readonly select?: ((row: number) => void) | undefined;

@@ -7,7 +7,7 @@ import { trendNode } from '../compare/trend.js';
 import { coloursOf } from '../colours.js';
 import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
-import { vmapAdvice } from './words.js';
+import { proposed } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
 import { placeOf, statusWord, toneOf } from '../data/words.js';
 
@@ -173,7 +173,7 @@ export class SiteList {
 /** Whether there is nothing to say about a site but what its row says. */
 function isPlain(site: Site): boolean {
   const { consequence, reason, advice, notes, errors } = site;
-  const texts = [reason, advice, vmapAdvice(site), ...notes, ...errors];
+  const texts = [reason, advice, ...proposed(site), ...notes, ...errors];
   return consequence === 'kept' && !texts.some(Boolean);
 }
 

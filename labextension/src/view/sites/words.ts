@@ -33,10 +33,14 @@ export function siteCalls(site: Site, ahead: boolean): string {
     : someOf(expected, written);
 }
 
-/** Advice on a `vmap` that loops over batch elements; empty if it costs little or needs to loop. */
-export function vmapAdvice({ batch_calls: calls, host_ns: ns }: Site): string {
-  const slow = calls > 0 && (ns ?? 0) >= phrases.slow_ns;
-  return slow ? say(phrases.one_by_one, { calls: callWords(calls) }) : '';
+/** Whether a `vmap` loops over batch elements where it need not, and that takes long. */
+export function isSlowLoop({ batch_calls: calls, host_ns: ns }: Site): boolean {
+  return calls > 0 && (ns ?? 0) >= phrases.slow_ns;
+}
+
+/** What the proposals for a site say. */
+export function proposed({ proposals }: Site): string[] {
+  return proposals.map(([, advice]) => advice);
 }
 
 /** `the first is call 37, batch element 4`: of the calls that returned NaN or infinity. */

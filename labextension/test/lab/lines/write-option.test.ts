@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest';
 
-import { vmapMethodEdit } from '../../../src/lab/lines/write-option.js';
+import { optionEdit } from '../../../src/lab/lines/write-option.js';
+import type { Proposal } from '../../../src/view/data/schema.js';
 
-function written(source: string, line: number): string | null {
-  const edit = vmapMethodEdit(source, line, 'f', 'expand_dims');
+const BATCH: Proposal = ['vmap_method="expand_dims"', '', ['ordered']];
+const QUEUED: Proposal = ['queued=True', '', []];
+
+function written(source: string, line: number, proposal = BATCH): string | null {
+  const edit = optionEdit(source, line, 'f', proposal);
   return edit && source.slice(0, edit.from) + edit.text + source.slice(edit.to);
 }
 
 const BODY = '\ndef f(x):\n    return x';
 
-describe('vmapMethodEdit', () => {
+describe('optionEdit', () => {
   it.each([
     ['@jaxcb.pure(result="x")', '@jaxcb.pure(result="x", vmap_method="expand_dims")'],
     ['@jaxcb.pure(result="x",)  ', '@jaxcb.pure(result="x", vmap_method="expand_dims")  '],
@@ -27,7 +31,14 @@ describe('vmapMethodEdit', () => {
     expect(written(`${cell} --vmap-method sequential${BODY}`, 3)).toBeNull();
   });
 
+  it('writes an option without a value as a flag of the magic, and not beside itself', () => {
+    expect(written(`@debug(ordered=True)${BODY}`, 1, QUEUED)).toBe(`@debug(ordered=True, queued=True)${BODY}`);
+    expect(written(`%%jax_callback debug${BODY}`, 2, QUEUED)).toBe(`%%jax_callback debug --queued${BODY}`);
+    expect(written(`@debug(queued=True)${BODY}`, 1, QUEUED)).toBeNull();
+  });
+
   it.each([
+    ['an order, which goes without a method', `@io(result=None, ordered=True)${BODY}`, 1],
     ['a method', `@pure(vmap_method="sequential")${BODY}`, 1],
     ['a comment', `@pure(result="x")  # (why)${BODY}`, 1],
     ['a decorator of several lines', `@pure(\n  result="x")${BODY}`, 1],

@@ -3,8 +3,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import type { SiteActions } from '../../../src/view/sites/row.js';
 import { meaning } from '../../../src/view/dom/term.js';
-import type { Facts, Site } from '../../../src/view/data/schema.js';
+import type { Facts, Proposal, Site } from '../../../src/view/data/schema.js';
 import { aSite, aVariant, someFacts, unusedSite } from '../recordings.js';
+
+const BATCH: Proposal = ['vmap_method="expand_dims"', 'pass the whole batch', ['ordered']];
 
 function list(facts: Facts, actions: SiteActions = {}) {
   const sites = new SiteList(facts, actions);
@@ -181,10 +183,18 @@ describe('the details of SiteList', () => {
   });
 
   it('of a slow vmap that loops are unfolded, with advice', () => {
-    const vmap = { calls: 12, batch_calls: 1 };
-    const { node } = list(someFacts([aSite({ ...vmap, host_ns: 2e6 }), aSite({ ...vmap, host_ns: 9e5 })]));
+    const { node } = list(someFacts([aSite({ proposals: [BATCH] }), aSite()]));
     expect(folded(node)).toEqual([false, true]);
-    expect(text(node, '.jaxcb-site-advice')).toContain("vmap_method='expand_dims' makes 1 call instead");
+    expect(text(node, '.jaxcb-site-advice')).toBe('↳What to do: pass the whole batch');
+  });
+
+  it('have a button for each proposal, which passes it on', () => {
+    const queued: Proposal = ['queued=True', 'do not wait for it', []];
+    const apply = vi.fn();
+    const site = aSite({ proposals: [BATCH, queued] });
+    const { node } = new SiteList(someFacts([site]), { apply });
+    node.querySelectorAll<HTMLElement>('.jaxcb-site-advice .jaxcb-link')[1]!.click();
+    expect(apply.mock.calls).toEqual([[site, queued]]);
   });
 
   it('of the only site are unfolded if it is batched; the row has the sizes of its vmaps', () => {

@@ -95,6 +95,10 @@ const readArray = tupleOf(
 );
 export type ArrayValues = Read<typeof readArray>;
 
+/** An option of a callback that advice proposes, as in code; what to say; options that exclude it. */
+const readProposal = tupleOf(text(NAME), text(SENTENCE), names);
+export type Proposal = Read<typeof readProposal>;
+
 // A saved output leaves out what has the default of the schema.
 const FACTS = {
   function: text(NAME),
@@ -129,6 +133,7 @@ const MEASURED = {
   numbered: or(text(NAME), ''), // `where` with the numbers of other cells: "[21] line 3"; empty: the same
   around: or(names, []), // "scan of 5", outermost first
   stack: or(names, []), // the same with transformations
+  proposals: or(listOf(readProposal, MOST_LINES), []), // that need times
   sample_rows: or(listOf(whole(-1), MOST_LINES), []), // by sample: its call, or -1
   // Calls that returned NaN or infinity: how many to skip, how many follow, how many to skip, ...
   not_finite_rows: or(listOf(whole(), MOST_RUNS), []), // for finite arguments
