@@ -183,8 +183,8 @@ class SiteView:
         return self.facts() | self.measured()
 
 
-# Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is around a call, which
-# change with JAX.
+# Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is
+# around a call, which change with JAX.
 MEASURED = frozenset(
     {"host_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack", "proposals"}
     | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
