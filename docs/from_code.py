@@ -146,7 +146,8 @@ def _option(action: argparse.Action) -> tuple[str, str, str]:
         values = {"*": "any number", "+": "one or more", "?": "one or none", None: "one"}[
             action.nargs
         ]
-    return names, values, action.help or ""
+    # As code: Sphinx would join the two dashes of an option.
+    return names, values, re.sub(r"(?<!\S)--[\w-]+", r"`\g<0>`", action.help or "")
 
 
 # The recording

@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from from_code import write
 from llms_txt import llms_txt
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
+from sphinx.util.osutil import relative_uri
 from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context
 
+_LOGGER = getLogger(__name__)
 _LANGUAGES = {"ipython3": "python", "myst-ansi": "text", "default": "text"}  # known elsewhere
 
 
@@ -31,23 +35,42 @@ class Translator(MarkdownTranslator):
         self.ensure_eol(2)
         super().visit_literal_block(node)
 
+    def visit_image(self, node):
+        """Link to the picture where the HTML has it, once if there is one for each theme."""
+        if "only-dark" in node["classes"]:
+            return
+        _, name = self.builder.env.images[node["uri"]]
+        page = f"{self.builder.current_doc_name}.md"
+        self.add(f"![{node.get('alt', 'image')}]({relative_uri(page, f'_images/{name}')})")
+
     def visit_abbreviation(self, node):
         """Keep its text, a star in a signature."""
 
     depart_abbreviation = visit_abbreviation
 
 
-def write_llms(app: Sphinx, error: Exception | None) -> None:
-    """Write ``llms.txt`` when the pages are complete."""
+def broken_links(page: Path) -> list[str]:
+    """Return the links of a page in Markdown that lead to no file."""
+    prose = re.sub(r"(`+).*?\1", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)\s#:]+)[^)\s:]*\)", prose)
+    return [link for link in links if not (page.parent / link).exists()]
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """Write ``llms.txt`` when the pages are complete, and warn of their broken links."""
     if app.builder.name != "markdown" or error:
         return
     folder = Path(app.outdir)
-    pages = {one: (folder / f"{one}.md").read_text(encoding="utf-8") for one in app.env.found_docs}
+    paths = {name: folder / f"{name}.md" for name in app.env.found_docs}
+    pages = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
     write(folder / "llms.txt", llms_txt(pages, app.env.toctree_includes))
+    for name, path in paths.items():
+        for link in broken_links(path):
+            _LOGGER.warning("%s.md links to %s, which does not exist", name, link)
 
 
 def setup(app: Sphinx) -> None:
     """Add the builder; Sphinx calls this once."""
     app.setup_extension("sphinx_markdown_builder")
     app.set_translator("markdown", Translator, override=True)
-    app.connect("build-finished", write_llms)
+    app.connect("build-finished", finish)

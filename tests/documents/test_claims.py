@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,21 @@ def test_missing_commands_names_and_magics_are_found(from_code):
     assert list(missing_names("```python\njaxcb.nothing(x)\n```")) == ["nothing"]
     assert list(missing_magics("`%jax_nothing`", magics)) == ["%jax_nothing"]
     assert list(missing_magics("`%jax_record --valu`", magics)) == ["%jax_record --valu"]
+
+
+def named_extras(text):
+    return set(re.findall(r"pip install '(?:jupyter_jaxcb|\.)\[(\w+)\]'", text))
+
+
+def test_extras_in_documents_and_messages_are_those_of_pyproject():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    sources = sorted((REPOSITORY / "jupyter_jaxcb").glob("**/*.py"))
+    named = {path: named_extras(path.read_text("utf-8")) for path in [*DOCUMENTS, *sources]}
+    for extras in named.values():
+        assert extras <= set(project["optional-dependencies"])
+    compiled = REPOSITORY / "jupyter_jaxcb" / "capabilities" / "compiled" / "__init__.py"
+    guide = REPOSITORY / "docs" / "guide" / "compiled-callbacks.md"
+    assert named[compiled] == named[guide] == {"numba"}
 
 
 def test_figures_of_the_readme_are_those_of_the_benchmarks():

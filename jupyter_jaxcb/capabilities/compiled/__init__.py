@@ -36,7 +36,8 @@ def _check_compiler(compiler: Any) -> Any:
         import numba
     except ImportError as error:
         raise ImportError(
-            f"compile='numba' needs numba: pip install 'jupyter_jaxcb[numba]' ({error})"
+            f"compile='numba' needs numba, but the import failed ({error}). Run "
+            "`pip install 'jupyter_jaxcb[numba]'`, or leave out compile=."
         ) from None
     return compiler
 

@@ -80,7 +80,7 @@ for flavor in (jaxcb.pure, jaxcb.io, jaxcb.buffer):
         flavor(lambda x: x, result="x", compile="numba")
     except ImportError as error:
         assert "pip install 'jupyter_jaxcb[numba]'" in str(error), error
-        assert str(error).startswith("compile='numba' needs numba: "), error
+        assert str(error).startswith("compile='numba' needs numba, but the import failed ("), error
     else:
         raise AssertionError(flavor)
 
