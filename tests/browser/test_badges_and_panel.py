@@ -56,6 +56,17 @@ def test_every_line_shows_its_status(shared):
     expect(line_of(lost)).to_contain_text("lost = double(x)")
 
 
+def test_calls_in_workers_show_the_work_and_the_wall_time_that_it_took(notebook):
+    callback = """%%jax_callback pure --result x --executor threads:4
+def simulate(x):
+    threading.Event().wait(0.02)
+    return x"""
+    opened = notebook(LOAD, callback, "jax.vmap(simulate)(jnp.arange(16.0)).block_until_ready();")
+    opened.run_and_wait()
+    work = re.compile(r"● 16 calls · [\d.]+ .?s of work in [\d.]+ .?s · ")
+    expect(badges(opened, 2)).to_have_text(work)
+
+
 def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
     dimmed = used.cell(2).locator(".jaxcb-badge-edited")
     expect(dimmed).to_have_count(0)

@@ -149,6 +149,7 @@ class SiteView:
     sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
     sample_arrays: tuple[ArrayView, ...] = ()  # of these calls, of more than six elements
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
+    wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
@@ -186,8 +187,8 @@ class SiteView:
 # Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is
 # around a call, which change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack", "proposals"}
-    | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
+    {"host_ns", "wall_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack"}
+    | {"proposals", "sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
 
 
@@ -246,6 +247,7 @@ def finished(
             for one in call.arrays
         ),
         host_ns=summary.host_ns,
+        wall_ns=summary.wall_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
         numbered=numbered,
         around=summary.around,

@@ -54,6 +54,7 @@ class Counts:
         self._not_made = not_made + Counter(one.lowered for one in recording.running)
         self._crossings, self._errors = self._by_site(calls)
         self._failed = _failed_crossings(calls)
+        self._in_workers = _InWorkers(recording)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
             fact = recording.lowered[sample.lowered]
@@ -133,6 +134,15 @@ class Counts:
         """Return the time in the host function, in ns, summed over the calls of some entries."""
         return sum(int(self._host_ns[number]) for number in numbers)
 
+    def wall_ns(self, numbers: Iterable[int]) -> int:
+        """Return the wall time, in ns, of crossings of some entries whose calls ran in workers.
+
+        0 if not all of their calls did and have a row, or if the program does not wait for them.
+        """
+        own = list(numbers)
+        waits = all(ends_runs(self.recording.lowered[number]) for number in own)
+        return self._in_workers.wall_ns(own, self.calls) if waits else 0
+
     def errors(self, site: Site) -> tuple[str, ...]:
         """Return the distinct errors that calls of a site raised."""
         return self._errors.get(site, ())
@@ -198,6 +208,34 @@ def _failing_crossings(recording: Recording) -> list[int]:
     for one in recording.not_kept:
         failed[one.lowered] += one.calls * (one.error > 0)
     return failed.tolist()
+
+
+class _InWorkers:
+    """The calls in workers of executors: how many each entry has, and the spans of crossings."""
+
+    def __init__(self, recording: Recording) -> None:
+        calls, count = recording.calls, len(recording.lowered)
+        workers = [worker.thread for worker in recording.workers]
+        rows = calls[np.isin(calls["thread"], workers)] if workers else calls[:0]
+        self._calls = np.bincount(rows["lowered"], minlength=count)
+        trips = rows["lowered"].astype(np.uint64) << _HALF | rows["crossing"]
+        found, whose = np.unique(trips, return_inverse=True)
+        self._starts = np.full(len(found), np.iinfo(np.int64).max)
+        self._ends = np.zeros_like(self._starts)
+        np.minimum.at(self._starts, whose, rows["start_ns"] - rows["queued_ns"])
+        np.maximum.at(self._ends, whose, rows["end_ns"])
+        # Crossings are sorted by entry: those of entry i are from bound i to bound i + 1.
+        self._bounds = np.searchsorted(found >> _HALF, np.arange(count + 1, dtype=np.uint64))
+
+    def wall_ns(self, own: list[int], calls: np.ndarray) -> int:
+        """Return the time of the crossings of entries; 0 if some of their `calls` ran elsewhere."""
+        if not self._calls[own].sum() or (self._calls[own] != calls[own]).any():
+            return 0
+        places = np.concatenate([np.arange(*self._bounds[n : n + 2]) for n in own])
+        places = places[np.argsort(self._starts[places])]
+        starts, ends = self._starts[places], np.maximum.accumulate(self._ends[places])
+        gaps = np.maximum(starts[1:] - ends[:-1], 0)  # none where shards cross side by side
+        return int(ends[-1] - starts[0] - gaps.sum())
 
 
 class _Programs:

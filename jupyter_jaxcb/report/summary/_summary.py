@@ -78,6 +78,7 @@ class SiteSummary:
     sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
     ahead: bool  # nothing ran; expected and written are for one run
     batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
+    wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
 
     @property
     def consequence(self) -> str:
@@ -183,6 +184,7 @@ def _summarize_site(
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
         batch_calls=batch_calls(counts, site, numbers),
+        wall_ns=counts.wall_ns(numbers),
     )
 
 

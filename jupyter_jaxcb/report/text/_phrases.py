@@ -105,6 +105,7 @@ MUST_RETURN = "and must return"
 # A vmap that loops over batch elements is slow if its host functions take at least this time.
 SLOW_NS = 1_000_000
 TIMES_VMAP = "{count} × vmap"
+WORK_IN = "{work} of work in {wall}"  # of calls that an executor's workers make side by side
 # On a site that returned NaN or infinity for finite arguments.
 FIND_NOT_FINITE = (
     "call the function in Python with the arguments of that call, under "

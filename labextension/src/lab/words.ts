@@ -2,13 +2,12 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { isSlowLoop, proposed } from '../view/sites/words.js';
+import { isSlowLoop, proposed, workWords } from '../view/sites/words.js';
 import {
   callWords,
   counted,
   say,
   siteWord,
-  timeWords,
   toneOf,
   variantShapes
 } from '../view/data/words.js';
@@ -31,8 +30,7 @@ export function siteSign(site: Site): string {
 
 /** `5 calls · 41 µs · () → (5,)`, without empty parts: where there is little room, shapes are cut. */
 export function siteFigures(site: Site, calls = ''): string {
-  const time = site.calls > 0 && site.host_ns ? timeWords(site.host_ns) : ''; // perhaps not saved
-  return joined([calls || callsOf(site), ...waysOf(site), time, shapesOf(site)]);
+  return joined([calls || callsOf(site), ...waysOf(site), workWords(site), shapesOf(site)]);
 }
 
 /** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */

@@ -111,6 +111,10 @@ test('equal shapes in a row are counted, so that thirty results are short', () =
   expect(siteBrief(site({ shapes }))).toBe('5 calls · 41 µs · (), () → 30 × ()');
 });
 
+test('the time of calls in workers is their work, and the wall time that it took', () => {
+  expect(siteFigures(site({ host_ns: 336e6, wall_ns: 89e6 }))).toBe('5 calls · 336 ms of work in 89 ms · () → (5,)');
+});
+
 test('the text of a slow vmap that loops has the number of its calls, and its tooltip the advice', () => {
   const proposals: Proposal[] = [['vmap_method="expand_dims"', 'vmap makes many calls', ['ordered']]];
   const looped = site({ calls: 12, batch_calls: 1, host_ns: 3e6, proposals });

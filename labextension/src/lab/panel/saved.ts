@@ -100,6 +100,7 @@ function sum(before: Site, site: Site): Site {
     calls: before.calls + site.calls,
     elided: before.elided + site.elided,
     host_ns: (before.host_ns ?? 0) + (site.host_ns ?? 0),
+    wall_ns: before.wall_ns && site.wall_ns ? before.wall_ns + site.wall_ns : 0,
     errors: [...new Set([...before.errors, ...site.errors])]
   };
 }

@@ -127,6 +127,7 @@ const FACTS = {
 
 const MEASURED = {
   host_ns: or(orNull(amount), null), // in the host function, summed over calls; null: it was not saved
+  wall_ns: or(amount, 0), // of crossings whose calls ran in workers of an executor; 0: not all did
   variants_ns: or(listOf(amount, OUT_OF_RANGE), []), // the same by variant
   cell_id: or(orNull(text(NAME)), null), // of its notebook cell; null: a file or an unknown cell
   cell_line: whole(), // in that cell, 1-based; 0: unknown
