@@ -253,6 +253,7 @@ ROWS = [
     ("watching", "ValueError", "condition", lambda m, _: jaxcb.watching(first="y > 1")),
     ("watching", "ValueError", "does not choose", lambda m, _: jaxcb.watching("2")),
     ("watching", "RuntimeError", "another block", lambda m, _: twice(jaxcb.watching)),
+    ("watch", "TypeError", "not a function", lambda m, _: jaxcb.watch("loss")),
     ("watching", "FloatingPointError", "NaN", lambda m, _: watched(first="nan", stop=True)),
     ("Watch.compare", "TypeError", "another block", lambda m, _: (
         enter(jaxcb.watching(), lambda seen: seen.compare(3))

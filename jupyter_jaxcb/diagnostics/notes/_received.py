@@ -129,11 +129,7 @@ class Block:
     def __call__(self, *arrays: np.ndarray) -> tuple:
         store = _store
         if store is not None:  # a program that outlives its block has no store
-            try:
-                store.add(self, b"".join(arrays))  # type: ignore[arg-type]  # arrays are buffers
-            except KeyboardInterrupt:
-                store.is_interrupted = True
-                raise
+            store.add(self, b"".join(arrays))  # type: ignore[arg-type]  # arrays are buffers
         return ()
 
 
@@ -146,7 +142,6 @@ class Store:
     def __init__(self, stops: bool = False, sink: Callable[..., None] | None = None) -> None:
         self._sink = sink  # called with each block, the number of the step, and what it sent
         self._stops, self.is_stopped = stops, False
-        self.is_interrupted = False  # by Ctrl-C, which XLA turns into an error of its own
         self.sent: dict[Sender, list[tuple[int, tuple[int, ...], bytes]]] = {}
         self.iterations: tuple[int, ...] = ()  # of the Python loops that run
         self.latest: tuple[Block, bytes] | None = None

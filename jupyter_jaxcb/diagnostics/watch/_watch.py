@@ -203,8 +203,9 @@ class watching:  # used as a function
             found in all.
         to: called as ``to(step, values)`` with the mean of each variable, such as
             ``{"loss": 0.3}``, step by step on a separate thread. The block waits for it at its
-            end, and raises what it raised; after an exception it is not called again. The step
-            counts the runs of the body of a loop, in all calls of the program.
+            end, and raises what it raised, or notes it on an exception of the block; after that it
+            is not called again. The step counts the runs of the body of a loop, in all calls of
+            the program.
         **reductions: more numbers of each array, such as ``norm=jnp.linalg.norm``. Functions of
             one array of any shape that return one real number.
 
@@ -286,16 +287,27 @@ class watching:  # used as a function
         try:
             self._stack.close()
         except jax.errors.JaxRuntimeError:  # of a program that the block did not wait for
-            if not self._watch._store.is_stopped:
+            if error is None and not self._watch._store.is_stopped:
                 raise
+        except Exception as failure:  # of the function of `to`
+            if error is None:
+                raise
+            error.add_note(
+                f"at the end of the block, to= raised {type(failure).__name__}: {failure}"
+            )
         if self._watch._store.is_stopped:
             jax_compat.forget_tokens()
-            told = FloatingPointError(str(self._watch.first_bad))
-            raise told.with_traceback(traceback) from None
-        if self._watch._store.is_interrupted and isinstance(error, jax.errors.JaxRuntimeError):
+            bad = FloatingPointError(str(self._watch.first_bad))
+            raise bad.with_traceback(traceback) from None
+        if isinstance(error, jax.errors.JaxRuntimeError) and _is_interrupt(error):
             raise KeyboardInterrupt().with_traceback(traceback) from None
         if self._following.failure is not None and error is None:
             raise self._following.failure
+
+
+def _is_interrupt(error: jax.errors.JaxRuntimeError) -> bool:
+    """Whether XLA made this error of a Ctrl-C that arrived while a program sent its numbers."""
+    return str(error).rstrip().rpartition("\n")[2].startswith("KeyboardInterrupt")
 
 
 def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any) -> Any:
@@ -309,6 +321,9 @@ def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any
     Returns:
         A function with the arguments and results of `f`. If `f` calls it, the outer call watches.
 
+    Raises:
+        TypeError: `f` is not a function.
+
     >>> import jax.numpy as jnp, jupyter_jaxcb as jaxcb
     >>> def f(x):
     ...     y = jnp.sin(x)
@@ -319,6 +334,11 @@ def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any
     >>> [series.name for series in g.seen.series]
     ['y', 'f()']
     """
+    if not callable(f):
+        raise TypeError(
+            f"cannot watch {f!r}: it is not a function. Pass a function, as in watch(train, "
+            "'loss'), or watch a block of code with watching()."
+        )
     watching(names, **options)  # refuses wrong options at once
     running: set[int] = set()  # the threads, in which `f` may call what is returned here
 

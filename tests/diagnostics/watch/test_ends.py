@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics.notes import Store
+from jupyter_jaxcb.diagnostics.notes import Block, Store
 
 
 def watch_nothing():
@@ -74,6 +74,33 @@ def test_interrupt_while_a_compiled_loop_sends_its_steps_is_a_keyboard_interrupt
         jax.block_until_ready(jax.lax.scan(body, 1.0, length=5))
     assert len(seen.rows) == 2
     monkeypatch.undo()
+    watch_nothing()
+
+
+def test_interrupt_before_the_numbers_of_a_step_are_received_is_a_keyboard_interrupt(monkeypatch):
+    def body(x, _):
+        y = jnp.sin(x)
+        return y, None
+
+    def press(block, *arrays):  # Python looks for signals where a function begins
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Block, "__call__", press)
+    with pytest.raises(KeyboardInterrupt), jaxcb.watching("y"):
+        jax.block_until_ready(jax.lax.scan(body, 1.0, length=5))
+    monkeypatch.undo()
+    watch_nothing()
+
+
+def test_exception_of_the_block_is_raised_with_a_note_about_that_of_the_sink():
+    def sink(step, values):
+        raise KeyError("mine")
+
+    with pytest.raises(ZeroDivisionError) as raised, jaxcb.watching(to=sink):
+        a = jnp.float32(2) + 1
+        1 / 0  # noqa: B018
+    del a
+    assert raised.value.__notes__ == ["at the end of the block, to= raised KeyError: 'mine'"]
     watch_nothing()
 
 

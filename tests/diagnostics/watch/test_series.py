@@ -236,6 +236,11 @@ def test_wrong_options_are_refused(options, words):
             make(**options)
 
 
+def test_names_in_place_of_a_function_are_refused():
+    with pytest.raises(TypeError, match="cannot watch 'loss': it is not a function"):
+        jaxcb.watch("loss")
+
+
 def test_reduction_that_returns_no_number_is_refused_by_name():
     with pytest.raises(ValueError, match="same= must return one real number"):
         with jaxcb.watching(same=lambda x: x):
