@@ -70,6 +70,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         queue=_moved(parts, "queue"),
         masks=_moved(parts, "masks"),
         objects=_objects(parts),
+        wall_ns=max(part.wall_ns for part in parts),
     )
 
 

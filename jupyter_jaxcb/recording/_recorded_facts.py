@@ -57,6 +57,7 @@ class RecordedFacts:
     queue: tuple[QueueUse, ...] = ()
     masks: tuple[MaskUse, ...] = ()
     objects: tuple[ObjectUse, ...] = ()
+    wall_ns: int = 0
     profile: Profile | None = None
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,11 @@ def opened_view(notebook, number, opened=True):
     if button.get_attribute("aria-expanded") != str(opened).lower():
         button.click()
     return view
+
+
+def test_headline_ends_with_the_time_in_host_functions_and_that_of_the_cell(used):
+    time = re.compile(r" · [\d.]+ .?s of [\d.]+ .?s$")
+    expect(used.cell(2).locator(".jaxcb-summary")).to_have_text(time)
 
 
 def test_headline_expands_to_sites_with_status_reason_and_advice(used):

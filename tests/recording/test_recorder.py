@@ -146,6 +146,14 @@ def test_window_holds_the_calls_after_its_mark_and_their_facts():
     assert len(recorder.freeze()) == 2
 
 
+def test_wall_time_is_that_from_the_mark_to_the_end_and_unknown_without_one():
+    times = iter([100, 5_400])
+    recorder = Recorder(clock=lambda: next(times))
+    recording = recorder.freeze(recorder.mark())
+    assert recording.wall_ns == Recording.from_json(recording.to_json()).wall_ns == 5_300
+    assert recorder.freeze().wall_ns == 0
+
+
 def test_recording_cannot_be_changed():
     recorder = Recorder()
     record_call(recorder, lowered(), 1, 0, 1)

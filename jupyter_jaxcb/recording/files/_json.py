@@ -42,7 +42,7 @@ _OF_VIEW = (
     "cannot load the JSON that a view saved: it has the host calls, but not the compiled programs. "
     "`python -m jupyter_jaxcb export FILE.json OUT.csv` makes a table or a timeline of it."
 )
-_OBJECTS = 8  # the first with `objects`
+_OBJECTS = 8  # the first with `objects` and `wall_ns`
 _NOT_FINITE_CALLS = 9  # the first with `not_finite_calls`
 _CHUNK = 100_000  # rows formatted at a time
 
@@ -103,6 +103,7 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "queue": recording.queue,
             "masks": recording.masks,
             "objects": recording.objects,
+            "wall_ns": recording.wall_ns,
             "profile": recording.profile,
         }
     )
@@ -189,6 +190,7 @@ def _parsed(text: str | bytes) -> dict[str, Any]:
 def _facts(data: dict[str, Any]) -> dict[str, Any]:
     if data["schema"] < _OBJECTS:
         data.setdefault("objects", [])
+        data.setdefault("wall_ns", 0)
     if data["schema"] < _NOT_FINITE_CALLS:
         data.setdefault("not_finite_calls", [])
     wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
@@ -233,6 +235,7 @@ _PLAIN: Mapping[str, Any] = {
     "queue": tuple[QueueUse, ...],
     "masks": tuple[MaskUse, ...],
     "objects": tuple[ObjectUse, ...],
+    "wall_ns": int,
     "profile": Profile | None,
 }
 

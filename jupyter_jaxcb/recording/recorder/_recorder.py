@@ -411,6 +411,7 @@ class Recorder:
             queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
             masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
             objects=self.objects.since(since.objects),
+            wall_ns=0 if ahead or since is BEGINNING else self.clock() - since.at_ns,
         )
 
     def _collect(self) -> None:

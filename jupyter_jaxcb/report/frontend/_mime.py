@@ -215,6 +215,7 @@ def _measured(
         "by_worker": by_other_threads(recording),
         "compilations": [_compilation(one, columns) for one in recording.compilations],
         "threads": list(recording.threads),
+        "wall_ns": recording.wall_ns,
         "errors": list(recording.errors),
         "sites": [view.measured(brief=brief) for view in views],
     } | ({} if profile is None else {"profile": profile})

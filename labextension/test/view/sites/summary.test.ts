@@ -33,6 +33,16 @@ describe('summaryLine', () => {
     expect(words(facts, measured)).toBe('bessel · 3 µs summed over 2 threads');
   });
 
+  it('says how long the cell took, which a sum over threads may exceed', () => {
+    const facts = someFacts([aSite({ host_ns: 167e6 })]);
+    const cell = { wall_ns: 5.3e9 };
+    expect(words(facts, someMeasured(cell))).toBe('bessel · 167 ms of 5.3 s');
+    const measured = someMeasured({ ...cell, threads: ['a', 'b'] });
+    expect(words(facts, measured)).toBe('bessel · 167 ms summed over 2 threads in 5.3 s');
+    const profiled = someMeasured({ ...cell, profile: aProfile() });
+    expect(words(facts, profiled)).toBe('bessel · 167 ms · 1 s wall time, 80 % host functions');
+  });
+
   it('counts calls and call sites if the recording was saved without a headline', () => {
     const sites = [aSite({ calls: 2 }), aSite({ calls: 3 })];
     expect(words(someFacts(sites, { headline: [] }))).toBe('5 calls of 2 call sites');

@@ -55,6 +55,7 @@ const readMeasured = objectOf({
   by_worker: or(texts, []), // number of calls by each worker of an executor
   compilations: or(listOf(readCompilation, MOST_COMPILATIONS), []),
   threads: or(listOf(text(NAME), OUT_OF_RANGE), []),
+  wall_ns: or(amount, 0), // how long the recorded cell took; 0: unknown
   errors: or(listOf(text(LONG), OUT_OF_RANGE), []),
   calls: or(orNull(readSaved), null), // null: sent separately, or there are none
   calls_not_saved: or(whole(), 0),

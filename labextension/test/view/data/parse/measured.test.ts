@@ -12,6 +12,7 @@ const MEASURED: Measured = {
   by_worker: ['4 calls by 1 worker: worker 1 · pid 7 4'],
   compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5, start_ns: -80 }],
   threads: ['MainThread'],
+  wall_ns: 5.3e9,
   errors: ['ValueError: no luck'],
   calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
   calls_not_saved: 3,
