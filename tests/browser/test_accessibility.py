@@ -183,7 +183,7 @@ def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
     view.get_by_role("tab", name="Calls").click()
     canvas = view.locator(".jaxcb-timeline-canvas")
     expect(canvas).to_have_accessible_name(
-        "Timeline of 6 calls on 1 thread in 2 s, 1 failed, 1 compilation"
+        "Timeline of 6 calls on 1 thread in 2 s, 1 failed, 1 NaN or infinity, 1 compilation"
     )
     tab_to(page, ".jaxcb-timeline-canvas")
     selected = view.locator(".jaxcb-timeline-selected")
@@ -203,6 +203,8 @@ def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
         for number in range(opened(view, tab).count()):
             for keys in ([*"bddx", "Shift+Enter"], ["Enter"]):
                 element = opened(view, tab).nth(number)
+                if element.inner_text() == "Open in a tab":
+                    continue  # as it says
                 element.focus()
                 html = element.evaluate("element => element.outerHTML")
                 for key in keys:

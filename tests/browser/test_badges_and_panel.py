@@ -123,8 +123,8 @@ def test_tooltip_of_a_call_under_vmap_draws_its_shapes(shared):
     badges(shared, 3).hover()
     diagram = shared.page.locator(".jaxcb-tip").get_by_role("img")
     expect(diagram).to_have_accessible_name(
-        "1 call for 5 elements. x: 5 batched; one call receives (5,). "
-        "result: 5 batched; and must return (5,)"
+        "1 call for 5 elements. x: 5 batched; one call receives (5,) float32. "
+        "result: 5 batched; and must return (5,) float32"
     )
     assert diagram.bounding_box()["width"] > 150
 

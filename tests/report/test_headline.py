@@ -213,6 +213,38 @@ def test_branch_that_was_not_taken_is_no_problem():
     assert sorted(found) == [("kept", "fine_1 1 call"), ("quiet", "fine_0 0 calls (not reached)")]
 
 
+def in_each_branch(x):
+    return jax.lax.cond(x > 0, lambda x: fine[0](x), lambda x: fine[1](x), x)
+
+
+def compiled_anew(x):
+    for _ in range(3):
+        x = jax.jit(lambda x: fine[0](x) + 1)(x)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("program", "hints"),
+    [
+        (jax.vmap(fine[0]), ["one call for each batch element"]),
+        (compiled_anew, ["compiled 3 times"]),
+        (
+            jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 0, lambda x: fine[0](x), jnp.sin, x))),
+            ["one call for each batch element", "also called for branches not taken"],
+        ),
+    ],
+)
+def test_headline_says_in_few_words_what_costs_more_than_one_may_think(program, hints):
+    found = parts(program, jnp.arange(20.0))
+    assert [part.text for part in found if part.tone == "quiet"] == hints
+
+
+def test_hints_follow_each_of_several_functions():
+    found = parts(jax.jit(jax.vmap(in_each_branch)), jnp.arange(20.0))
+    words = "20 calls (one call for each batch element, also called for branches not taken)"
+    assert sorted(part.text for part in found) == [f"fine_0 {words}", f"fine_1 {words}"]
+
+
 def test_further_errors_of_a_function_are_counted():
     several = named("several", lambda x: fail(x) if x < 2 else np.zeros(7))
     with jaxcb.record() as recorded:

@@ -6,6 +6,7 @@ Notes are the same in every run, so they hold no times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ...recording import (
     Compilation,
@@ -20,7 +21,7 @@ from ...recording import (
 )
 from ._capabilities import CAPABILITIES
 from ._numbers import call_words
-from ._reasons import note_words
+from ._reasons import HINTS, note_words
 from ._retraces import retraces
 
 _BEFORE = (
@@ -29,12 +30,19 @@ _BEFORE = (
 )
 
 
+class ProgramNote(NamedTuple):
+    """A note on a program."""
+
+    text: str
+    hint: str = ""  # the same in a few words
+
+
 def site_notes(
     recording: Recording,
     site: Site,
     outcomes: Sequence[Outcome],
     numbers: Sequence[int],
-    about_programs: Sequence[str],
+    about_programs: Sequence[ProgramNote],
 ) -> tuple[str, ...]:
     """Return the notes on one call site.
 
@@ -52,7 +60,7 @@ def site_notes(
     for capability in CAPABILITIES:
         words |= capability.words(site, lowered, outcomes)
     found = [note_words(note, words.get(note.kind, "")) for note in notes]
-    found += about_programs
+    found += [note.text for note in about_programs]
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
     for capability in CAPABILITIES:
         found += capability.notes(recording, numbers)
@@ -61,14 +69,30 @@ def site_notes(
     return tuple(dict.fromkeys(filter(None, found)))
 
 
+def site_hints(
+    outcomes: Iterable[Outcome], about_programs: Iterable[ProgramNote], one_by_one: bool
+) -> tuple[str, ...]:
+    """Return what costs more than one may think, in a few words each.
+
+    Args:
+        outcomes: the outcomes of the site.
+        about_programs: the notes of `program_notes`.
+        one_by_one: whether it is called for each batch element where one call would do.
+    """
+    found = ["one call for each batch element"] * one_by_one
+    found += [HINTS.get(note.kind, "") for outcome in outcomes for note in outcome.notes]
+    found += [note.hint for note in about_programs]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
 def program_notes(
     recording: Recording, sites: Iterable[Site], outcomes: Mapping[Site, Sequence[Outcome]]
-) -> dict[Site, list[str]]:
+) -> dict[Site, list[ProgramNote]]:
     """Return the notes on programs, once: at the first of `sites` that a program has."""
     compilations: dict[Program, list[Compilation]] = {}
     for one in recording.compilations:
         compilations.setdefault(one.program, []).append(one)
-    found: dict[Site, list[str]] = {}
+    found: dict[Site, list[ProgramNote]] = {}
     retraced: set[Program] = set()  # whose note is at an earlier site
     not_cached: set[Program] = set()
     for site in sites:
@@ -77,10 +101,11 @@ def program_notes(
         notes = found[site] = []
         for again in retraces(here):
             own = {one.program for one in again.compilations}
-            notes += [again.times + again.reason] * (not own <= retraced)
+            note = ProgramNote(again.times + again.reason, again.hint)
+            notes += [note] * (not own <= retraced)
             retraced |= own
         own = {one.program for one in here if one.not_cached}
-        notes += [_not_cached(recording)] * (not own <= not_cached)
+        notes += [ProgramNote(_not_cached(recording))] * (not own <= not_cached)
         not_cached |= own
     return found
 

@@ -197,6 +197,13 @@ NOTES: Mapping[NoteKind, str] = {
     **_queue.NOTES,
 }
 
+# What a closed host trace says of notes about calls that cost more than one may think, or block.
+HINTS: Mapping[NoteKind, str] = {
+    NoteKind.ALL_BRANCHES_RUN: "also called for branches not taken",
+    NoteKind.FINISHED_ELEMENTS_RUN: "also called for finished elements",
+    NoteKind.USES_JAX_AND_CAN_BLOCK: "uses JAX and may deadlock",
+}
+
 
 def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]:
     """Return the cause of an outcome's status; empty if its calls are simply kept."""

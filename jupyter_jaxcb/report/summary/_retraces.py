@@ -43,6 +43,11 @@ class Retraces(NamedTuple):
         return f"{self.name} was compiled {len(self.compilations)} times"
 
     @property
+    def hint(self) -> str:
+        """``compiled 3 times``."""
+        return f"compiled {len(self.compilations)} times"
+
+    @property
     def reason(self) -> str:
         """The rest of that sentence; empty if the reason is not known."""
         if self._is_new_each_time:

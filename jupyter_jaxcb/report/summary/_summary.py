@@ -21,7 +21,7 @@ from . import _mask
 from ._batch import batch_calls
 from ._counts import Counts, Stopped
 from ._mask import Mask
-from ._notes import program_notes, site_notes
+from ._notes import ProgramNote, program_notes, site_hints, site_notes
 from ._processes import over_processes
 from ._reasons import Cause, advice_words, reason_words, why
 from ._rows import Rows, path
@@ -79,6 +79,7 @@ class SiteSummary:
     ahead: bool  # nothing ran; expected and written are for one run
     batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
+    hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
 
     @property
     def consequence(self) -> str:
@@ -147,13 +148,14 @@ def summarize(recording: Recording) -> list[SiteSummary]:
 
 
 def _summarize_site(
-    counts: Counts, site: Site, rows: Rows, about_programs: list[str]
+    counts: Counts, site: Site, rows: Rows, about_programs: list[ProgramNote]
 ) -> SiteSummary:
     recording = counts.recording
     numbers, outcomes = counts.numbers.get(site, []), counts.outcomes.get(site, [])
     errors = counts.errors(site)
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
+    fewer = batch_calls(counts, site, numbers)
     more: tuple[str, ...] = ()
     if recording.processes:
         verdict, more = over_processes(counts, numbers, outcomes, status_of)
@@ -183,8 +185,9 @@ def _summarize_site(
         not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
-        batch_calls=batch_calls(counts, site, numbers),
         wall_ns=counts.wall_ns(numbers),
+        batch_calls=fewer,
+        hints=site_hints(outcomes, about_programs, fewer > 0),
     )
 
 

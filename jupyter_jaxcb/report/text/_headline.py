@@ -144,14 +144,22 @@ def _details(own: Sequence[SiteSummary]) -> list[Part]:
     site = own[0].site
     shapes = one_shape(shape_words(shape) for one in own for shape in one.shapes)
     words = [shorten(site.function, _LONGEST), site.flavor, _calls(own), shorten(shapes, _LONGEST)]
-    return [Part("kept", text) for text in words if text]
+    return [
+        *(Part("kept", text) for text in words if text),
+        *(Part("quiet", hint) for hint in _hints(own)),
+    ]
+
+
+def _hints(own: Sequence[SiteSummary]) -> list[str]:
+    return list(dict.fromkeys(hint for one in own for hint in one.hints))
 
 
 def _brief(own: Sequence[SiteSummary]) -> Part:
     """Describe a function that has no problem."""
     best = next((one for one in own if one.calls), own[0])
     name = shorten(best.site.function, _LONGEST)
-    return Part(_phrases.TONES[best.consequence], f"{name} {_calls(own)}")
+    hints = f" ({', '.join(_hints(own))})" if _hints(own) else ""
+    return Part(_phrases.TONES[best.consequence], f"{name} {_calls(own)}{hints}")
 
 
 def _more(others: Sequence[Part]) -> list[Part]:

@@ -49,7 +49,8 @@ function pictureOf(picture: string, label: string): SVGElement {
   const width = CELL * Math.max(...rows.map(row => row.length));
   const height = high * rows.length;
   const viewBox = `0 0 ${width} ${height}`;
-  const node = svg('svg', { role: 'img', 'aria-label': label, width, height, viewBox });
+  const name = { class: 'jaxcb-array-picture', role: 'img', 'aria-label': label };
+  const node = svg('svg', { ...name, width, height, viewBox });
   node.setAttribute('preserveAspectRatio', 'none');
   let cells = 0;
   rows.forEach((row, y) =>
