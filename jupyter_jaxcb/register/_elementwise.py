@@ -43,7 +43,7 @@ def _array(x: Any, given: Any) -> Any:
 
 
 def declared_by(function: Any) -> Callable[..., Any]:
-    """Return what a function of C returns, as a function of its arguments.
+    """Return what a C function returns, as a function of its arguments.
 
     It computes in its own precision. JAX gets the floating-point dtype of the arguments, as from a
     ufunc; or the default one if they are integers.

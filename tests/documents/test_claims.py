@@ -1,5 +1,9 @@
 """The make targets, names, magics and options that the documents mention exist."""
 
+import argparse
+import contextlib
+import functools
+import io
 import json
 import re
 import tomllib
@@ -8,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import jupyter_jaxcb
+from jupyter_jaxcb.command import main
+from jupyter_jaxcb.command._watch import add_watch
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -73,6 +79,45 @@ def missing_magics(text, magics):
             for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", rest):
                 if not re.search(rf"\[{option}\b(?!-)", known):
                     yield f"%{name} {option}"
+
+
+def missing_options(text):
+    """Yield options of ``python -m jupyter_jaxcb`` in a document that do not exist."""
+    for line in code_of(text):
+        found = re.search(r"-m jupyter_jaxcb (run|export|migrate)\b([^#|]*)", line)
+        command, rest = found.groups() if found else ("", "")
+        of_the_command = re.split(r"\S+\.py\b|-m \S+", rest)[0]  # those of the script follow
+        for option in re.findall(r"(?<!\S)--[a-z][\w-]*", of_the_command):
+            if option not in options_of(command):
+                yield f"{command} {option}"
+
+
+@functools.cache
+def options_of(command):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([command, "--help"])
+    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*", printed.getvalue()))
+
+
+@documents
+def test_named_options_of_the_command_exist(text):
+    assert list(missing_options(text)) == []
+
+
+def test_missing_option_of_the_command_is_found():
+    assert list(missing_options("`python -m jupyter_jaxcb run --save x --stop a.py --own`")) == [
+        "run --save"
+    ]
+
+
+def test_page_of_values_names_every_option_of_watching_a_script():
+    page = (REPOSITORY / "docs" / "guide" / "watch-values.md").read_text("utf-8")
+    (listed,) = re.findall(r"Its options are (.*?)\. ", page, re.DOTALL)
+    parser = argparse.ArgumentParser(add_help=False)
+    add_watch(parser)
+    known = {name for action in parser._actions for name in action.option_strings}
+    assert set(re.findall(r"--[a-z-]+", listed)) == known - {"--watch"}
 
 
 @documents

@@ -68,7 +68,7 @@ def register_compiled(host: HostFunction, *, exported: bool = True) -> None:
 
 
 def c_function(function: Any) -> CFunction | None:
-    """Return a function of C, see `_c_functions.c_function`; None for other functions."""
+    """Return a C function, see `_c_functions.c_function`; None for other functions."""
     __tracebackhide__ = True
     from ._c_functions import c_function
 

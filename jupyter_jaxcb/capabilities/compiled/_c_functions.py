@@ -65,7 +65,7 @@ class Form(NamedTuple):
 
 
 class CFunction:
-    """A function of C that takes and returns numbers, called for each element of its arguments.
+    """A C function that takes and returns numbers, called for each element of its arguments.
 
     Args:
         name: its name.
@@ -133,7 +133,7 @@ def _choose(forms: Sequence[Form], dtypes: Sequence[np.dtype]) -> int | None:
 
 
 def c_function(function: Any) -> CFunction | None:
-    """Return a function of C, from any of the objects that represent one; None for others.
+    """Return a C function, from any of the objects that represent one; None for others.
 
     Raises:
         TypeError: if its signature is unknown, or has something else than numbers.
