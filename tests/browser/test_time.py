@@ -15,6 +15,11 @@ def simulate(x):
 PROFILED = """%%jax_profile
 step = jax.jit(jax.vmap(simulate))
 step(jnp.arange(50.0)).block_until_ready();"""
+SLOW = """%%jax_callback pure --result x
+def simulate(x):
+    return x"""
+WAITS = """simulate(1.0)
+threading.Event().wait(0.6);"""
 WITHOUT = """%%jax_profile
 jnp.sort(jnp.arange(500.0)).block_until_ready();"""
 
@@ -52,3 +57,18 @@ def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh
     opened.reload()
     expect(view.get_by_role("tab", name="Time")).to_have_attribute("aria-selected", "true")
     expect(table).to_contain_text("simulate")
+
+
+def test_a_cell_with_a_large_gap_is_profiled_by_a_click_which_can_be_undone(notebook):
+    opened = notebook(LOAD, SLOW, WAITS)
+    opened.run_and_wait()
+    view = opened.cell(2).locator(".jaxcb-view")
+    view.locator(".jaxcb-disclosure").click()
+    view.get_by_role("button", name="profile this cell").click()
+    expect(view.locator(".jaxcb-profile")).to_contain_text("idle")
+    cell = opened.cell(2).locator(".cm-content")
+    expect(cell).to_contain_text("%%jax_profile")
+    cell.click()
+    opened.page.keyboard.press("Control+z")
+    expect(cell).not_to_contain_text("%%jax_profile")
+    expect(cell).to_contain_text("simulate(1.0)")

@@ -22,6 +22,8 @@ export interface Surroundings {
   openTab(output: Output, widget: Widget): void;
   /** Writes an option that advice proposes into the code. */
   apply(output: Output, site: Site, proposal: Proposal): Promise<void>;
+  /** Runs the cell of an output again with a profile. */
+  profile(output: Output): Promise<void>;
   everything(output: Output, id: string): Promise<Everything | null>;
 }
 

@@ -27,7 +27,7 @@ import { ownerOf, type Owner } from './lines/owner.js';
 import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { showInTrace } from './lines/trace.js';
-import { insertCheck, writeProposal } from './lines/write.js';
+import { insertCheck, writeProfile, writeProposal } from './lines/write.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Target } from '../view/sites/row.js';
@@ -220,6 +220,14 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
         await navigator.clipboard.writeText(option);
         const why = 'no line was found into which it could be written';
         Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
+      }
+    },
+    profile: async output => {
+      const owner = find(output);
+      if (owner) {
+        writeProfile(owner);
+        Notification.info('The cell now has %%jax_profile; Ctrl+Z in it removes that.', BRIEFLY);
+        await NotebookActions.run(owner.panel.content, owner.panel.sessionContext);
       }
     },
     everything: async (output, id) => {

@@ -80,6 +80,10 @@ function aroundOf(output: () => Output, openTab?: () => void): Around {
         ? (site: Site, proposal: Proposal) => void given.apply(output(), site, proposal)
         : undefined;
     },
+    get profile() {
+      const given = surroundings();
+      return given ? () => void given.profile(output()) : undefined;
+    },
     get openTab() {
       return surroundings() ? openTab : undefined;
     },

@@ -1,9 +1,9 @@
 /** The footer of a recording: missing calls, call order, environment, compilations, actions. */
 
-import { h, type Child } from './dom/elements.js';
+import { button, h, type Child } from './dom/elements.js';
 import { exportActions } from './export/actions.js';
 import { disclosure } from './sites/details.js';
-import { timesKnown } from './sites/words.js';
+import { hostTime, timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse/parse.js';
@@ -11,6 +11,7 @@ import type { RawCalls } from './data/raw.js';
 import { callWords, counted, say, timeWords, warningWords } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
+const LARGE_NS = 5e8; // time outside of host functions that is worth a profile, if it is most of it
 
 /**
  * Warnings, details, and actions.
@@ -19,17 +20,24 @@ const MOST_PROGRAMS = 50;
  *   problem: why the times cannot be read; empty: they can.
  *   raw: the calls, if not those of `measured`.
  *   more: other actions.
+ *   profile: runs the cell again with a profile; absent: nothing can.
  */
 export function viewFooter(
   facts: ReadFacts,
   measured: Measured,
   problem: string,
   raw: RawCalls | null,
-  more: readonly Child[] = []
+  more: readonly Child[] = [],
+  profile?: () => void
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured, problem)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, warningWords(words)));
+  }
+  const outside = outsideNs(facts, measured);
+  if (profile && outside >= LARGE_NS) {
+    const words = `${timeWords(outside)} of ${timeWords(measured.wall_ns)} were not in host functions · `;
+    footer.append(h('p', {}, words, button({ class: 'jaxcb-link' }, profile, 'profile this cell')));
   }
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));
@@ -46,6 +54,12 @@ export function viewFooter(
     footer.append(exportActions({ facts, measured, raw, environment }, more));
   }
   return footer;
+}
+
+/** The time of the cell outside of host functions, if it is more than half; 0: less, or in a profile. */
+function outsideNs(facts: ReadFacts, { wall_ns: wall, profile }: Measured): number {
+  const outside = wall - hostTime(facts);
+  return !profile && timesKnown(facts) && outside > wall / 2 ? outside : 0;
 }
 
 function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {

@@ -26,6 +26,8 @@ export interface Around {
   readonly reveal?: ((target: Target) => void) | undefined;
   /** Writes an option that advice proposes into the code; absent: no buttons. */
   readonly apply?: SiteActions['apply'];
+  /** Runs the cell again with a profile; absent: no button. */
+  readonly profile?: (() => void) | undefined;
   /** Opens the recording in a tab of its own; absent: no button. */
   readonly openTab?: (() => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
@@ -248,12 +250,12 @@ export class TraceView {
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
-    const { openTab } = this.around;
+    const { openTab, profile } = this.around;
     const more = [
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
       this.around.remembers && this.comparison.actions
     ];
-    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more));
+    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more, profile));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
     this.tabs.count(CALLS, calls.toLocaleString('en-US'));

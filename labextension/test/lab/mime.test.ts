@@ -68,6 +68,7 @@ test('the renderer passes its output to services of the plugin, and works withou
     reveal: vi.fn(),
     openTab: vi.fn(),
     apply: vi.fn(),
+    profile: vi.fn(),
     everything: vi.fn(async () => null)
   };
   surround(given);
@@ -84,7 +85,7 @@ test('the renderer passes its output to services of the plugin, and works withou
 test('the recording opens in a tab, expanded, with the links of its output', async () => {
   const openTab = vi.fn();
   const reveal = vi.fn();
-  surround({ reveal, openTab, apply: vi.fn(), everything: vi.fn(async () => null) });
+  surround({ reveal, openTab, apply: vi.fn(), profile: vi.fn(), everything: vi.fn(async () => null) });
   const { renderer, view } = rendered();
   const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2 } };
   await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);

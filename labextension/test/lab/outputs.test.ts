@@ -26,7 +26,7 @@ async function rendered(html: string, metadata: unknown = { places: [PLACE] }) {
 
 test('a line is a link, named by the number of its cell', async () => {
   const reveal = vi.fn();
-  surround({ reveal, openTab: vi.fn(), apply: vi.fn(), everything: vi.fn() });
+  surround({ reveal, openTab: vi.fn(), apply: vi.fn(), profile: vi.fn(), everything: vi.fn() });
   const { node, model } = await rendered(HTML);
   const link = node.querySelector('button')!;
   expect([link.textContent, link.title]).toEqual(['[21] line 3', 'go to [21] line 3']);

@@ -198,6 +198,33 @@ describe('the footer of TraceView', () => {
     );
   });
 
+  it.each([
+    ['5.13 s of 5.3 s were not in host functions · profile this cell', { wall_ns: 5.3e9 }],
+    [null, { wall_ns: 0.3e9 }], // the gap is small
+    [null, { wall_ns: 5.3e9, profile: aProfile() }]
+  ])('proposes to profile a cell with a large gap: %s', (words, measured) => {
+    const sites = [aSite({ host_ns: 167e6 })];
+    const profile = vi.fn();
+    createView({ profile }).show(someFacts(sites), someMetadata(sites, measured));
+    view.expand();
+    const line = [...view.node.querySelectorAll('.jaxcb-footer p')].find(p => p.querySelector('button'));
+    expect(line?.textContent ?? null).toBe(words);
+    line?.querySelector('button')!.click();
+    expect(profile).toHaveBeenCalledTimes(words ? 1 : 0);
+  });
+
+  it('does not propose that where nothing can run the cell, or if most of its time was in host functions', () => {
+    const shown = (host_ns: number, around?: Around): void => {
+      const sites = [aSite({ host_ns })];
+      createView(around).show(someFacts(sites), someMetadata(sites, { wall_ns: 5.3e9 }));
+      view.expand();
+      expect(find('.jaxcb-footer').textContent).not.toContain('profile this cell');
+      view.dispose();
+    };
+    shown(167e6);
+    shown(3e9, { profile: vi.fn() });
+  });
+
   it('counts the sites that are not listed', () => {
     createView().show({ ...FACTS, sites: Array(2_001).fill(aSite()) }, null);
     toggleBody();

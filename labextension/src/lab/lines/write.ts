@@ -30,6 +30,13 @@ export async function writeProposal(
   return `The cell of ${name} now has ${proposal[0]}; Ctrl+Z in it removes that. ${next}`;
 }
 
+/** Begins the cell of an output with a magic that profiles it, and makes it the selected cell. */
+export function writeProfile({ panel: { content }, cell }: Owner): void {
+  content.widgets[cell]!.model.sharedModel.updateSource(0, 0, '%%jax_profile\n');
+  content.deselectAll();
+  content.activeCellIndex = cell;
+}
+
 /** Inserts a cell that checks the callback with batches, below the cell of the output. */
 export function insertCheck({ panel, cell }: Owner, { function: name, shapes }: Site): void {
   const { operands = [], operand_names: names = [] } = shapes[0] ?? {};
