@@ -1,4 +1,4 @@
-/** Writes an option of a callback into the line that registers it, where that is certainly right. */
+/** Writes options of callbacks and magics into cells, where that is certainly right. */
 
 import type { Proposal } from '../../view/data/schema.js';
 
@@ -55,6 +55,13 @@ export function optionEdit(
     }
   }
   return null;
+}
+
+/** The edit after which a cell is profiled: the magic that records it becomes one that profiles it. */
+export function profileEdit(source: string): Edit {
+  const [recorded = '', options = ''] = /^\s*%%jax_record\b(.*)\n?/.exec(source) ?? [];
+  const text = `%%jax_profile${options.replace(/ --jax\b/, '').trimEnd()}\n`; // which profiles have anyway
+  return { from: 0, to: recorded.length, text };
 }
 
 /** Inserts `text` before the last `before` characters of a line. */

@@ -4,7 +4,7 @@ import type { Proposal, Site } from '../../view/data/schema.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import type { Owner } from './owner.js';
 import { reveal } from './reveal.js';
-import { optionEdit } from './write-option.js';
+import { optionEdit, profileEdit } from './write-option.js';
 
 /** Writes the option, shows the line, and returns what to do next; null: no line was found. */
 export async function writeProposal(
@@ -30,9 +30,11 @@ export async function writeProposal(
   return `The cell of ${name} now has ${proposal[0]}; Ctrl+Z in it removes that. ${next}`;
 }
 
-/** Begins the cell of an output with a magic that profiles it, and makes it the selected cell. */
+/** Writes the magic that profiles it into the cell of an output, and makes it the selected cell. */
 export function writeProfile({ panel: { content }, cell }: Owner): void {
-  content.widgets[cell]!.model.sharedModel.updateSource(0, 0, '%%jax_profile\n');
+  const { sharedModel } = content.widgets[cell]!.model;
+  const { from, to, text } = profileEdit(sharedModel.getSource());
+  sharedModel.updateSource(from, to, text);
   content.deselectAll();
   content.activeCellIndex = cell;
 }

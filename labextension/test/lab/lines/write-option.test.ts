@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 
-import { optionEdit } from '../../../src/lab/lines/write-option.js';
+import { optionEdit, profileEdit } from '../../../src/lab/lines/write-option.js';
 import type { Proposal } from '../../../src/view/data/schema.js';
 
 const BATCH: Proposal = ['vmap_method="expand_dims"', '', ['ordered']];
@@ -49,4 +49,14 @@ describe('optionEdit', () => {
   ])('leaves %s alone', (_, source, line) => {
     expect(written(source, line)).toBeNull();
   });
+});
+
+test.each([
+  ['f(1.0)', '%%jax_profile\nf(1.0)'],
+  ['%%jax_record\nf(1.0)', '%%jax_profile\nf(1.0)'],
+  ['\n%%jax_record run --jax --values \nf(1.0)', '%%jax_profile run --values\nf(1.0)'],
+  ['%%time\nf(1.0)', '%%jax_profile\n%%time\nf(1.0)']
+])('%j is profiled as %j', (source, profiled) => {
+  const { from, to, text } = profileEdit(source);
+  expect(source.slice(0, from) + text + source.slice(to)).toBe(profiled);
 });
