@@ -139,6 +139,26 @@ def link_tutorials(app, docname, source):
     source[0] = re.sub(r"\]\((?:\.\./)+notebooks/", "](/tutorials/", source[0])
 
 
+def mend_links_of_sources(app, pagename, templatename, context, doctree):
+    """Lead links from a page of source code to the names under which its objects are documented.
+
+    `viewcode` names all objects of a module after the first one that the reference mentions.
+    """
+    if not pagename.startswith("_modules/"):
+        return
+    names = list(app.env.get_domain("py").objects)
+
+    def documented(link):
+        name = link[2]
+        ending = re.search(r"\.(?:[A-Z]\w*\.)?\w+$", name)[0]
+        others = (other for other in names if other.endswith(ending))
+        return link[1] + (name if name in names else next(others, name))
+
+    context["body"] = re.sub(
+        r'(class="viewcode-back" href="[^"#]*#)([\w.]+)', documented, context["body"]
+    )
+
+
 class CellLexer(IPython3Lexer):
     """As IPython's lexer, but the code below a ``%%`` magic is Python too."""
 
@@ -157,3 +177,4 @@ def setup(app):
     app.add_lexer("ipython3", CellLexer)
     app.connect("include-read", adapt_readme)
     app.connect("source-read", link_tutorials)
+    app.connect("html-page-context", mend_links_of_sources)
