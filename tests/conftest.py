@@ -96,7 +96,14 @@ def pytest_ignore_collect(collection_path):
     return (name.endswith(".py") and not name.startswith("test_")) or None
 
 
-SLOW_FIXTURES = {"in_process", "fresh_kernel", "lasting_kernel", "terminal", "servers"}
+SLOW_FIXTURES = {
+    "in_process",
+    "without_reader",
+    "fresh_kernel",
+    "lasting_kernel",
+    "terminal",
+    "servers",
+}
 
 
 def pytest_collection_modifyitems(items):
@@ -224,6 +231,29 @@ def in_process():
         ended = f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
         assert status is None or done.returncode == status, ended
         return Ended(done.args, done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def without_reader():
+    """``without_reader(*arguments)`` runs the command as in ``command | true``: nothing reads it.
+
+    With `of_errors` nothing reads standard error either, as in ``command 2>&1 | true``.
+    """
+
+    def run(*arguments, of_errors=False, cwd=None):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            return subprocess.run(
+                [sys.executable, "-m", "jupyter_jaxcb", *map(str, arguments)],
+                stdout=writer, stderr=writer if of_errors else subprocess.PIPE, text=True, cwd=cwd,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "",
+                     "JAX_PLATFORMS": "cpu"}, timeout=240,
+            )  # fmt: skip
+        finally:
+            os.close(writer)
 
     return run
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..recording import FORMATS, LIMIT_BYTES, check_path, load, load_calls
 from ..report import OF_CALLS, OF_SITES
+from ._print import say
 
 _DESCRIPTION = """\
 Write a saved recording in another format, which the suffix of OUT selects. A .json that a view
@@ -58,7 +59,7 @@ def _export(options: argparse.Namespace) -> int:
         if out == "-":
             file = io.BytesIO()
             FORMATS[options.format or ".md"](recording, file)
-            print(file.getvalue().decode(), end="")
+            say(file.getvalue().decode(), end="")
         else:
             recording.save(out)
     except (OSError, ValueError, ModuleNotFoundError) as error:

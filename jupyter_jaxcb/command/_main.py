@@ -33,6 +33,7 @@ from ..migrate import add_arguments, perform
 from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._export import add_export
+from ._print import say
 from ._script import run_module, run_script, without_our_frames
 from ._watch import add_watch, enter_watch, report_values
 
@@ -59,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     name = options.output or f"{_stem(options.script)}.host-trace.html"
     path = os.path.abspath(name)  # the script may change the working directory
     if not options.module and not os.path.isfile(options.script):
-        parser.error(f"cannot run {options.script!r}: there is no such file.")
+        parser.error(f"cannot run {options.script!r}: {_why_not(options.script)}")
     block = contextlib.ExitStack()
     try:
         _check_output(path)
@@ -137,7 +138,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "migrate", help="list and rewrite uses of host_callback", allow_abbrev=False
     )
     add_arguments(migrate)
-    migrate.set_defaults(perform=perform)
+    migrate.set_defaults(perform=partial(perform, say=say))
     return parser.parse_args(arguments)
 
 
@@ -149,6 +150,15 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0; try 30")
     return seconds
+
+
+def _why_not(script: str) -> str:
+    """Return why `script` is no file that can run, and what to write instead."""
+    if os.path.isdir(script):
+        return "it is a folder. Name a file in it, or run a package with -m."
+    if os.path.isfile(f"{script}.py"):
+        return f"there is no such file; did you mean {f'{script}.py'!r}?"
+    return "there is no such file."
 
 
 def _stem(script: str) -> str:
@@ -183,7 +193,7 @@ def _ended(
 
 
 def _say(text: str) -> None:
-    print(f"\n{text}", file=sys.stderr, flush=True)
+    say(f"\n{text}", sys.stderr)
 
 
 def _leave(recorded: Record, path: str, name: str, about: dict[str, str]) -> NoReturn:
@@ -194,7 +204,6 @@ def _leave(recorded: Record, path: str, name: str, about: dict[str, str]) -> NoR
     try:
         _say(stacks_of_threads())
         _report(recording_so_far(recorded), path, name, about, ())
-        sys.stdout.flush()
     finally:
         os._exit(INTERRUPTED)
 
@@ -221,17 +230,18 @@ def _about(options: argparse.Namespace) -> dict[str, str]:
 def _report(
     recording: Recording, path: str, name: str, about: dict[str, str], variables: Sequence[str]
 ) -> None:
-    sys.stdout.flush()
-    text = to_text(recording) or NOTHING
-    print(f"\n{text}", file=sys.stderr)
+    say(end="")  # what the script has printed comes first
     environment = {**about, **recording.environment}
-    dataclasses.replace(recording, environment=environment).save(path)
-    print(f"host trace: {name}", file=sys.stderr)
+    try:
+        dataclasses.replace(recording, environment=environment).save(path)
+    finally:
+        _say(to_text(recording) or NOTHING)
+    say(f"host trace: {name}", sys.stderr)
     if is_off():
-        print("Nothing was recorded, because of JUPYTER_JAXCB=off.", file=sys.stderr)
+        say("Nothing was recorded, because of JUPYTER_JAXCB=off.", sys.stderr)
     for variable in variables:
-        print(
+        say(
             f"{variable} had no effect: JAX was imported before the script set it. Set it in the "
             "shell.",
-            file=sys.stderr,
+            sys.stderr,
         )

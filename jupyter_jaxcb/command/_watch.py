@@ -8,6 +8,7 @@ import os
 import sys
 
 from ..diagnostics import Watch, watching
+from ._print import say
 
 
 def add_watch(run: argparse.ArgumentParser) -> None:
@@ -62,8 +63,8 @@ def enter_watch(block: contextlib.ExitStack, options: argparse.Namespace) -> Wat
 def report_values(seen: Watch, options: argparse.Namespace) -> None:
     """Print the values, and write them to the file that an option names."""
     path = options.save_values
-    print(f"\n{seen}", file=sys.stderr)
+    say(f"\n{seen}", sys.stderr)
     if path is not None:
         seen.save(path)
         without = " (no rows, because --first only looks for a bad value)" if options.first else ""
-        print(f"values: {path}{without}", file=sys.stderr)
+        say(f"values: {path}{without}", sys.stderr)

@@ -1,9 +1,10 @@
-"""The command ``migrate``, of ``jupyter_jaxcb.migrate`` and of ``jupyter_jaxcb``."""
+"""The command ``migrate`` of ``python -m jupyter_jaxcb``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from ._run import migrate_files
 
@@ -24,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def perform(options: argparse.Namespace) -> int:
-    """Report each file; return 1 if a file could not be read, else 0."""
-    problems = migrate_files(options.files, write=options.write, show=print)
+def perform(options: argparse.Namespace, say: Callable[..., object]) -> int:
+    """Report each file with `say`, which prints; return 1 if a file could not be read, else 0."""
+    problems = migrate_files(options.files, write=options.write, show=say)
     for problem in problems:
-        print(problem, file=sys.stderr)
+        say(problem, sys.stderr)
     return 1 if problems else 0

@@ -23,7 +23,8 @@ def migrate_files(names: Iterable[str], *, write: bool, show: Callable[[str], ob
         files = files_in(name)
         uses_it = [_read_file(file, write, show, problems, sources, Path(name)) for file in files]
         if Path(name).is_dir():
-            show(f"{name}: {len(files)} files, {sum(uses_it)} with uses of host_callback")
+            count = "1 file" if len(files) == 1 else f"{len(files)} files"
+            show(f"{name}: {count}, {sum(uses_it)} with uses of host_callback")
     for note in notes(sources):
         show(note)
     return problems

@@ -141,6 +141,7 @@ def test_damaged_view_is_refused_with_the_value_that_is_wrong(
 def test_unknown_suffix_a_missing_file_and_a_file_of_another_kind_are_refused(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("notes")
     assert "unknown file format: 'out.xyz'" in refusal(capsys, "run.jaxcb", "out.xyz")
+    assert "unknown file format: '.'" in refusal(capsys, "run.jaxcb", ".")
     assert "cannot open 'none.jaxcb': No such file" in refusal(capsys, "none.jaxcb", "out.csv")
     words = refusal(capsys, tmp_path / "notes.txt", "out.csv")
     assert "it is not a recording" in words
@@ -151,3 +152,9 @@ def test_file_that_would_take_more_memory_than_the_limit_is_refused(view, tmp_pa
     assert "--limit-bytes" in words
     limit = words.split()[-1].rstrip(".")
     assert exported(view(), tmp_path / "calls.csv", "--limit-bytes", limit)
+
+
+def test_report_for_a_reader_that_leaves_is_no_error(tmp_path, without_reader):
+    SEVERAL.save(tmp_path / "run.jaxcb")
+    done = without_reader("export", tmp_path / "run.jaxcb", "-")
+    assert (done.returncode, done.stderr) == (0, "")

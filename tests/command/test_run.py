@@ -137,6 +137,20 @@ def test_host_calls_that_are_pending_at_sys_exit_are_recorded(run):
     assert "1 call · () → ()" in done.stderr
 
 
+@pytest.mark.parametrize("of_errors", [False, True])
+def test_recording_and_values_are_saved_for_a_reader_that_leaves(
+    without_reader, tmp_path, of_errors
+):
+    (tmp_path / "script.py").write_text(CALLS)
+    done = without_reader(
+        "run", "-o", "run.jaxcb", "--save-values", "values.csv", "script.py",
+        of_errors=of_errors, cwd=tmp_path,
+    )  # fmt: skip
+    assert len(jaxcb.load(tmp_path / "run.jaxcb")) == 1
+    assert (tmp_path / "values.csv").exists()
+    assert done.returncode == 0 and "BrokenPipe" not in (done.stderr or "")
+
+
 def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
     (tmp_path / "script.py").write_text(
         f"{CALLS}\nprint('waits', flush=True)\nimport time; time.sleep(600)"
@@ -157,7 +171,9 @@ def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["missing.py"], "cannot run 'missing.py': there is no such file"),
+        (["missing.py"], "cannot run 'missing.py': there is no such file."),
+        (["script"], "cannot run 'script': there is no such file; did you mean 'script.py'?"),
+        (["."], "cannot run '.': it is a folder. Name a file in it, or run a package with -m."),
         (["-o", "run.xyz", "script.py"], "unknown file format: 'run.xyz'"),
         (["-o", "no/run.html", "script.py"], "No such file or directory: "),
         (["--prof", "script.py"], "unrecognized arguments: --prof"),

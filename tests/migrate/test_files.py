@@ -6,8 +6,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import migrate
-from jupyter_jaxcb.command import main as package_main
-from jupyter_jaxcb.migrate.__main__ import main
+from jupyter_jaxcb.command import main
 
 OLD = "from jax.experimental import host_callback as hcb"
 NEW = "from jupyter_jaxcb import host_callback as hcb"
@@ -284,7 +283,7 @@ STRINGS = {
 @pytest.mark.parametrize("text", STRINGS.values(), ids=STRINGS)
 def test_string_that_names_the_module_is_listed_and_not_rewritten(file, text, capsys):
     path = file(f"{OLD}\nx = {text}\n")
-    assert main(["--write", str(path)]) == 0
+    assert main(["migrate", "--write", str(path)]) == 0
     out = capsys.readouterr().out
     assert "  line 2: in a string: " in out
     assert f"{path}: rewritten; not rewritten: line 2 (in a string)\n" in out
@@ -294,7 +293,7 @@ def test_string_that_names_the_module_is_listed_and_not_rewritten(file, text, ca
 def test_option_is_not_rewritten_which_the_command_says(file, capsys):
     option = 'jax.config.update("jax_host_callback_inline", False)\n'
     path = file(f"{OLD}\n{option}jax.config.jax_host_callback_outfeed = True\n")
-    assert main(["--write", str(path)]) == 0
+    assert main(["migrate", "--write", str(path)]) == 0
     out = capsys.readouterr().out
     assert "      write: hcb.flags.jax_host_callback_outfeed\n" in out
     assert f"{path}: rewritten; not rewritten: line 2 (option), line 3 (option)\n" in out
@@ -308,7 +307,7 @@ def test_docstring_is_not_a_use(file):
 
 def test_notes_come_once_at_the_end(file, capsys):
     text = f"{OLD}\nhcb.id_tap(f, x)\nhcb.id_tap(g, x)\n"
-    assert main([str(file(text)), str(file(text, "other.py"))]) == 0
+    assert main(["migrate", str(file(text)), str(file(text, "other.py"))]) == 0
     out = capsys.readouterr().out
     assert out.count("gets no transforms") == 1
     assert out.count("more than") + out.count("over several devices") == 1
@@ -375,7 +374,7 @@ def test_file_that_cannot_be_written_is_reported(file, monkeypatch):
 
 def test_command_continues_after_a_broken_file(file, capsys):
     good, bad = file(f"{OLD}\n"), file("def f(:\n", "bad.py")
-    assert main([str(bad), str(good)]) == 1
+    assert main(["migrate", str(bad), str(good)]) == 1
     out, err = capsys.readouterr()
     assert f"{good}: 1 use of host_callback" in out
     assert str(bad) in err
@@ -384,7 +383,7 @@ def test_command_continues_after_a_broken_file(file, capsys):
 
 def test_command_rewrites_with_the_option_write(file, capsys):
     path, other = file(f"{OLD}\n"), file("x = 1\n", "other.py")
-    assert main(["--write", str(path), str(other)]) == 0
+    assert main(["migrate", "--write", str(path), str(other)]) == 0
     assert path.read_text() == f"{NEW}\n"
     out = capsys.readouterr().out
     assert f"{path}: rewritten" in out
@@ -397,7 +396,7 @@ def test_command_reads_folders(tmp_path, capsys):
         (tmp_path / name).write_text(f"{OLD}\n")
     (tmp_path / "sub/c.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "x"}]}')
     (tmp_path / "b.py").write_text("x = 1\n")
-    assert main(["--write", str(tmp_path)]) == 0
+    assert main(["migrate", "--write", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{tmp_path}/a.py: 1 use of host_callback",
         f"  line 1: import: {OLD}",
@@ -408,14 +407,22 @@ def test_command_reads_folders(tmp_path, capsys):
     assert (tmp_path / ".hidden/d.py").read_text() == f"{OLD}\n"
 
 
-def test_command_is_one_of_the_package(file, capsys):
-    assert package_main(["migrate", "--write", str(file(f"{OLD}\n"))]) == 0
-    assert "rewritten" in capsys.readouterr().out
+def test_folder_with_one_file_is_counted_in_the_singular(file, capsys):
+    folder = file("x = 1\n").parent
+    assert main(["migrate", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder}: 1 file, 0 with uses of host_callback\n"
 
 
-def test_command_runs_as_a_module(file, in_process):
-    command = ["-m", "jupyter_jaxcb.migrate"]
+def test_command_runs_in_a_process(file, in_process):
+    command = ["-m", "jupyter_jaxcb", "migrate"]
     done = in_process(command, file(f"{OLD}\n"))
     assert done.stderr == ""
     assert f"write: {NEW}" in done.stdout
     assert "required: FILE" in in_process(command, status=2).stderr
+
+
+def test_all_files_are_rewritten_for_a_reader_that_leaves(file, without_reader):
+    paths = [file(f"{OLD}\n", name) for name in ("a.py", "b.py")]
+    done = without_reader("migrate", "--write", *paths)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.read_text() for path in paths] == [f"{NEW}\n"] * 2

@@ -99,7 +99,7 @@ def _suffix(path: Path) -> str:
     found = [suffix for suffix in FORMATS if path.name.lower().endswith(suffix)]
     if not found:
         raise ValueError(
-            f"unknown file format: {path.name!r}. End the name with one of "
+            f"unknown file format: {path.name or os.fspath(path)!r}. End the name with one of "
             f"{', '.join(sorted(FORMATS))}."
         )
     return max(found, key=len)

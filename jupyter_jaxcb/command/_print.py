@@ -1,0 +1,26 @@
+"""Print to a reader that may leave, as `head` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+
+def say(text: str = "", stream: TextIO | None = None, end: str = "\n") -> None:
+    """Print `text` at once, to standard output by default; nothing if its reader has left.
+
+    Python's `print` would end the command there, before it has saved or rewritten the other files.
+    """
+    stream = stream or sys.stdout
+    try:
+        print(text, file=stream, end=end, flush=True)
+    except BrokenPipeError:
+        _discard(stream)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let a stream end nowhere: Python writes what is left in it when the process ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
