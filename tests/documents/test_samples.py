@@ -117,6 +117,7 @@ def pattern(line):
     time = r"\d[\d.]* (?:ns|µs|ms|s)\b"
     words = re.sub(time, "TIME", line).split()
     text = r"\s+".join(re.escape(word) for word in words)
+    text = text.replace(r"\s+of\s+TIME", "")  # only front ends show the time of the cell
     return text.replace("TIME", time).replace("…", ".*?")
 
 

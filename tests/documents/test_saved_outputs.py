@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from jupyter_jaxcb.recording import Status
+
 from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
 MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
@@ -54,6 +56,14 @@ def test_outputs_contain_no_local_path(path):
         without_picture = {k: v for k, v in output.get("data", {}).items() if "png" not in k}
         text = json.dumps([without_picture, output.get("text"), output.get("traceback")])
         assert not re.search(r"/(home|work|root|tmp|usr|Users)/|site-packages|ipykernel_", text)
+
+
+def test_tutorial_on_statuses_has_a_call_site_of_each_status():
+    (path,) = [path for path in PATHS if "where-did-my-call-go" in path.name]
+    traces = [output["data"][MIME] for output in outputs(path) if MIME in output.get("data", {})]
+    shown = {site["status"] for trace in traces for site in trace["sites"]} - {None}
+    # A site that was called shows its calls in place of a status.
+    assert shown == {status.value for status in Status} - {"kept", "unknown"}
 
 
 def test_saved_host_trace_is_open_and_draws_vmap():
