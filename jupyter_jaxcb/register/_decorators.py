@@ -364,7 +364,8 @@ def debug(
             call; with ``"expand_dims"`` and ``"broadcast_all"`` one call gets the whole batch, so a
             function can log the mean of a batch.
         ordered: keep program order among all ordered debug callbacks, one call for each batch
-            element.
+            element. JAX raises an error for a program over several devices; ordered io callbacks
+            and taps work there.
         partitioned: under jit over several devices, call once on each device with its shard.
         arrays: the arrays that it gets: ``"numpy"``, or ``"jax"`` for JAX arrays on the local CPU.
         queued: do not wait for the calls. The program goes on; a background thread makes the calls

@@ -153,7 +153,7 @@ def debug_callback(
             and dtypes; other arguments (strings, objects) are passed through unchanged. Its return
             value is ignored.
         *args: positional arguments of `callback`.
-        ordered: keep program order among all ordered debug callbacks.
+        ordered: keep program order among all ordered debug callbacks, on one device only.
         partitioned: under jit over several devices, call once on each device with its shard.
         vmap_method: how vmap calls it, see `jupyter_jaxcb.debug`.
         arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on

@@ -100,7 +100,7 @@ def debug_print(
         fmt: a format string as for `str.format`; not an f-string, which would be formatted before
             JAX has values.
         *args: values of the positional fields.
-        ordered: keep program order among all ordered debug callbacks.
+        ordered: keep program order among all ordered debug callbacks, on one device only.
         partitioned: under jit over several devices, print each device's shard.
         skip_format_check: do not check `fmt` against the arguments.
         vmap_method: ``"expand_dims"`` prints a whole batch at once, see `jupyter_jaxcb.debug`.
