@@ -12,11 +12,11 @@ def say(text: str = "", stream: TextIO | None = None, end: str = "\n") -> None:
 
     Python's `print` would end the command there, before it has saved or rewritten the other files.
     """
-    stream = stream or sys.stdout
+    to = stream or sys.stdout
     try:
-        print(text, file=stream, end=end, flush=True)
+        print(text, file=to, end=end, flush=True)
     except BrokenPipeError:
-        _discard(stream)
+        _discard(to)
 
 
 def _discard(stream: TextIO) -> None:

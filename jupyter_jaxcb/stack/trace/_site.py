@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
+import re
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
@@ -16,6 +18,8 @@ from ._code_owner import CROSSINGS, is_cell, owner
 MAX_CALLERS = 8  # user frames kept per site; twice as many library frames
 _MAX_PLACES = 4096  # instructions kept in each cache
 _AROUND = {"scan", "while", "cond", "vmap"}
+_STRING = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_LINE_MAGIC = re.compile(rf"get_ipython\(\)\.run_line_magic\({_STRING}, {_STRING}\)$")
 
 _T = TypeVar("_T")
 
@@ -73,7 +77,18 @@ def _frame(code: CodeType, instruction: int) -> Frame:
 @_remembered
 def _source(code: CodeType, instruction: int) -> str:
     """Return the source line of an instruction, stripped."""
-    return linecache.getline(code.co_filename, _frame(code, instruction).line).strip()
+    frame = _frame(code, instruction)
+    line = linecache.getline(code.co_filename, frame.line).strip()
+    return _as_typed(line) if frame.cell else line
+
+
+def _as_typed(line: str) -> str:
+    """Return a line of a cell as the user typed it: IPython makes calls of line magics."""
+    magic = _LINE_MAGIC.search(line)
+    if magic is None:
+        return line
+    name, argument = map(ast.literal_eval, magic.groups())
+    return f"{line[: magic.start()]}%{name} {argument}"
 
 
 class Frames(NamedTuple):

@@ -51,6 +51,13 @@ def test_status_of_each_callback_is_shown_without_a_call(notebook):
     assert called(notebook) == "[]"
 
 
+@pytest.mark.parametrize("start", ["", "r = "])
+def test_line_of_a_call_in_the_magic_itself_is_shown_as_it_was_typed(notebook, start):
+    line = start + """%jax_explain a({"it's": X, '"': 1}["it's"])"""
+    (site,) = notebook.run(f"{line}\n{start.removesuffix(' = ')}").sites
+    assert site["source"] == line
+
+
 def test_explained_calls_are_not_in_the_host_trace_of_the_cell(notebook):
     ran = notebook.run("explained = %jax_explain f(X)\nprint('done')")
     assert ran.error is None
