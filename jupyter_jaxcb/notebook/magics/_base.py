@@ -44,4 +44,5 @@ class SessionMagics(Magics):
             return parse_argstring(function, line)
         except (UsageError, ValueError) as error:  # ValueError: a quote that is not closed
             hint = option_hint(line, option_names(function))
-            raise UsageError(f"{error}{hint} See %{magic}? for its options.") from None
+            percent = "%" if magic in self._session.shell.magics_manager.magics["line"] else "%%"
+            raise UsageError(f"{error}{hint} See {percent}{magic}? for its options.") from None

@@ -1,5 +1,7 @@
 """The help of a magic, ``%%jax_callback?``."""
 
+import re
+
 import pytest
 
 from jupyter_jaxcb.notebook.magics._callback import JaxMagics
@@ -28,3 +30,13 @@ def test_help_shows_a_cell_magic_with_two_percent_signs(magic):
     text = MAGICS[magic].__doc__
     assert f"{magic} [--" in text
     assert text.count(magic[1:]) == text.count(magic)
+
+
+@pytest.mark.parametrize("magic", MAGICS)
+def test_error_of_a_wrong_option_names_a_help_that_there_is(kernel, magic):
+    said = kernel.run(f"{magic} --bogus\nx").text
+    named = re.search(r"See (\S+)\? for its options", said)
+    hint = named[1] if named else magic  # %jax_explain has no parser of options
+    assert hint.lstrip("%") in magic
+    found = kernel.run(f"get_ipython().object_inspect({hint!r})['found']").value
+    assert (found, bool(named)) == ("True", magic != "%jax_explain")
