@@ -11,7 +11,12 @@ import jupyter_jaxcb
 ROOT = Path(__file__).parents[2]
 NUMBER = r"(\d[\d,.]*\d|\d)"
 UNITS = {"2**20": 2**20, "2**30": 2**30, "1e6": 1e6, "1/2": 1 / 2, "0.001": 0.001}
-WORDS = {"first three": "first 3", "at most eight": "at most 8", "last eight": "last 8"}
+WORDS = {
+    "first three": "first 3",
+    "at least eight": "at least 8",
+    "at most eight": "at most 8",
+    "last eight": "last 8",
+}
 
 
 # The constant, divided by the unit of the text, and the sentences that have its number at "#".
@@ -33,6 +38,24 @@ LIMITS = {
     ],
     "view/compare/history.ts:MOST_RUNS": [
         "read-the-host-trace: times of the last # runs of each cell",
+    ],
+    "view/compare/history.ts:CHANGE": [
+        "read-the-host-trace: more than # times the median",
+    ],
+    "view/compare/history.ts:LEAST_NS / 1e6": [
+        "read-the-host-trace: Differences below # ms",
+    ],
+    "stack.dispatch._finite:LARGEST": [
+        "limits: Results of more than # elements are searched",
+    ],
+    "recording.recorder._sample_values:MARKED": [
+        "limits: The first # calls of a recording that returned NaN",
+    ],
+    "recording.recorder._array_values:LARGEST": [
+        "limits: of more than # elements, have no picture",
+    ],
+    "report.frontend._mime:_SAVED_RUNS": [
+        "limits: a notebook keeps at most # runs of them",
     ],
     "report.frontend._mime:MAX_SAVED_CALLS": [
         "limits: A notebook saves # calls",
@@ -116,6 +139,12 @@ LIMITS = {
     "diagnostics.notes._reductions:MOST_ELEMENTS": [
         "watch-values: a batch of up to # elements",
     ],
+    "diagnostics.notes._reductions:_MOST_VALUES": [
+        "watch-values: each value of an array of up to #,",
+    ],
+    "report.summary._batch:_FEW": [
+        "read-the-host-trace: If a `vmap` makes at least # calls",
+    ],
 }
 ROWS = [(constant, sentence) for constant, sentences in LIMITS.items() for sentence in sentences]
 
@@ -126,8 +155,8 @@ def value(constant):
     place, _, name = constant.partition(":")
     if place.endswith(".ts"):
         text = (ROOT / "labextension/src" / place).read_text(encoding="utf-8")
-        (number,) = re.findall(rf"const {name} = ([\d_]+)", text)
-        return int(number)
+        (number,) = re.findall(rf"const {name} = ([\d_.]+)", text)
+        return float(number) / UNITS.get(unit, 1)
     found = getattr(importlib.import_module(f"jupyter_jaxcb.{place}"), name)
     return found / UNITS[unit] if unit else found
 
