@@ -158,6 +158,16 @@ def test_extras_in_documents_and_messages_are_those_of_pyproject():
     assert named[compiled] == named[guide] == {"numba"}
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/installation.md", "docs/limits.md"])
+def test_page_names_the_versions_of_pyproject(page):
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    (jax,) = re.findall(r"^jax>=(\d+\.\d+)", "\n".join(project["dependencies"]), re.MULTILINE)
+    text = (REPOSITORY / page).read_text("utf-8")
+    assert f"Python {pythons[0]} to {pythons[-1]}" in text
+    assert re.search(rf"JAX {re.escape(jax)} (to|or later)", text)
+
+
 def test_figures_of_the_readme_are_those_of_the_benchmarks():
     bullet = (REPOSITORY / "README.md").read_text("utf-8").split("* **Fast.**")[1].split("* **")[0]
     table = (REPOSITORY / "docs" / "benchmarks.md").read_text("utf-8")
