@@ -81,4 +81,5 @@ from .recorder import (
     add_native_log,
     record_call,
     record_elements,
+    value_words,
 )

@@ -124,7 +124,7 @@ class Block:
         _log.failed(self, operands, needed, at, start, describe(error))
         element = None if lowered.elements is None else at
         number = self._made() if lowered.masked else self._first_number(len(needed)) + at
-        return report_failure(error, lowered, number, element)
+        return report_failure(error, lowered, number, element, operands)
 
     def running(self) -> CallElsewhere | None:
         """Return the first call of a recorded crossing that machine code is in now, if any."""

@@ -162,7 +162,8 @@ class _Crossing:
             failed = collected.done if run is None or run.failed is None else run.failed
             log.end(failed, error)
             element = int(self.order[failed]) if schedule and failed < self.order.size else None
-            raise report_failure(error, lowered, before + failed + 1, element) from None
+            arguments = schedule.arguments(operands, failed) if schedule else operands
+            raise report_failure(error, lowered, before + failed + 1, element, arguments) from None
         crossing = log.end()
         if recorder is not None:
             elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)

@@ -10,6 +10,7 @@ from ._active import activate, active, add_backlog, add_native_log
 from ._plain import HAS_GIL, NOT_PLAIN, PlainTimes
 from ._recorder import COMPILED_THREAD, DEFAULT_CAPACITY, Recorder
 from ._rows import record_call, record_elements
+from ._sample_values import value_words
 from ._site_counts import QUEUE_THREAD
 from ._window import Mark, Snapshot
 from ._workers import WorkerRows

@@ -192,6 +192,11 @@ def _known(
     return None if number is None or crossing < 0 else (number, crossing, element)
 
 
+def value_words(value: np.ndarray) -> str:
+    """Format all values of an array that has few; empty for a larger one."""
+    return _word(*_head(value)) if value.size <= ELEMENTS else ""
+
+
 def _head(value: Any) -> _Head:
     array = np.asarray(value)
     return array.shape, array.flat[:ELEMENTS]

@@ -245,7 +245,7 @@ def single_call(
         except HostCallError:
             raise
         except BaseException as error:  # from the host function, or an interrupt of this function
-            raise report_failure(error, lowered, number or host.calls) from None
+            raise report_failure(error, lowered, number or host.calls, arguments=operands) from None
 
     return cross
 
@@ -293,7 +293,9 @@ def looped_calls(
             element = int(order[collected.done]) if collected.done < order.size else None
             number = before + collected.done + 1
             host.calls -= max(order.size - collected.done - 1, 0)  # calls that were not made
-            raise report_failure(error, lowered, number, element) from None
+            raise report_failure(
+                error, lowered, number, element, schedule.arguments(operands, collected.done)
+            ) from None
         return tuple(
             schedule.by_element(array).reshape(shape)
             for array, shape in zip(stacked, outer, strict=True)

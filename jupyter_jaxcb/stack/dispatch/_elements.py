@@ -76,6 +76,10 @@ class Elements(Selection, abc.ABC):
         """Yield the number of each batch element and its arguments, in call order."""
         return zip(self.order.tolist(), self.elements(operands), strict=False)
 
+    def arguments(self, operands: Sequence[np.ndarray], place: int) -> tuple:
+        """Return the arguments of the call at a place in call order; none after the last."""
+        return next(itertools.islice(self.elements(operands), place, None), ())
+
     def _column(self, operand: np.ndarray, axes: int, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield one operand's argument of every call, always as an array, even for scalars."""
         inner = operand.shape[axes:]

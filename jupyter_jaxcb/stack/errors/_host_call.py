@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...recording import WHOLE_BATCH, Frame, LoweredSite, Site
+import numpy as np
+
+from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
 from . import _causes
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
@@ -26,7 +28,11 @@ class HostCallError(RuntimeError):
 
 
 def host_call_error(
-    error: BaseException, lowered: LoweredSite, call: int, element: int | None
+    error: BaseException,
+    lowered: LoweredSite,
+    call: int,
+    element: int | None,
+    arguments: Sequence[Any],
 ) -> HostCallError:
     """Keep `error`, add a note on where it happened, and return the error to raise into XLA.
 
@@ -35,16 +41,19 @@ def host_call_error(
         lowered: the site.
         call: the number of the host call, counted per host function.
         element: the batch element of a looped vmap, if any.
+        arguments: of the call, whose values are not in JAX's message: they may change.
     """
-    site = lowered.site
-    after = _after(f"call {call:,} since registration", lowered, element)
+    site, which = lowered.site, f"call {call:,} since registration"
     by = _bound(site, named=True)
+    # A buffer function may have overwritten an argument that shares its memory with a result.
+    kept = () if site.flavor == "buffer" else arguments
+    after = _after(which, lowered, element, kept)
     add_note(error, f"{by}{after}", instead_of=by)  # it may be raised again
     if type(error) is ValueError and any(map(_is_read_only_error, error.args)):
         add_note(error, _READ_ONLY)
     inside = own_frames(attribute_of(error, "__traceback__"))
     BaseException.with_traceback(error, with_callers(inside, lowered))
-    note = f"{_bound(site, named=False)}{after}"
+    note = f"{_bound(site, named=False)}{_after(which, lowered, element)}"
     return _kept(error, note, site, others_may_wait=lowered.shard is not None)
 
 
@@ -69,17 +78,27 @@ def expect_error_of_jax(
     _causes.expect(kept, lowered.site, others_may_wait=False)
 
 
-def _after(call: str, lowered: LoweredSite, element: int | None) -> str:
-    """Say which call of a site failed."""
-    operands, _ = lowered.host_avals()
-    arguments = ", ".join(map(str, operands)) or "no arguments"
+def _after(
+    call: str, lowered: LoweredSite, element: int | None, arguments: Sequence[Any] = ()
+) -> str:
+    """Say which call of a site failed, and with which arguments, if they are small."""
+    avals, _ = lowered.host_avals()
+    values = [*arguments, *[None] * len(avals)]
+    operands = ", ".join(map(_argument, avals, values)) or "no arguments"
     places = [f"in {call}"]
     if element is not None:
         places.append(f"in batch element {element}")
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
-    return f"{', '.join(places)}, called with {arguments}{_of_a_batch(lowered)}"
+    return f"{', '.join(places)}, called with {operands}{_of_a_batch(lowered)}"
+
+
+def _argument(aval: Aval, value: Any) -> str:
+    """Return ``float32[] = nan``; without the value of a large array, or of one of JAX."""
+    known = isinstance(value, np.ndarray | np.generic) and value.shape == aval.shape
+    words = value_words(value) if known else ""
+    return f"{aval} = {words}" if words else str(aval)
 
 
 def set_cell_namer(name: Callable[[str], str] | None) -> None:

@@ -15,6 +15,7 @@ import functools
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -27,7 +28,11 @@ _raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by 
 
 
 def report_failure(
-    error: BaseException, lowered: LoweredSite, call: int, element: int | None = None
+    error: BaseException,
+    lowered: LoweredSite,
+    call: int,
+    element: int | None = None,
+    arguments: Sequence[Any] = (),
 ) -> HostCallError:
     """Keep `error` for the user, and return the error to raise into XLA instead.
 
@@ -39,8 +44,9 @@ def report_failure(
         lowered: the site.
         call: the number of the host call, counted per host function.
         element: the batch element of a looped vmap, if any.
+        arguments: of the call; none if it is not known which call failed.
     """
-    raised = host_call_error(error, lowered, call, element)
+    raised = host_call_error(error, lowered, call, element, arguments)
     caller = caller_of(sys._getframe(1))
     own = caller is not None and caller.f_code in EAGER
     if is_a(error, KeyboardInterrupt) and caller is not None and not own:

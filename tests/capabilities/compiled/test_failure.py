@@ -97,7 +97,7 @@ def test_index_out_of_range_is_an_error(failure, flavor, place, transform):
     program = transform(compiled(chosen, "i", flavor))
     error, notes = failure(program, np.int32([5, 6, 7]), place)
     assert type(error) is IndexError
-    assert "called with int32[3], int32[]" in notes
+    assert f"called with int32[3] = [5, 6, 7], int32[] = {place}" in notes
 
 
 @eager_and_jit

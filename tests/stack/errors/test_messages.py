@@ -171,7 +171,41 @@ def test_note_on_a_batched_call_names_the_vmap_method(flavor, method):
 @pytest.mark.parametrize(("method", "run"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
 def test_note_on_a_call_of_one_element_mentions_no_batch(method, run):
     (note,) = notes_of("pure", method, run, [np.ones((4, 3), np.float32)])
-    assert "called with float32[" in note and note.endswith("3]")
+    assert "called with float32[" in note and "batch" not in note.rpartition("called with")[2]
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.float32(np.nan), "float32[] = nan"),
+        (np.arange(6, dtype=np.int32), "int32[6] = [0, 1, 2, 3, 4, 5]"),
+        (np.zeros((2, 3), bool), "bool[2,3] = [False, False, False, False, False, False]"),
+        (np.arange(7, dtype=np.int32), "int32[7]"),
+    ],
+)
+def test_note_has_the_values_of_scalars_and_of_small_arrays(array, words):
+    (note,) = notes_of("pure", "sequential", jax.jit, [array])
+    assert note.endswith(f"called with {words}")
+
+
+@pytest.mark.parametrize("options", [{}, {"executor": "threads:2"}])
+def test_note_on_a_batch_element_has_its_own_values(options):
+    def host(x, y):
+        if x == 2:
+            raise ValueError
+        return x
+
+    call = jaxcb.pure(host, result="x", **options)
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.vmap(call, (0, None))(np.arange(4, dtype=np.float32), np.int32(7)).block_until_ready()
+    (note,) = jaxcb.host_error(raised.value).__notes__
+    assert note.endswith("in batch element 2, called with float32[] = 2, int32[] = 7")
+    assert "= 2" not in str(raised.value), "the message of JAX is the same in every run"
+
+
+def test_note_on_a_buffer_function_has_no_values_which_it_may_have_overwritten():
+    (note,) = notes_of("buffer", "sequential", jax.jit, [np.float32(3)])
+    assert note.endswith("called with float32[]")
 
 
 @pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: np.add(x, 1, out=x)])
