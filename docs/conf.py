@@ -62,6 +62,8 @@ nb_mime_priority_overrides = [
     ("markdown", "image/png", 20),
 ]
 
+markdown_anchor_signatures = True
+
 # The prompts of pycon and IPython are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |In \[\d*\]: |\$ "
 copybutton_prompt_is_regexp = True

@@ -50,10 +50,21 @@ class Translator(MarkdownTranslator):
 
 
 def broken_links(page: Path) -> list[str]:
-    """Return the links of a page in Markdown that lead to no file."""
-    prose = re.sub(r"(`+).*?\1", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    links = re.findall(r"\]\(([^)\s#:]+)[^)\s:]*\)", prose)
-    return [link for link in links if not (page.parent / link).exists()]
+    """Return the links of a page in Markdown that lead to no file or to no place in it."""
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```|`[^`]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)\s#:]*)(?:#([^)\s]+))?\)", prose)
+    return [f"{file}#{place}" for file, place in links if not _exists(page, file, place)]
+
+
+def _exists(page: Path, file: str, place: str) -> bool:
+    target = page.parent / file if file else page
+    if not target.exists() or not place or target.suffix != ".md":
+        return target.exists()
+    text = target.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+    return place in slugs or f'<a id="{place}"></a>' in text
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
