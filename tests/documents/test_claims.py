@@ -168,6 +168,27 @@ def test_page_names_the_versions_of_pyproject(page):
     assert re.search(rf"JAX {re.escape(jax)} (to|or later)", text)
 
 
+LABELS = (
+    "Compare with…",
+    "Insert %jax_check",
+    "Jump to first",
+    "Pin this run instead",
+    "Pin to compare",
+    "Show Badges in the Code",
+    "Show JAX Callbacks Panel",
+    "Unpin",
+    "profile this cell",
+    "write it into the cell",
+)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_label_on_the_pages_is_that_of_the_front_end(label, pages):
+    sources = sorted((REPOSITORY / "labextension" / "src").glob("**/*.ts"))
+    assert any(f"*{label}*" in text for text in pages.values())
+    assert any(label in path.read_text("utf-8") for path in sources)
+
+
 def test_figures_of_the_readme_are_those_of_the_benchmarks():
     bullet = (REPOSITORY / "README.md").read_text("utf-8").split("* **Fast.**")[1].split("* **")[0]
     table = (REPOSITORY / "docs" / "benchmarks.md").read_text("utf-8")

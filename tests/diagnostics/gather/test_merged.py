@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import struct
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +25,8 @@ from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
 
 from ._recorded import HERE, recorded
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "several-processes.md"
+
 
 def test_sites_at_the_same_line_are_one_site():
     both = merged([recorded([(1, 2)]), recorded([(3, 4), (5, 6)])])
@@ -31,6 +34,7 @@ def test_sites_at_the_same_line_are_one_site():
     assert dict(both.bound) == {HERE: 2}
     assert site.calls == site.expected == 3
     assert site.notes[0] == "1 call in process 0, 2 calls in process 1"
+    assert site.notes[0] in GUIDE.read_text("utf-8")
 
 
 def test_processes_with_equal_counts_are_grouped():

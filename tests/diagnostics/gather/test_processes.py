@@ -1,5 +1,7 @@
 """Two processes of a jax.distributed run, with two devices each, gather their recordings."""
 
+from pathlib import Path
+
 import pytest
 
 from ._spawn import run_in_processes
@@ -61,6 +63,8 @@ def test_process_reports_that_another_one_makes_its_calls(found, flavor):
     assert [row["status"] for row in local] == ["kept", "not_run"]
     assert [row["expected"] for row in local] == [1, 0]
     assert local[1]["reason"] == "another process makes its calls on behalf of all"
+    guide = Path(__file__).parents[3] / "docs" / "guide" / "several-processes.md"
+    assert f"`not run: {local[1]['reason']}`" in guide.read_text("utf-8")
 
 
 @BOTH
