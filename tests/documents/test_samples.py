@@ -1,6 +1,6 @@
 """Samples of output in the how-to guides are what the code prints.
 
-"…" in a sample stands for any text, and times stand for any time.
+"…" in a sample stands for any text. A time or size stands for any other.
 """
 
 import re
@@ -78,6 +78,24 @@ def program(x):
 jax.jit(program)(1.0)
 """,
     ),
+    "host object": (
+        "guide/host-objects.md",
+        "host object factor",
+        """
+import jupyter_jaxcb as jaxcb
+@jaxcb.host_object
+def factor(values):
+    return np.ones(1_000_000)
+---
+%%jax_callback pure --result values
+def solve(values):
+    return values * factor(values)[0]
+---
+values = jnp.arange(100_000.0)
+jax.jit(lambda values: solve(values) + solve(2 * values - values))(values)
+for _ in range(2): solve(values)
+""",
+    ),
     "running calls": (
         "guide/troubleshoot-hangs.md",
         "slow (pure, line 1)",
@@ -114,7 +132,7 @@ def lines_of(page, beginning):
 
 def pattern(line):
     """Return a regular expression for a line of a sample."""
-    time = r"\d[\d.]* (?:ns|µs|ms|s)\b"
+    time = r"\d[\d.]* (?:ns|µs|ms|s|kB|MB)\b"
     words = re.sub(time, "TIME", line).split()
     text = r"\s+".join(re.escape(word) for word in words)
     text = text.replace(r"\s+of\s+TIME", "")  # only front ends show the time of the cell
