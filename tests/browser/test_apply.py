@@ -78,6 +78,8 @@ def test_a_profile_proposes_a_queue_which_is_written_into_the_magic(notebook):
     advice = view.locator(".jaxcb-profile-advice li", has_text="With queued=True it goes on")
     advice.get_by_role("button", name="write it into the cell: log").click()
     after = LOG.replace("debug", "debug --queued")
+    notice = opened.page.locator(".Toastify")
+    expect(notice).to_contain_text("now has --queued; Ctrl+Z in it removes that")
     opened.page.wait_for_function(f"([n, source]) => ({SOURCE})(n) === source", arg=[1, after])
     opened.run_and_wait(1, 2)
     expect(view.locator(".jaxcb-profile")).to_contain_text("queued host functions")

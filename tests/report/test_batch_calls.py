@@ -52,6 +52,15 @@ def test_calls_that_run_in_threads_need_no_batch():
     assert batch_calls(lambda x: x, "sequential", executor="threads") == 0
 
 
+def test_calls_of_another_callback_in_threads_leave_the_advice_as_it_is():
+    looped = jaxcb.pure(lambda x: x, result="x")
+    spread = jaxcb.pure(lambda x: -x, result="x", executor="threads")
+    with jaxcb.record() as r:
+        jax.vmap(looped)(jnp.ones(12)).block_until_ready()
+        jax.vmap(spread)(jnp.ones(12)).block_until_ready()
+    assert [one.batch_calls for one in summarize(r.recording)] == [1, 0]
+
+
 @pytest.mark.parametrize(("elements", "calls"), [(7, 0), (8, 1)])
 def test_few_calls_are_not_worth_a_change(elements, calls):
     (summary,) = summarize(recorded(5_000_000, elements))

@@ -88,12 +88,19 @@ def _plots(one: Series) -> str:
 
 def _own_plots(one: Series) -> str:
     """Return a plot of each number of the user, but quantiles, which are part of the large one."""
-    none = np.zeros_like(one.nan)
+    none, no_values = np.zeros_like(one.nan), np.empty((len(one.mean), 0, 0))
     plots = []
     for name, values in one.own.items():
         if not _QUANTILE.fullmatch(name):
             own = dataclasses.replace(
-                one, mean=values, min=values, max=values, nan=none, inf=none, own={}
+                one,
+                mean=values,
+                min=values,
+                max=values,
+                nan=none,
+                inf=none,
+                values=no_values,  # those of the variable
+                own={},
             )
             plots.append(f"<div>{html.escape(name)}</div>{_plot(own, *_OWN, True)}")
     return "".join(plots)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...recording import COMPILED_THREAD, Site
+from ...recording import Site
 from ._counts import Counts
 
 _FLAVORS = ("pure", "io", "debug")  # that have other vmap methods
@@ -20,16 +20,16 @@ def batch_calls(counts: Counts, site: Site, numbers: Iterable[int]) -> int:
         numbers: its indices into `Recording.lowered`.
 
     Returns:
-        The number of crossings with a loop; 0 if they make few calls, or if the calls do not run
-        one after the other in Python.
+        The number of crossings with a loop; 0 if they make few calls. Calls that do not run one
+        after the other in Python do not count.
     """
     recording = counts.recording
-    if site.flavor not in _FLAVORS or recording.workers or COMPILED_THREAD in recording.threads:
+    if site.flavor not in _FLAVORS:
         return 0
     looped = crossings = 0
     for number in numbers:
         fact = recording.lowered[number]
-        if fact.waits_for_elements:
+        if fact.waits_for_elements and not counts.elsewhere[number]:
             looped += int(counts.calls[number])
             crossings += int(counts.calls[number]) // (fact.elements or 1)
     return crossings if looped >= max(_FEW, 2 * crossings) else 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import Outcome, Program, Recording, SampleValues, Site
+from ...recording import COMPILED_THREAD, Outcome, Program, Recording, SampleValues, Site
 from ._capabilities import ends_runs, reached_but_not_made
 
 _HALF = np.uint64(32)  # bits of each number where two are packed into one
@@ -27,6 +27,7 @@ class Counts:
     Attributes:
         recording: the recording that is added up.
         calls: host calls by index into `Recording.lowered`.
+        elsewhere: those of them that ran in workers of executors or in compiled code.
         numbers: by site, the indices of its entries in `Recording.lowered`.
         exact: whether `calls` counts every call, including those without rows.
         outcomes: by site, its outcomes.
@@ -55,6 +56,7 @@ class Counts:
         self._crossings, self._errors = self._by_site(calls)
         self._failed = _failed_crossings(calls)
         self._in_workers = _InWorkers(recording)
+        self.elsewhere = self._in_workers.calls + _compiled(recording)
         self._sample_values: dict[Site, list[tuple[SampleValues, int | None]]] = {}
         for sample in recording.sample_values:
             fact = recording.lowered[sample.lowered]
@@ -217,7 +219,7 @@ class _InWorkers:
         calls, count = recording.calls, len(recording.lowered)
         workers = [worker.thread for worker in recording.workers]
         rows = calls[np.isin(calls["thread"], workers)] if workers else calls[:0]
-        self._calls = np.bincount(rows["lowered"], minlength=count)
+        self.calls = np.bincount(rows["lowered"], minlength=count)
         trips = rows["lowered"].astype(np.uint64) << _HALF | rows["crossing"]
         found, whose = np.unique(trips, return_inverse=True)
         self._starts = np.full(len(found), np.iinfo(np.int64).max)
@@ -229,13 +231,21 @@ class _InWorkers:
 
     def wall_ns(self, own: list[int], calls: np.ndarray) -> int:
         """Return the time of the crossings of entries; 0 if some of their `calls` ran elsewhere."""
-        if not self._calls[own].sum() or (self._calls[own] != calls[own]).any():
+        if not self.calls[own].sum() or (self.calls[own] != calls[own]).any():
             return 0
         places = np.concatenate([np.arange(*self._bounds[n : n + 2]) for n in own])
         places = places[np.argsort(self._starts[places])]
         starts, ends = self._starts[places], np.maximum.accumulate(self._ends[places])
         gaps = np.maximum(starts[1:] - ends[:-1], 0)  # none where shards cross side by side
         return int(ends[-1] - starts[0] - gaps.sum())
+
+
+def _compiled(recording: Recording) -> np.ndarray:
+    """Count the calls of each entry that ran in compiled code, without Python."""
+    if COMPILED_THREAD not in recording.threads:
+        return np.zeros(len(recording.lowered), np.int64)
+    rows = recording.calls[recording.calls["thread"] == recording.threads.index(COMPILED_THREAD)]
+    return np.bincount(rows["lowered"], minlength=len(recording.lowered))
 
 
 class _Programs:

@@ -51,6 +51,13 @@ def test_other_numbers_of_the_user_have_plots_of_their_own():
     assert re.findall(r'class="axis"[^>]*>([^<]+)', own) == ["12", "4", "step 0", "step 2"]
 
 
+def test_plot_of_such_a_number_has_no_curves_of_the_variable():
+    text = page(np.ones((3, 4)) * [[1], [2], [3]], norm=jnp.linalg.norm)
+    plot, own = text.split("<div>norm</div>")
+    assert plot.count('class="each"') == 4
+    assert 'class="each"' not in own
+
+
 def test_what_a_notebook_saves_does_not_grow_with_the_steps():
     few, many = (len(page(np.sin(np.arange(count))[:, None])) for count in (1_000, 10_000))
     assert many < 1.2 * few < 40_000

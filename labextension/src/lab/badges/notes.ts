@@ -70,12 +70,19 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
   return { crc: snapshot.crcs.get(cell) ?? null, saved: !snapshot.version, lines: withNames };
 }
 
+const LONGEST_NAME = 20; // on a line with several functions; the tooltip has the whole name
+
 // On a line with several functions, each note begins with its function.
 function named(notes: readonly Note[]): readonly Note[] {
   const ours = notes.filter(note => note.place);
   const same = new Set(ours.map(note => note.name)).size <= 1;
-  const text = (note: Note): string => (note.place ? `${note.name}: ${note.text}` : note.text);
+  const text = (note: Note): string => (note.place ? `${brief(note.name)}: ${note.text}` : note.text);
   return same ? notes : notes.map(note => ({ ...note, text: text(note) }));
+}
+
+/** A name without its middle, if it would leave no room for what happened. */
+function brief(name: string): string {
+  return name.length > LONGEST_NAME ? `${name.slice(0, 12)}…${name.slice(-7)}` : name;
 }
 
 function valueNote({ name, text, bad, details }: Value): Note {

@@ -26,8 +26,9 @@ export async function writeProposal(
   }
   sharedModel.updateSource(edit.from, edit.to, edit.text); // an edit as by hand, which can be undone
   await reveal(panel, -1, { cell: model.id, line: callback.line, source: '', elsewhere: true });
+  const written = edit.text.startsWith(' --') ? edit.text.trim() : proposal[0]; // of a magic
   const next = `Run it again, then the cells that use ${name}.`;
-  return `The cell of ${name} now has ${proposal[0]}; Ctrl+Z in it removes that. ${next}`;
+  return `The cell of ${name} now has ${written}; Ctrl+Z in it removes that. ${next}`;
 }
 
 /** Writes the magic that profiles it into the cell of an output, and makes it the selected cell. */

@@ -126,7 +126,7 @@ export class Comparison {
         this.runs.length > 1
           ? h('p', {}, this.afterMenu, ` compared with ${name}: ${words}`)
           : h('p', {}, `Compared with ${name}: ${words}`),
-        table(pairsOf(pinned.sites, own.sites)),
+        table(pairsOf(pinned.sites, own.sites), name),
         h(
           'p',
           { class: 'jaxcb-compare-actions' },
@@ -169,9 +169,16 @@ function link(text: string, act: () => unknown): HTMLElement {
   return button({ class: 'jaxcb-link' }, act, text);
 }
 
-function table(pairs: readonly Pair[]): HTMLElement {
-  const titles = ['Site', 'Status', 'Calls', 'p95', 'Time'];
-  const rows = pairs.slice(0, MOST_SITES).map(row);
+/**
+ * The figures of each site in both runs.
+ *
+ * Args:
+ *   earlier: how a sentence names the earlier run.
+ */
+function table(pairs: readonly Pair[], earlier: string): HTMLElement {
+  const hasP95 = pairs.some(({ before, after }) => before?.p95 && after?.p95); // the kernel keeps none
+  const titles = ['Site', 'Status', 'Calls', ...(hasP95 ? ['p95'] : []), 'Time'];
+  const rows = pairs.slice(0, MOST_SITES).map(pair => row(pair, earlier, hasP95));
   const left = pairs.length - rows.length;
   return h(
     'div',
@@ -186,23 +193,23 @@ function table(pairs: readonly Pair[]): HTMLElement {
   );
 }
 
-function row({ before, after }: Pair): HTMLElement {
+function row({ before, after }: Pair, earlier: string, hasP95: boolean): HTMLElement {
   const site = (after ?? before)!;
   return h(
     'tr',
     {},
     h('th', { scope: 'row' }, `${site.function}, ${site.where}`),
-    h('td', {}, ...statuses(before, after)),
+    h('td', {}, ...statuses(before, after, earlier)),
     h('td', {}, ...calls(before?.calls ?? null, after?.calls ?? null)),
-    h('td', {}, ...times(before?.p95, after?.p95)),
+    ...(hasP95 ? [h('td', {}, ...times(before?.p95, after?.p95))] : []),
     h('td', {}, ...times(before?.total, after?.total))
   );
 }
 
 /** `● → ⚠ unused`; one status if it is the same; or that the site is in one run only. */
-function statuses(before: Pair['before'], after: Pair['after']): Child[] {
+function statuses(before: Pair['before'], after: Pair['after'], earlier: string): Child[] {
   if (!after) {
-    return [h('em', {}, 'only in the pinned run')];
+    return [h('em', {}, `only in ${earlier}`)];
   }
   const now = status(after.consequence);
   if (!before) {

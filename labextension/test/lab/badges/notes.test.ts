@@ -36,6 +36,14 @@ test('sites on one line share a badge, which names their functions if they diffe
   expect(texts('airy')).toEqual(['bessel:', 'airy: 1']);
 });
 
+test('a long name on such a line leaves room for what happened', () => {
+  const sites = [SITE, { ...SITE, function: 'a_name_that_is_longer_than_its_badge' }];
+  const { lines } = notesOf(snapshot({ sites }), 'two')!;
+  const [, { text, title }] = lines[0]!.notes as [unknown, { text: string; title: string }];
+  expect(text).toBe('a_name_that_…s_badge: 5 calls · 41 µs · () → (5,)');
+  expect(title).toContain('a_name_that_is_longer_than_its_badge');
+});
+
 test('a watched value is on its line, beside the sites, in the tone of an error if it is bad', () => {
   const values = [VALUE, { ...VALUE, line: 5, source: 'z', text: 'z NaN from step 2', bad: true }];
   const { lines } = notesOf(snapshot({ values }), 'two')!;

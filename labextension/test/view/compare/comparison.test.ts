@@ -142,6 +142,12 @@ function choose(menu: HTMLSelectElement, value: string): void {
   menu.dispatchEvent(new Event('change'));
 }
 
+test('a site that is only in an earlier run names this run', async () => {
+  const lost = { ...SITE, function: 'lost' };
+  await show(SECOND, { ...BEFORE, sites: [SITE, lost] });
+  expect(rows()[1]!.slice(0, 2)).toEqual(['lost, line 3', 'only in run [7]']);
+});
+
 test('any two runs of the cell can be compared', async () => {
   document.body.append(comparison.actions);
   await show(SECOND, null);
@@ -153,13 +159,15 @@ test('any two runs of the cell can be compared', async () => {
   await settled();
   expect(comparison.words.textContent).toBe(' · vs run [7]: +40 calls');
   expect(comparison.pinned).toBe(BEFORE);
-  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 140 +40', '72 µs', '1 ms']]);
+  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 140 +40', '1 ms']]);
   const other = comparison.node.querySelector('select')!;
   other.focus();
   choose(other, 'r0');
   expect(document.activeElement).toBe(other);
-  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 60 −40', '', '1 ms → 1 ms × 1']]);
+  expect(rows()).toEqual([['bessel, line 3', '●', '100 → 60 −40', '1 ms → 1 ms × 1']]);
   expect(comparison.words.textContent).toBe('');
+  const titles = [...comparison.node.querySelectorAll('thead th')].map(each => each.textContent);
+  expect(titles).toEqual(['Site', 'Status', 'Calls', 'Time']); // the kernel keeps no percentiles
   choose(other, '');
   expect(comparison.words.textContent).toBe(' · vs run [7]: +40 calls');
   choose(menu, '');
