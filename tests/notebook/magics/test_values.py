@@ -1,5 +1,6 @@
 """Sample values are shown, and saved with a notebook, only with the option --values."""
 
+import dataclasses
 import json
 
 import pytest
@@ -107,7 +108,8 @@ def test_failing_call_shows_its_arguments(kernel):
     kernel.run("%%jax_callback pure --result x\ndef fails(x):\n    raise ValueError('no luck')")
     code = "fails(np.float32(2469 / 2))"
     plain, detailed = (kernel.run(f"%%jax_record{option}\n{code}") for option in ("", " --values"))
-    assert GIVEN not in saved(plain)
+    assert f"called with float32[] = {GIVEN}" in plain.error[2], "the traceback has them anyway"
+    assert GIVEN not in saved(dataclasses.replace(plain, error=None))
     assert f"{GIVEN} → ✕ raised" in detailed.trace["text/plain"]
 
 
