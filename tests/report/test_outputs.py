@@ -106,6 +106,11 @@ def test_palette_is_that_of_the_views():
         assert len(theirs) == 3
 
 
+def test_short_style_sheet_has_a_space_where_the_selectors_need_one():
+    assert ".jaxcb-report.jaxcb-report :is(th,td){max-width:none;" in _style()
+    assert ".jaxcb-report :is(.jaxcb-tone-ok,.jaxcb-tone-kept){" in _style()
+
+
 def test_style_sheet_is_short_and_closed():
     html = output(["<p>hello</p>"]).html
     assert html.count("<style>") == html.count("</style>") == 1

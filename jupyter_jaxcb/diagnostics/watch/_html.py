@@ -32,7 +32,8 @@ color:inherit;white-space:nowrap;padding:0}
 .jaxcb-watch .each{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:.8;opacity:.6}
 .jaxcb-watch .band{fill:var(--jp-brand-color1,#1976d2);opacity:.18}
 .jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
-.jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px}
+.jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px;
+stroke:var(--jp-layout-color1,Canvas);stroke-width:3px;paint-order:stroke}
 </style>"""
 _QUANTILE = re.compile(r"p\d+")
 _BAD = ' class="bad"'
@@ -128,7 +129,9 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
     known = np.concatenate([middle, *bands] if is_large else [middle])
     known = known[np.isfinite(known)]
     bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
-    top = top if top > bottom else bottom + 1
+    if top == bottom:  # a constant is in the middle, not on the edge
+        margin = abs(bottom) / 10 or 0.5
+        bottom, top = bottom - margin, top + margin
 
     def points(values: np.ndarray) -> list[tuple[float, float]]:
         x = np.linspace(0, width, len(values))

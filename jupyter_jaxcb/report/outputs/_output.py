@@ -45,7 +45,8 @@ def output(parts: Iterable[str], spots: Iterable[Spot] = ()) -> Output:
 def _style() -> str:
     path = importlib.resources.files(__name__.rpartition(".")[0]) / "report.css"
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return re.sub(r"\s*([{}:;,])\s*", r"\1", " ".join(text.split()))
+    text = re.sub(r"\s*([{};,])\s*", r"\1", " ".join(text.split()))
+    return text.replace(": ", ":")  # a space before a colon belongs to a selector
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -58,6 +58,13 @@ def test_plot_of_such_a_number_has_no_curves_of_the_variable():
     assert 'class="each"' not in own
 
 
+@pytest.mark.parametrize("constant", [0.0, 1.0, 2.0**100])
+def test_curve_of_a_constant_is_in_the_middle_of_its_plots(constant):
+    text = page(np.full((3, 9), constant))
+    lines = re.findall(r'class="line" points="([^"]+)"', text)
+    assert [line.split()[0] for line in lines] == ["0.0,9.0", "0.0,65.0"]  # of 18 and of 130
+
+
 def test_what_a_notebook_saves_does_not_grow_with_the_steps():
     few, many = (len(page(np.sin(np.arange(count))[:, None])) for count in (1_000, 10_000))
     assert many < 1.2 * few < 40_000
