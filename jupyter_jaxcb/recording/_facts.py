@@ -386,6 +386,7 @@ class NoteKind(enum.StrEnum):
     PARTLY_OBSERVED = "partly_observed"  # calls outside the observation are missing
     COMPILED = "compiled"  # numba compiled the host function
     QUEUED = "queued"  # the program does not wait for its calls
+    RUN_AGAIN = "run_again"  # the backward pass of a `jax.checkpoint` makes the call again
 
 
 class JaxUse(NamedTuple):

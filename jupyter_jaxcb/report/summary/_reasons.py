@@ -195,6 +195,10 @@ NOTES: Mapping[NoteKind, str] = {
         "recorded"
     ),
     **_queue.NOTES,
+    NoteKind.RUN_AGAIN: (
+        "the backward pass of a jax.checkpoint makes the call again; make it outside of the "
+        "checkpoint, or, if it is pure, keep its result with policy="
+    ),
 }
 
 # What a closed host trace says of notes about calls that cost more than one may think, or block.
@@ -202,6 +206,7 @@ HINTS: Mapping[NoteKind, str] = {
     NoteKind.ALL_BRANCHES_RUN: "also called for branches not taken",
     NoteKind.FINISHED_ELEMENTS_RUN: "also called for finished elements",
     NoteKind.USES_JAX_AND_CAN_BLOCK: "uses JAX and may deadlock",
+    NoteKind.RUN_AGAIN: "called again in the backward pass",
 }
 
 

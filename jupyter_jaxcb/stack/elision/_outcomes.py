@@ -60,7 +60,15 @@ def _notes(seen: Evidence) -> tuple[Note, ...]:
         vmaps = tuple(size or 0 for kind, size in reversed(seen.around) if kind == "vmap")
         if vmaps and not any_batched:
             notes.append(Note(NoteKind.UNBATCHED, vmaps))
+    if _is_run_again(seen):
+        notes.append(Note(NoteKind.RUN_AGAIN))
     return tuple(dict.fromkeys(notes))
+
+
+def _is_run_again(seen: Evidence) -> bool:
+    """Return whether a checkpoint makes the call twice, which XLA did not undo."""
+    again = {any(step.again for step in path.steps) for path in seen.paths}
+    return again == {True, False} and len(seen.instructions or ()) > 1
 
 
 def _step_words(step: Step) -> str:

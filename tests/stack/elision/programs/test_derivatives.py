@@ -3,9 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
-from tests.stack.elision._battery import check, each, table
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import NoteKind
+from tests.stack.elision._battery import Hosts, check, each, table
 
 X = np.arange(1, 4, dtype=np.float32)
 ROWS, row = table()
@@ -180,6 +183,37 @@ def _(h):
     a = stopped(h.pure("a"))
     f = jax.checkpoint(lambda x: jnp.sin(x * a(x)))
     return jax.jit(jax.grad(lambda x: f(x).sum())), (X,)
+
+
+@pytest.mark.parametrize(
+    ("policy", "needs_value", "again"),
+    [
+        (None, True, True),
+        (POLICIES.everything_saveable, True, False),
+        (POLICIES.dots_saveable, True, True),
+        (None, False, False),
+    ],
+    ids=["nothing saved", "everything saved", "dots saved", "value not needed"],
+)
+def test_note_says_that_a_checkpoint_makes_the_call_again(policy, needs_value, again):
+    a = stopped(Hosts().pure("a"))
+    f = jax.checkpoint(lambda x: jnp.sin(x * a(x)), policy=policy)
+    derivative = jax.value_and_grad if needs_value else jax.grad
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(derivative(lambda x: f(x).sum()))(X))
+    (outcome,) = r.recording.outcomes
+    assert any(note.kind is NoteKind.RUN_AGAIN for note in outcome.notes) is again
+    assert len(r.recording) == 1 + again
+
+
+def test_no_note_says_that_a_call_is_made_again_if_xla_joins_both():
+    a = stopped(Hosts().pure("a"))
+    f = jax.checkpoint(lambda x: jnp.sin(x * a(x)), prevent_cse=False)
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.value_and_grad(lambda x: f(x).sum()))(X))
+    (outcome,) = r.recording.outcomes
+    noted = any(note.kind is NoteKind.RUN_AGAIN for note in outcome.notes)
+    assert noted is (len(r.recording) == 2)
 
 
 @row("remat that XLA may undo", lambda n: {"a": "kept 2" if n[1] == 2 else "kept|deduplicated 1"})
