@@ -111,7 +111,8 @@ def slow(x):
     time.sleep(4)
     return x
 ---
-thread = threading.Thread(target=lambda: jax.jit(slow)(1.0).block_until_ready())
+program = lambda: jax.jit(slow)(1.0).block_until_ready()
+thread = threading.Thread(target=program, name="Thread-1 (<lambda>)")  # as in a new process
 thread.start()
 entered.wait(60)
 ---
