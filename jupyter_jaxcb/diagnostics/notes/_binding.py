@@ -51,10 +51,10 @@ def around_bind(
     out = bind(primitive, *watched, **params)
     known.encloses = _encloses(primitive, params, next_number() - before - 1)
     inputs = [(x, name) for x, name in zip(args, names, strict=True) if _is_array(x)]
-    variable = place.target if _wants(place, options) else ""
+    is_assigned = bool(place.target) and _wants(place, options)
 
     def noted(x: Any) -> Any:
-        return known.noted(x, inputs, variable)
+        return known.noted(x, inputs, is_assigned)
 
     if not primitive.multiple_results:
         return noted(out)
@@ -71,9 +71,11 @@ def note_variable(place: Place, frame: FrameType, x: Any) -> None:
     options, _ = key.value
     if jax_compat.has_rules():
         _Known(place, options, frame).variable(x)
+        if (note := _cotangents.of(x)) is not None:
+            note.held_by.append(place.expression)
 
 
-class _Results:
+class _Notes:
     """The notes of the values that are alive while JAX traces; tracers have no hash."""
 
     def __init__(self) -> None:
@@ -83,13 +85,12 @@ class _Results:
         at = id(x)
         self._notes[at] = weakref.ref(x, lambda _: self._notes.pop(at, None)), note
 
-    def used(self, x: Any, by: Note) -> None:
-        alive, note = self._notes.get(id(x), (lambda: None, by))
-        if alive() is x:
-            note.used_by.append(by.number)
+    def of(self, x: Any) -> Note | None:
+        alive, note = self._notes.get(id(x), (lambda: None, None))
+        return note if alive() is x else None
 
 
-_results = _Results()
+_results, _cotangents = _Notes(), _Notes()
 
 
 class _Known:
@@ -120,13 +121,20 @@ class _Known:
         with paused():
             return primitive.bind(*arrays, axes=((),) * len(arrays), sizes=(), note=note)
 
-    def with_cotangent(self, x: Any, name: str, rows: bool = False) -> Any:
-        """Return `x`, whose cotangent is watched."""
+    def with_cotangent(self, x: Any, name: str) -> Any:
+        """Return `x`, whose cotangent is watched for bad values."""
         if not (_is_array(x) and isinstance(x, Tracer)):
             return x
-        return self._bind(watched_p, self._note(rows=rows, cotangent_of=name), [x])[0]
+        return self._bind(watched_p, self._note(rows=False, cotangent_of=name), [x])[0]
 
-    def noted(self, x: Any, inputs: Sequence[tuple[Any, str]], variable: str) -> Any:
+    def with_cotangent_of_variable(self, x: Tracer) -> Any:
+        """Return `x`, whose cotangent is watched if a variable of the user gets it."""
+        note = self._note(rows=True)
+        x = self._bind(watched_p, note, [x])[0]
+        _cotangents.add(x, note)
+        return x
+
+    def noted(self, x: Any, inputs: Sequence[tuple[Any, str]], is_assigned: bool) -> Any:
         """Watch a result for bad values, and the cotangent of a variable; return it."""
         if not (_is_array(x) and isinstance(x, Tracer)):
             return x
@@ -134,9 +142,10 @@ class _Known:
         note = self._note(rows=False, names=tuple(name for _, name in shown))
         self._bind(note_p, note, [x, *(value for value, _ in shown)])
         for value, _ in inputs:
-            _results.used(value, note)
-        if variable and self._options.rows:
-            x = self.with_cotangent(x, variable, rows=True)
+            if (result := _results.of(value)) is not None:
+                result.used_by.append(note.number)
+        if is_assigned and self._options.rows:
+            x = self.with_cotangent_of_variable(x)
         _results.add(x, note)
         return x
 

@@ -45,10 +45,10 @@ def target(code: CodeType, instruction: int) -> str:
 
     A returned result counts as a variable, with the name of the function and ``()``.
     """
-    following = (one for one in dis.get_instructions(code) if one.offset >= instruction)
-    own = next(following, None)
-    after = next((one for one in following if one.opname != "CACHE"), None)
-    if own is None or after is None or own.opname.startswith("UNPACK_"):  # of several variables
+    # Until Python 3.13, a frame that calls a function of Python is in the cache of the instruction.
+    until = [one for one in dis.get_instructions(code) if one.offset <= instruction]
+    after = next((one for one in dis.get_instructions(code) if one.offset > instruction), None)
+    if after is None or until[-1].opname.startswith("UNPACK_"):  # of several variables
         return ""
     if after.opname == "RETURN_VALUE":
         return f"{code.co_name}()"

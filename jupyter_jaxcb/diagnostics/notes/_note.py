@@ -106,6 +106,7 @@ class Note:
         looks_for_bad: whether a bad value is reported.
         encloses: whether the operation runs code of the user that is watched too.
         used_by: the numbers of the notes of the expressions that use the value.
+        held_by: the variables that hold the value; known when their line has run.
         number: grows in the order in which JAX traces.
     """
 
@@ -122,6 +123,7 @@ class Note:
     looks_for_bad: bool = True
     encloses: bool = False
     used_by: list[int] = dataclasses.field(default_factory=list)
+    held_by: list[str] = dataclasses.field(default_factory=list)
     number: int = dataclasses.field(default_factory=next_number)
 
     @property
@@ -131,7 +133,8 @@ class Note:
 
     def backward(self) -> Note:
         """Return the note of the cotangent, at the moment when the backward pass is traced."""
-        return dataclasses.replace(self, is_backward=True, number=next_number())
+        of = self.held_by[0] if self.held_by else self.cotangent_of
+        return dataclasses.replace(self, is_backward=True, cotangent_of=of, number=next_number())
 
     def __repr__(self) -> str:  # in a jaxpr
         return f"{os.path.basename(self.place.file)}:{self.place.line}"

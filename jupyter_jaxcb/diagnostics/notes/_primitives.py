@@ -99,7 +99,8 @@ def _tangents(primals: Any, tangents: Any, params: Any) -> list:
 
 def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: Any) -> list:
     (cotangent,) = cotangents
-    if type(cotangent) is not jax_compat.ad.Zero:
+    is_other = note.rows and not note.held_by  # a value from which a function computes a variable
+    if type(cotangent) is not jax_compat.ad.Zero and not is_other:
         with paused():
             note_p.bind(cotangent, *others, note=note.backward(), **params)
     return [cotangent, *(None for _ in others)]

@@ -1,6 +1,7 @@
 """The numbers of variables, step by step, against NumPy."""
 
 import functools
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +59,41 @@ def test_gradient_has_the_value_and_the_cotangent_of_a_variable():
     assert_is(named(seen, "y", "backward"), np.ones_like(MATRICES))
     assert_is(named(seen, "slope"), 3 * MATRICES**2)
     assert named(seen, "slope").steps.ravel().tolist() == [*range(5)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        operator.methodcaller("reshape", 3, 1),
+        jax.nn.softmax,
+        functools.partial(jax.lax.cond, True, jnp.sin, jnp.cos),
+        functools.partial(jax.lax.fori_loop, 0, 2, lambda i, x: jnp.sin(x)),
+        jax.checkpoint(jnp.sin),
+    ],
+    ids=["reshape", "softmax", "cond", "fori_loop", "checkpoint"],
+)
+@pytest.mark.parametrize("jit", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_variable_that_a_function_in_python_computes_has_its_cotangent(make, jit):
+    weights = jnp.array([2.0, 3.0, 5.0])
+
+    def f(x):
+        y = make(x)
+        return (y.ravel() * weights).sum()
+
+    with jaxcb.watching("y") as seen:
+        jit(jax.grad(f))(jnp.array([0.1, 0.2, 0.3]))
+    np.testing.assert_array_equal(named(seen, "y", "backward").values.ravel(), weights)
+
+
+def test_cotangents_of_a_tuple_have_the_names_of_its_arrays():
+    def f(x):
+        y = jax.lax.scan(lambda total, x: (total + x, 2 * x), 0.0, x)
+        return 3 * y[0] + (y[1] * x).sum()
+
+    with jaxcb.watching("y") as seen:
+        jax.grad(f)(jnp.array([1.0, 2.0, 4.0]))
+    assert_is(named(seen, "y[0]", "backward"), [3])
+    assert_is(named(seen, "y[1]", "backward"), [[1, 2, 4]])
 
 
 def test_cotangents_of_unpacked_variables_are_not_taken_for_those_of_the_first():
