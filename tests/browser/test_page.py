@@ -59,6 +59,20 @@ def test_narrow_page_does_not_scroll_sideways(opened, width):
     assert opened.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
+CUT = """() => [...document.querySelectorAll('.jaxcb-distribution-name > :last-child')]
+.filter(place => place.getBoundingClientRect().right
+ > place.parentElement.getBoundingClientRect().right + 1).map(place => place.textContent)"""
+
+
+@pytest.mark.parametrize("width", [400, 550, 700])
+def test_narrow_page_shows_the_lines_of_call_sites_beside_their_durations(opened, width):
+    opened.set_viewport_size({"width": width, "height": 800})
+    opened.get_by_role("tab", name="Calls").click()
+    names = opened.locator(".jaxcb-distribution-name")
+    expect(names.filter(has_text="line")).not_to_have_count(0)
+    assert opened.evaluate(CUT) == []
+
+
 def test_page_without_scripts_has_the_call_sites(browser, file):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -20,8 +20,12 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
     }
     line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
-  for (const time of [timeWord(facts, measured), wallTime(facts, measured)].filter(Boolean)) {
-    const part = h('span', { class: 'jaxcb-summary-part' }, time);
+  const times = [
+    [timeWord(facts, measured), 'jaxcb-summary-part jaxcb-summary-time'],
+    [wallTime(facts, measured), 'jaxcb-summary-part']
+  ] as const;
+  for (const [words, css] of times.filter(([words]) => words)) {
+    const part = h('span', { class: css }, words);
     line.append(...(line.childNodes.length ? [' · '] : []), part);
   }
   return line;

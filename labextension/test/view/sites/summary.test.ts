@@ -36,7 +36,9 @@ describe('summaryLine', () => {
   it('says how long the cell took, which a sum over threads may exceed', () => {
     const facts = someFacts([aSite({ host_ns: 167e6 })]);
     const cell = { wall_ns: 5.3e9 };
-    expect(words(facts, someMeasured(cell))).toBe('bessel · 167 ms of 5.3 s');
+    const line = summaryLine(facts, someMeasured(cell));
+    expect(line.textContent).toBe('bessel · 167 ms of 5.3 s');
+    expect(line.querySelector('.jaxcb-summary-time')!.textContent).toBe('167 ms of 5.3 s'); // unbroken
     const measured = someMeasured({ ...cell, threads: ['a', 'b'] });
     expect(words(facts, measured)).toBe('bessel · 167 ms summed over 2 threads in 5.3 s');
     const profiled = someMeasured({ ...cell, profile: aProfile() });
