@@ -59,17 +59,18 @@ def test_narrow_page_does_not_scroll_sideways(opened, width):
     assert opened.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
-CUT = """() => [...document.querySelectorAll('.jaxcb-distribution-name > :last-child')]
+CUT = """() => [...document.querySelectorAll('.jaxcb-site-name > :last-child')]
 .filter(place => place.getBoundingClientRect().right
  > place.parentElement.getBoundingClientRect().right + 1).map(place => place.textContent)"""
 
 
 @pytest.mark.parametrize("width", [400, 550, 700])
-def test_narrow_page_shows_the_lines_of_call_sites_beside_their_durations(opened, width):
+def test_narrow_page_shows_the_lines_of_call_sites_in_the_figures_and_the_table(opened, width):
     opened.set_viewport_size({"width": width, "height": 800})
     opened.get_by_role("tab", name="Calls").click()
-    names = opened.locator(".jaxcb-distribution-name")
+    names = opened.locator(".jaxcb-distribution-site .jaxcb-site-name")
     expect(names.filter(has_text="line")).not_to_have_count(0)
+    expect(opened.locator(".jaxcb-table-site .jaxcb-site-name").first).to_be_visible()
     assert opened.evaluate(CUT) == []
 
 

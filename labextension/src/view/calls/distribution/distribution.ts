@@ -4,6 +4,7 @@ import { button, h, type Child } from '../../dom/elements.js';
 import { siteColour } from '../../colours.js';
 import type { Change, Store } from '../../data/store.js';
 import { counted, failedWords, timeWords } from '../../data/words.js';
+import { siteName } from '../../dom/site-name.js';
 import { hideTooltip, placeTooltip, tooltip } from '../../dom/tooltip.js';
 import { type Figures, shownBins, type SiteFigures } from './figures.js';
 import { Histogram, rangeWords } from './histogram.js';
@@ -109,13 +110,7 @@ export class Distribution {
   /** The name of a site; if there are several, a button that filters by it. */
   private name(site: number | null, name: string): HTMLElement {
     const swatch = h('span', { class: 'jaxcb-swatch', 'aria-hidden': 'true' });
-    const line = name.lastIndexOf(', ') < 0 ? name.length : name.lastIndexOf(', ');
-    const words = h(
-      'span',
-      { class: 'jaxcb-distribution-name', title: name },
-      h('span', {}, name.slice(0, line)),
-      h('span', {}, name.slice(line)) // never cut: two sites may differ in it alone
-    );
+    const words = h('span', { class: 'jaxcb-site-name', title: name }, ...siteName(name));
     if (site === null || this.figures.sites.length === 1) {
       return h('span', { class: 'jaxcb-distribution-site' }, swatch, words);
     }

@@ -3,12 +3,16 @@
 import { h } from '../../dom/elements.js';
 import type { Store } from '../../data/store.js';
 import { marked } from '../../dom/not-finite.js';
+import { siteName } from '../../dom/site-name.js';
 import type { Column } from './columns.js';
 import type { Order } from './order.js';
 import { ROW, type Scroll } from './scroll.js';
 import { siteColour } from '../../colours.js';
 
 const SPARE = 2; // rows above and below the visible ones, because scroll events come late
+
+// Columns whose words have parts; others are plain text.
+const PARTS: Record<string, (text: string) => (string | HTMLElement)[]> = { sample: marked, site: siteName };
 
 export class Rows {
   readonly node = h('div', { class: 'jaxcb-table-body', role: 'rowgroup' });
@@ -80,7 +84,7 @@ export class Rows {
     const text = column.text(row);
     const words = cell.lastElementChild!;
     if (words.textContent !== text) {
-      words.replaceChildren(...(column.name === 'sample' ? marked(text) : [text]));
+      words.replaceChildren(...(PARTS[column.name]?.(text) ?? [text]));
       cell.setAttribute('title', text);
     }
     if (column.name === 'site') {
@@ -92,7 +96,7 @@ export class Rows {
 }
 
 function cell({ name }: Column, nth: number): HTMLElement {
-  const words = h('span', { class: 'jaxcb-table-words' });
+  const words = h('span', { class: `jaxcb-table-words${name === 'site' ? ' jaxcb-site-name' : ''}` });
   const swatch = name === 'site' && h('span', { class: 'jaxcb-table-swatch' });
   const attributes = { role: 'gridcell', class: `jaxcb-table-${name}`, 'aria-colindex': nth + 1 };
   return h('div', attributes, swatch, words);
