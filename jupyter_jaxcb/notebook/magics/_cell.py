@@ -9,6 +9,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..display import blank_lines
+from ..session import cell_frame
 
 
 class CellSyntaxError(Exception):
@@ -27,7 +28,7 @@ CellSyntaxError.__name__ = "SyntaxError"
 
 
 class Cell:
-    """The parsed body of a cell magic; line 1 is the line of the magic itself."""
+    """The parsed body of a cell magic; its lines are those of the cell, magics included."""
 
     def __init__(self, shell: InteractiveShell, magic: str, body: str) -> None:
         __tracebackhide__ = True
@@ -40,8 +41,10 @@ class Cell:
             # Blank lines replace the magic's line and the blank lines that IPython drops, so that
             # line numbers are those of the cell.
             below = "\n" * blank_lines(body) + source
-            self.name = shell.compile.cache(f"{magic}\n{below}", number, raw_code=body)
-            tree: Any = shell.compile.ast_parse(f"\n{below}", filename=self.name)
+            frame = cell_frame()
+            above = "\n" * (frame.f_lineno - 1 if frame else 0)  # other magics
+            self.name = shell.compile.cache(f"{above}{magic}\n{below}", number, raw_code=body)
+            tree: Any = shell.compile.ast_parse(f"{above}\n{below}", filename=self.name)
         except SyntaxError as error:
             raise CellSyntaxError(shell, error) from None
         self.tree: ast.Module = tree

@@ -46,6 +46,7 @@ from ._cell_runs import CellRuns
 from ._hangs import Hangs
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
+from ._timed_code import TimedCode
 
 
 class Session:
@@ -82,6 +83,7 @@ class Session:
         self._stop = Stop(Session._cell_ends.__code__, self.hangs.cannot_end)
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
+        self._timed = TimedCode(shell)
         self._link = Link(shell, self._snapshot, self.origins.place, self.history.to_json)
         self._live: LiveView | None = None
         self._progress: Sequence[SiteProgress] = ()  # of the running cell
@@ -103,6 +105,7 @@ class Session:
         self._errors.install()
         self._routing.open()
         self._runs.open()
+        self._timed.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, lambda matrix: matrix_bundle(matrix, self.origins))
         for kind in (Check, Checks):
@@ -132,6 +135,7 @@ class Session:
             live.remove()
         self._stop_recording()
         self._runs.close()
+        self._timed.close()
         self._observe(False)
         stop_noting(self)
         self._link.close()

@@ -1,0 +1,86 @@
+"""Give code under ``%%time`` and ``%%timeit`` the file name and the lines of its cell.
+
+IPython compiles it under one name for all cells, ``<timed exec>``, and counts its lines from the
+line below the magic: neither the source of such a line nor its cell could be shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from types import FrameType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from ...stack.trace import is_cell
+from ..display import blank_lines
+
+_TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
+
+
+class TimedCode:
+    """What IPython's compiler does differently while the extension is loaded."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._compiler: Any = shell.compile
+        self._before = self._own = type(shell.compile)
+
+    def open(self) -> None:
+        """Begin to rename such code."""
+        before = self._before = type(self._compiler)
+
+        def compile_code(compiler: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
+            if name in _TIMED and isinstance(code, ast.AST):
+                name = _placed(code, name)
+            return before.__call__(compiler, code, name, *mode, **options)
+
+        self._own = type(before.__name__, (before,), {"__call__": compile_code})
+        self._compiler.__class__ = self._own
+
+    def close(self) -> None:
+        """Leave IPython's compiler as it was."""
+        if type(self._compiler) is self._own:
+            self._compiler.__class__ = self._before
+
+
+def cell_frame() -> FrameType | None:
+    """Return the innermost frame of the notebook's code; None outside of a cell."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_cell(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _placed(tree: ast.AST, name: str) -> str:
+    """Move `tree` to its lines in the cell, and return the file name of the cell."""
+    frame = cell_frame()
+    if frame is None:
+        return name
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    lines = linecache.getlines(file)
+    magic = _magic("".join(lines[line - 1 : line]))
+    if magic is not None:
+        head, body = magic
+        lines = [*lines[: line - 1], head, *body.splitlines(keepends=True)]
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    is_body = "".join(lines[line - 1 : line]).startswith("%%")
+    below = line + blank_lines("".join(lines[line:])) if is_body else line - 1
+    ast.increment_lineno(tree, below)
+    return file
+
+
+def _magic(source: str) -> tuple[str, str] | None:
+    """Return line and body of the cell magic that a line of transformed code runs, or None."""
+    try:
+        call = ast.parse(source.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    match call:
+        case ast.Call(
+            func=ast.Attribute(attr="run_cell_magic"),
+            args=[ast.Constant(str(magic)), ast.Constant(str(line)), ast.Constant(str(body))],
+        ):
+            return f"%%{magic} {line}".rstrip() + "\n", body
+    return None
