@@ -14,7 +14,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack.trace import is_cell
+from ...stack import is_cell
 from ..display import blank_lines
 
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
@@ -24,25 +24,25 @@ class TimedCode:
     """What IPython's compiler does differently while the extension is loaded."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        self._compiler: Any = shell.compile
+        self._compile: Any = shell.compile
         self._before = self._own = type(shell.compile)
 
     def open(self) -> None:
         """Begin to rename such code."""
-        before = self._before = type(self._compiler)
+        before = self._before = type(self._compile)
 
-        def compile_code(compiler: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
+        def compile_code(own: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
             if name in _TIMED and isinstance(code, ast.AST):
                 name = _placed(code, name)
-            return before.__call__(compiler, code, name, *mode, **options)
+            return before.__call__(own, code, name, *mode, **options)
 
         self._own = type(before.__name__, (before,), {"__call__": compile_code})
-        self._compiler.__class__ = self._own
+        self._compile.__class__ = self._own
 
     def close(self) -> None:
         """Leave IPython's compiler as it was."""
-        if type(self._compiler) is self._own:
-            self._compiler.__class__ = self._before
+        if type(self._compile) is self._own:
+            self._compile.__class__ = self._before
 
 
 def cell_frame() -> FrameType | None:
