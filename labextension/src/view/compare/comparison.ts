@@ -237,5 +237,9 @@ function times(before: number | null | undefined, after: number | null | undefin
 
 /** `100 → 140  +40`. */
 function change(words: readonly string[], by: string): Child[] {
-  return [words.join(' → '), ' ', h('strong', {}, by)];
+  const figures = words.flatMap((word, nth) => {
+    const figure = h('span', { class: 'jaxcb-compare-figure' }, word); // a line may end after it
+    return nth ? [' → ', figure] : [figure];
+  });
+  return [...figures, ' ', h('strong', {}, by)];
 }

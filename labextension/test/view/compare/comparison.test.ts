@@ -71,6 +71,8 @@ test('the next run shows what changed, in a few words and by site', async () => 
   expect(rows()).toEqual([
     ['bessel, line 3', '●', '100 → 140 +40', '36 µs → 72 µs × 2', '1 ms']
   ]);
+  const figures = [...comparison.node.querySelectorAll('.jaxcb-compare-figure')];
+  expect(figures.map(each => each.textContent)).toEqual(['100', '140', '36 µs', '72 µs']); // unbroken
   expect(buttons().map(button => button.textContent)).toEqual(['Pin this run instead', 'Unpin']);
   expect(withoutSuppression(document.body)).toEqual([]);
 });
