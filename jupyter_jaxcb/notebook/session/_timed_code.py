@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -60,21 +61,45 @@ def _placed(tree: ast.AST, name: str) -> str:
         return name
     file, line = frame.f_code.co_filename, frame.f_lineno
     lines = linecache.getlines(file)
-    magic = _magic("".join(lines[line - 1 : line]))
+    magic = _magic(lines, line)
     if magic is not None:
         head, body = magic
-        lines = [*lines[: line - 1], head, *body.splitlines(keepends=True)]
+        # Not splitlines, for which lines end in more ways than for Python.
+        below = [f"{part}\n" for part in body.rstrip("\n").split("\n")]
+        lines = [*lines[: line - 1], head, *below]
         linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
-    is_body = "".join(lines[line - 1 : line]).startswith("%%")
-    below = line + blank_lines("".join(lines[line:])) if is_body else line - 1
-    ast.increment_lineno(tree, below)
+    _move(tree, line, lines)
     return file
 
 
-def _magic(source: str) -> tuple[str, str] | None:
-    """Return line and body of the cell magic that a line of transformed code runs, or None."""
+def _move(tree: ast.AST, line: int, lines: Sequence[str]) -> None:
+    """Give the nodes of `tree` their lines in a cell, of which one calls the magic: `line`."""
+    if not "".join(lines[line - 1 : line]).startswith("%%"):
+        _put_at(tree, line)
+        return
+    ast.increment_lineno(tree, line + blank_lines("".join(lines[line:])))
+    match tree:
+        case ast.Module(body=[ast.FunctionDef(name="inner", body=[*_, ast.For() as loop, _, _])]):
+            # All that %%timeit has around the code is in its own line, with the setup.
+            code, loop.body = loop.body, []
+            _put_at(tree, line)
+            loop.body = code
+
+
+def _put_at(tree: ast.AST, line: int) -> None:
+    """Give all nodes of `tree` one line, which has no column of theirs."""
+    place = ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=0)
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            ast.copy_location(node, place)
+
+
+def _magic(lines: Sequence[str], line: int) -> tuple[str, str] | None:
+    """Return line and body of the cell magic that transformed code runs, if it runs no more."""
+    if not all(above.startswith("%%") for above in lines[: line - 1]):
+        return None
     try:
-        call = ast.parse(source.strip(), mode="eval").body
+        call = ast.parse("".join(lines[line - 1 :]).strip(), mode="eval").body
     except SyntaxError:
         return None
     match call:

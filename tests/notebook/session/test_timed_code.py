@@ -13,6 +13,12 @@ CELLS = {
     "a loop": (f"%%time\nfor n in range(2):\n    {CALL}", 3),
     "a line magic": (f"x = 1\n%time y = {CALL}", 2),
     "several runs": (f"%%timeit -n 2 -r 1\n{CALL}", 2),
+    "a setup": (f"%%timeit -n 2 -r 1 y = {CALL}\ny + 1\ny + 2", 1),
+    "a string with a form feed": (f'%%time\nx = """\f\u2028"""\n{CALL}', 3),
+    "a magic called by name": (
+        f"x = 1\nget_ipython().run_cell_magic('time', '', '1 + 1\\n{CALL}')\nx = 2\nx = 3",
+        2,
+    ),
     "a magic below": (f"%%time\n%%jax_record\n{CALL}", 3),
     "a magic above": (f"%%jax_record\n%%time\n\n{CALL}", 4),
     "three magics": (f"%%jax_record\n%%time\n%%jax_record\nx = 1\n{CALL}", 5),
