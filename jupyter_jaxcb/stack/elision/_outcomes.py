@@ -66,9 +66,14 @@ def _notes(seen: Evidence) -> tuple[Note, ...]:
 
 
 def _is_run_again(seen: Evidence) -> bool:
-    """Return whether a checkpoint makes the call twice, which XLA did not undo."""
-    again = {any(step.again for step in path.steps) for path in seen.paths}
-    return again == {True, False} and len(seen.instructions or ()) > 1
+    """Return whether a checkpoint makes a call twice, which XLA did not undo.
+
+    A function under one jax.jit is one bind, which may be reached outside of the checkpoint, too.
+    """
+    first = sum(not any(step.again for step in path.steps) for path in seen.traced)
+    return 0 < first < len(seen.traced) and first < min(
+        len(seen.paths), len(seen.instructions or ())
+    )
 
 
 def _step_words(step: Step) -> str:

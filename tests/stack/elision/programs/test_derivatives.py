@@ -206,6 +206,30 @@ def test_note_says_that_a_checkpoint_makes_the_call_again(policy, needs_value, a
     assert len(r.recording) == 1 + again
 
 
+def noted_again(program):
+    """Return the number of calls, and whether a note says that some are made again."""
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(program)(jnp.float32(1)))
+    notes = [note.kind for outcome in r.recording.outcomes for note in outcome.notes]
+    return len(r.recording), NoteKind.RUN_AGAIN in notes
+
+
+def test_call_outside_of_the_checkpoint_is_not_its_call_again():
+    sine = jaxcb.pure(np.sin, result="x")
+    sine.defjvp(lambda primals, tangents: (sine(*primals), jnp.cos(*primals) * tangents[0]))
+    f = jax.jit(lambda x: jnp.sin(sine(x)))
+    last, first = jax.checkpoint(f), jax.checkpoint(f)
+    assert noted_again(jax.grad(lambda x: last(f(x)))) == (2, False)
+    assert noted_again(jax.grad(lambda x: f(first(x)))) == (3, True)
+
+
+def test_inner_checkpoint_makes_the_call_again_even_if_the_forward_pass_does_not():
+    a = stopped(Hosts().pure("a"))
+    inner = jax.checkpoint(lambda x: jnp.sin(x * a(x)))
+    outer = jax.checkpoint(lambda x: jnp.cos(inner(x)))
+    assert noted_again(jax.grad(outer)) == (2, True)
+
+
 def test_no_note_says_that_a_call_is_made_again_if_xla_removed_one():
     a = stopped(Hosts().pure("a"))
     f = jax.checkpoint(lambda x: jnp.sin(x * a(x)))
