@@ -14,6 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from ... import jax_compat
+from ...recording import COLUMN
 from ...stack import options
 from ...stack.call import ArrayNames, HostFunction, aligned, is_array
 from ...stack.errors import add_note
@@ -282,6 +283,11 @@ class _Column:
     @property
     def __name__(self) -> str:
         return self.differences.__name__
+
+    @property
+    def _operand_names(self) -> tuple[str, ...]:
+        names = self.differences._operand_names
+        return (COLUMN, *names) if names else ()
 
     def __call__(self, number: Any, *leaves: Any) -> list[np.ndarray]:
         which = self.differences.which

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
+from ...recording import COLUMN, WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
 from . import _causes
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
@@ -83,8 +83,9 @@ def _after(
 ) -> str:
     """Say which call of a site failed, and with which arguments, if they are small."""
     avals, _ = lowered.host_avals()
+    ours = lowered.operand_names[:1] == (COLUMN,)  # the batch element says which
     values = [*arguments, *[None] * len(avals)]
-    operands = ", ".join(map(_argument, avals, values)) or "no arguments"
+    operands = ", ".join(map(_argument, avals[ours:], values[ours:])) or "no arguments"
     places = [f"in {call}"]
     if element is not None:
         places.append(f"in batch element {element}")

@@ -118,6 +118,21 @@ def test_failed_differences_are_retried():
     assert failed
 
 
+def test_error_shows_the_arguments_of_the_function_only():
+    def host(x, y):
+        if x.dtype == np.float64:
+            raise OSError("no license")
+        return x * y
+
+    f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2")
+    with jaxcb.record() as r, pytest.raises(Exception) as raised:
+        jax.block_until_ready(jax.jit(jax.grad(f))(3.0, 4))
+    error = jaxcb.host_error(raised.value)
+    assert "called with float32[] = 3, int32[] = 4" in "".join(error.__notes__)
+    assert "called with float32[], int32[];" in str(raised.value)
+    assert ("column of the Jacobian", "x", "y") in [n.operand_names for n in r.recording.lowered]
+
+
 def test_masked_differences_run_for_the_needed_elements_only():
     seen = []
 
