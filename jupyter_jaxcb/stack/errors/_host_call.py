@@ -96,8 +96,15 @@ def _after(
 
 
 def _argument(aval: Aval, value: Any) -> str:
-    """Return ``float32[] = nan``; without the value of a large array, or of one of JAX."""
-    known = isinstance(value, np.ndarray | np.generic) and value.shape == aval.shape
+    """Return ``float32[] = nan``; without the value of a large array, or of one of JAX.
+
+    An argument that was made writable may have been overwritten.
+    """
+    known = (
+        isinstance(value, np.ndarray | np.generic)
+        and value.shape == aval.shape
+        and not value.flags.writeable
+    )
     words = value_words(value) if known else ""
     return f"{aval} = {words}" if words else str(aval)
 

@@ -208,6 +208,18 @@ def test_note_on_a_buffer_function_has_no_values_which_it_may_have_overwritten()
     assert note.endswith("called with float32[]")
 
 
+def test_note_has_no_value_of_an_argument_that_was_made_writable():
+    def host(x):
+        x.flags.writeable = True
+        x[...] = 7
+        raise ValueError
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.jit(lambda x: jaxcb.pure_callback(host, x, x))(1.0).block_until_ready()
+    (note,) = jaxcb.host_error(raised.value).__notes__
+    assert note.endswith("called with float32[]")
+
+
 @pytest.mark.parametrize("write", [lambda x: x.sort(), lambda x: np.add(x, 1, out=x)])
 @pytest.mark.parametrize("run", [eager, once])
 def test_note_on_writing_into_an_argument_says_that_it_is_read_only(write, run):
