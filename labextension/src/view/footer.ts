@@ -86,11 +86,11 @@ function absence(facts: ReadFacts, problem: string): string {
 }
 
 /** `jax 0.10.2 · cpu`: the backend needs no label. */
+/** `train.py --steps 3 · 2026-11-27 09:30 +0100 · jax 0.10.2 · cpu` */
 function environmentWords({ environment }: Measured): string {
-  return Object.entries(environment)
-    .sort(([a], [b]) => Number(a === 'backend') - Number(b === 'backend'))
-    .map(([name, value]) => (name === 'backend' ? value : `${name} ${value}`))
-    .join(' · ');
+  const { script = '', arguments: given = '', date = '', backend = '', ...versions } = environment;
+  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return [`${script} ${given}`.trim(), date, ...packages, backend].filter(Boolean).join(' · ');
 }
 
 function compilations(all: readonly Compilation[]): HTMLElement {

@@ -170,6 +170,21 @@ describe('TraceView', () => {
 });
 
 describe('the footer of TraceView', () => {
+  it('names a script with its arguments and the date before the versions', () => {
+    const environment = {
+      jax: '0.10.2',
+      backend: 'cpu',
+      script: 'train.py',
+      arguments: '--steps 3',
+      date: '2026-11-27 09:30 +0100'
+    };
+    createView().show(FACTS, someMetadata([...FACTS.sites], { environment }));
+    toggleBody();
+    expect(find('.jaxcb-footer').textContent).toContain(
+      'train.py --steps 3 · 2026-11-27 09:30 +0100 · jax 0.10.2 · cpu'
+    );
+  });
+
   it('shows missing calls, call order, workers, environment and compilations', () => {
     const sites = FACTS.sites.map(site => ({ ...site, host_ns: 1 }));
     const measured = someMetadata(sites, {
