@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -87,11 +87,13 @@ def _move(tree: ast.AST, line: int, lines: Sequence[str]) -> None:
 
 
 def _put_at(tree: ast.AST, line: int) -> None:
-    """Give all nodes of `tree` one line, which has no column of theirs."""
-    place = ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=0)
-    for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
-            ast.copy_location(node, place)
+    """Give all nodes of `tree` one line; those that had several lines have no column there."""
+    nodes: Iterable[Any] = ast.walk(tree)
+    for node in nodes:
+        if "end_lineno" in node._attributes:
+            if node.end_lineno != node.lineno:
+                node.col_offset = node.end_col_offset = 0
+            node.lineno = node.end_lineno = line
 
 
 def _magic(lines: Sequence[str], line: int) -> tuple[str, str] | None:

@@ -38,6 +38,13 @@ def test_call_site_has_the_line_and_the_source_of_its_cell(kernel, cell, line):
         assert only.get("cell_id", "abc") == "abc"
 
 
+@pytest.mark.parametrize("magic", ["%time", "%timeit -n 1 -r 1"])
+def test_calls_in_one_line_below_a_magic_are_two_sites(kernel, magic):
+    kernel.run(DEFINE)
+    ran = kernel.run(f"x = 1\n{magic} {CALL}; {CALL}")
+    assert [site["line"] for site in ran.sites] == [2, 2]
+
+
 def test_functions_defined_in_a_timed_cell_keep_their_lines(kernel):
     kernel.run(DEFINE)
     kernel.run("%%time\ndef f(x):\n    return sine(x)", cell="abc")
