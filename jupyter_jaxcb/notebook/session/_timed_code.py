@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -88,20 +88,20 @@ def _move(tree: ast.AST, line: int, lines: Sequence[str]) -> None:
 
 def _put_at(tree: ast.AST, line: int) -> None:
     """Give all nodes of `tree` one line; those that had several lines have no column there."""
-    nodes: Iterable[Any] = ast.walk(tree)
-    for node in nodes:
+    node: Any
+    for node in ast.walk(tree):
         if "end_lineno" in node._attributes:
             if node.end_lineno != node.lineno:
                 node.col_offset = node.end_col_offset = 0
             node.lineno = node.end_lineno = line
 
 
-def _magic(lines: Sequence[str], line: int) -> tuple[str, str] | None:
-    """Return line and body of the cell magic that transformed code runs, if it runs no more."""
-    if not all(above.startswith("%%") for above in lines[: line - 1]):
+def _magic(lines: Sequence[str], number: int) -> tuple[str, str] | None:
+    """Return line and body of the cell magic in a line of transformed code, if it is all of it."""
+    if not all(above.startswith("%%") for above in lines[: number - 1]):
         return None
     try:
-        call = ast.parse("".join(lines[line - 1 :]).strip(), mode="eval").body
+        call = ast.parse("".join(lines[number - 1 :]).strip(), mode="eval").body
     except SyntaxError:
         return None
     match call:

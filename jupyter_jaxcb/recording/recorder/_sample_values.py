@@ -192,7 +192,7 @@ def _known(
     return None if number is None or crossing < 0 else (number, crossing, element)
 
 
-def value_words(value: np.ndarray) -> str:
+def value_words(value: np.ndarray | np.generic) -> str:
     """Format all values of an array that has few; empty for a larger one."""
     return _word(*_head(value)) if value.size <= ELEMENTS else ""
 

@@ -100,12 +100,9 @@ def _argument(aval: Aval, value: Any) -> str:
 
     An argument that was made writable may have been overwritten.
     """
-    known = (
-        isinstance(value, np.ndarray | np.generic)
-        and value.shape == aval.shape
-        and not value.flags.writeable
-    )
-    words = value_words(value) if known else ""
+    known = isinstance(value, np.ndarray | np.generic) and value.shape == aval.shape
+    kept = known and not value.flags.writeable
+    words = value_words(value) if kept else ""
     return f"{aval} = {words}" if words else str(aval)
 
 
