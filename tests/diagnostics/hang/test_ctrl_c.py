@@ -125,7 +125,7 @@ def test_first_ctrl_c_says_what_hangs_and_second_one_leaves_with_a_report(
     flavor = "jax pure" if api == "jax" else "pure"
     head = rf"{name} \({flavor}, hanging\.py:\d+\) has not returned for [\d.]+ s: "
     assert re.search(head + STUCK[name], script.text), script.text
-    deadlock = api == "jax" and "a deadlock" in STUCK[name]
+    deadlock = api == "jax" and "a deadlock" in STUCK[name] and host_function_can_block()
     assert ("pass JAX arrays: convert them with np.asarray first." in script.text) == deadlock
     script.interrupt()
     assert script.end() == 130

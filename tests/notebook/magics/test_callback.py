@@ -130,7 +130,7 @@ USAGE = [
     ("pure --result z --arrays jaxx", "def f(z): return z",
      ["unknown arrays 'jaxx'", "did you mean 'jax'"]),
     ("pure --result z --linear z w", "def f(z, w): return z",
-     ["arguments: w. Write several parameters without spaces, as in --linear a,b."]),
+     [". Write several parameters without spaces, as in --linear a,b."]),
     ("pure --result z --gradient \"('z', 'w')\"", "def f(z, w): return z, (w, z)",
      ["cannot use --gradient \"('z', 'w')\": name", "--gradient theta or --gradient theta,phi."]),
     ("pure --result z --linear 1", "def f(z): return z", ["as in --linear b or --linear b,c."]),
