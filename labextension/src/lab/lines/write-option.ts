@@ -14,7 +14,7 @@ const MAGIC = /^%%jax_callback\b.*$/;
 
 /**
  * The edit that gives the callback `name` an option; null: its line was not found, is longer than
- * one line, or has a comment, the option, or options that do not go with it.
+ * one line, or has a comment, the option, options that do not go with it, `**options`, or two calls.
  *
  * Args:
  *   source: of the cell.
@@ -28,7 +28,7 @@ export function optionEdit(
 ): Edit | null {
   const [own, value] = option.split('=') as [string, string];
   const taken = (text: string): boolean =>
-    ['#', own, ...excludes].some(one => text.replaceAll('-', '_').includes(one));
+    ['#', '**', ')(', own, ...excludes].some(one => text.replaceAll('-', '_').includes(one));
   const lines = source.split('\n');
   const magic = lines.findIndex(one => one.trim() !== '');
   if (MAGIC.test(lines[magic] ?? '')) {

@@ -40,6 +40,8 @@ describe('optionEdit', () => {
   it.each([
     ['an order, which goes without a method', `@io(result=None, ordered=True)${BODY}`, 1],
     ['a method', `@pure(vmap_method="sequential")${BODY}`, 1],
+    ['options from elsewhere, which may have a method', `@pure(**OPTIONS)${BODY}`, 1],
+    ['a call of what the decorator returns', `@pure(result="x")(g)${BODY}`, 1],
     ['a comment', `@pure(result="x")  # (why)${BODY}`, 1],
     ['a decorator of several lines', `@pure(\n  result="x")${BODY}`, 1],
     ['no decorator', `g = pure(f)${BODY}`, 2],
