@@ -224,8 +224,10 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
     },
     profile: async output => {
       const owner = find(output);
-      if (owner) {
-        writeProfile(owner);
+      if (owner && !writeProfile(owner)) {
+        const why = 'no magic can run a cell with await';
+        Notification.info(`Not profiled: ${why}. Move the other lines to a cell of their own.`, BRIEFLY);
+      } else if (owner) {
         Notification.info('The cell now has %%jax_profile; Ctrl+Z in it removes that.', BRIEFLY);
         await NotebookActions.run(owner.panel.content, owner.panel.sessionContext);
       }

@@ -57,8 +57,17 @@ export function optionEdit(
   return null;
 }
 
-/** The edit after which a cell is profiled: the magic that records it becomes one that profiles it. */
-export function profileEdit(source: string): Edit {
+/** Of a line that runs in an event loop, which IPython has for no cell below a magic. */
+const AWAITS = /^(?:[^\s#].*)?\bawait\b|^async (?:for|with)\b/m;
+
+/**
+ * The edit after which a cell is profiled: the magic that records it becomes one that profiles it;
+ * null: the cell awaits, and would not run.
+ */
+export function profileEdit(source: string): Edit | null {
+  if (AWAITS.test(source)) {
+    return null;
+  }
   const [recorded = '', options = ''] = /^\s*%%jax_record\b(.*)\n?/.exec(source) ?? [];
   const text = `%%jax_profile${options.replace(/ --jax\b/, '').trimEnd()}\n`; // which profiles have anyway
   return { from: 0, to: recorded.length, text };

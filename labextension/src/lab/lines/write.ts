@@ -31,13 +31,21 @@ export async function writeProposal(
   return `The cell of ${name} now has ${written}; Ctrl+Z in it removes that. ${next}`;
 }
 
-/** Writes the magic that profiles it into the cell of an output, and makes it the selected cell. */
-export function writeProfile({ panel: { content }, cell }: Owner): void {
+/**
+ * Writes the magic that profiles it into the cell of an output, and makes it the selected cell.
+ *
+ * Returns whether it did: a cell that awaits stays as it is.
+ */
+export function writeProfile({ panel: { content }, cell }: Owner): boolean {
   const { sharedModel } = content.widgets[cell]!.model;
-  const { from, to, text } = profileEdit(sharedModel.getSource());
-  sharedModel.updateSource(from, to, text);
+  const edit = profileEdit(sharedModel.getSource());
+  if (!edit) {
+    return false;
+  }
+  sharedModel.updateSource(edit.from, edit.to, edit.text);
   content.deselectAll();
   content.activeCellIndex = cell;
+  return true;
 }
 
 /** Inserts a cell that checks the callback with batches, below the cell of the output. */

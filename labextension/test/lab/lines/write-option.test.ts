@@ -59,6 +59,16 @@ test.each([
   ['\n%%jax_record run --jax --values \nf(1.0)', '%%jax_profile run --values\nf(1.0)'],
   ['%%time\nf(1.0)', '%%jax_profile\n%%time\nf(1.0)']
 ])('%j is profiled as %j', (source, profiled) => {
-  const { from, to, text } = profileEdit(source);
+  const { from, to, text } = profileEdit(source)!;
   expect(source.slice(0, from) + text + source.slice(to)).toBe(profiled);
+});
+
+test.each([
+  ['x = 1\ny = await fetched(x)', false],
+  ['await fetched(x)', false],
+  ['async with lock:\n    f(1.0)', false],
+  ['async def g():\n    return await fetched(1)', true],
+  ['# await it\nf(1.0)', true]
+])('%j can be profiled: %s', (source, can) => {
+  expect(profileEdit(source) !== null).toBe(can);
 });
