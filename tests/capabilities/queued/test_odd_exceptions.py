@@ -83,7 +83,7 @@ def test_exception_reaches_the_barrier_and_later_calls_are_made(name, transform)
 
 
 def test_error_in_the_report_of_an_error_reaches_the_barrier(monkeypatch):
-    def report_failure(*arguments):
+    def report_failure(*arguments, **options):
         raise MemoryError("no report")
 
     def log(x):
