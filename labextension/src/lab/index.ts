@@ -218,7 +218,7 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
       } else {
         const [option] = proposal;
         await navigator.clipboard.writeText(option);
-        const why = 'no line was found into which it could be written';
+        const why = `it cannot be written into the line of ${site.function}, or is there already`;
         Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
       }
     },
