@@ -1,5 +1,5 @@
 # make lab          set everything up and open the first tutorial in JupyterLab
-# make test         set everything up and run the tests, in about five minutes: before every push
+# make test         set everything up and run the tests, in about eight minutes: before every push
 # make test-all     also the long tests, all but those of `make upstream`; PLAIN=1 without the shortcuts of tests/conftest.py
 # make quick        the tests to run between two edits, in 90 seconds
 # make check        ruff, pyright and tsc: before every push
