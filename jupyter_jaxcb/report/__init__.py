@@ -30,10 +30,8 @@ from .outputs import (
     Spot,
     check_output,
     matrix_output,
-    matrix_to_html,
     output,
     place,
-    source,
     status,
     table,
     term,
@@ -51,6 +49,8 @@ from .summary import (
 )
 from .text import (
     NO_CALLBACKS,
+    aligned,
+    code,
     cost_to_text,
     headline,
     matrix_to_text,

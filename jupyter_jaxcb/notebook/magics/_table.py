@@ -12,11 +12,12 @@ from ...report import (
     Rows,
     SiteSummary,
     Spot,
+    aligned,
     call_words,
+    code,
     output,
     place,
     shorten,
-    source,
     status,
     status_words,
     table,
@@ -70,12 +71,7 @@ class CallbackTable:
     def __repr__(self) -> str:
         if not self._rows:
             return "no callbacks yet: register functions with %%jax_callback"
-        table = [_HEADER, *map(_words, self._rows)]
-        widths = [max(len(row[column]) for row in table) for column in range(len(_HEADER))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        )
+        return "\n".join(aligned([_HEADER, *map(_words, self._rows)]))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
         return output_bundle(repr(self), self._output(), self._origins)
@@ -111,7 +107,7 @@ def _cells(row: _Row) -> tuple[str, ...]:
     return (
         *named,
         place(row.where),
-        source(row.site.site.source, _WIDTH),
+        code(row.site.site.source, _WIDTH),
         " ".join(filter(None, (status(row.site.consequence, status_words(row.site)), elided))),
         f"{row.calls:,}",
         time_words(row.host_ns) if row.calls else "",

@@ -5,20 +5,5 @@
 """
 
 from ._check import check_output
-from ._matrix import matrix_output, matrix_to_html
-from ._output import OUTPUT_TYPE, Output, Spot, output, place, source, status, table, term
-
-__all__ = [
-    "OUTPUT_TYPE",
-    "Output",
-    "Spot",
-    "check_output",
-    "matrix_output",
-    "matrix_to_html",
-    "output",
-    "place",
-    "source",
-    "status",
-    "table",
-    "term",
-]
+from ._matrix import matrix_output
+from ._output import OUTPUT_TYPE, Output, Spot, output, place, status, table, term

@@ -6,15 +6,18 @@ from html import escape
 
 from ...recording import Matrix, Status
 from ..summary import SiteSummary
-from ..text import NO_CALLBACKS, count_words, matrix_rows, matrix_summaries, status_words
-from ._output import Output, Spot, advice, output, place, source, status, table, toned
+from ..text import (
+    NO_CALLBACKS,
+    code,
+    count_words,
+    matrix_missing,
+    matrix_refusals,
+    matrix_rows,
+    status_words,
+)
+from ._output import Output, Spot, advice, output, place, status, table, toned
 
 _WIDTH = 40  # of the source lines
-
-
-def matrix_to_html(matrix: Matrix) -> str:
-    """Return the table of `matrix_to_text` as HTML, without scripts."""
-    return matrix_output(matrix).html
 
 
 def matrix_output(matrix: Matrix) -> Output:
@@ -25,7 +28,7 @@ def matrix_output(matrix: Matrix) -> Output:
     cells = [
         [
             place(site.where),
-            source(site.source, _WIDTH),
+            code(site.source, _WIDTH),
             *(
                 toned("quiet", "refused") if name in matrix.refused else _cell(of.get(name))
                 for name in matrix.transformations
@@ -33,10 +36,13 @@ def matrix_output(matrix: Matrix) -> Output:
         ]
         for site, of in rows
     ]
-    missing = _missing(matrix)
+    missing = matrix_missing(matrix)
     parts = [
         table(["Where", "Source", *matrix.transformations], cells),
-        *_refused(matrix),
+        *(
+            f"<p><b>{escape(names)}</b> refused: {escape(words)}</p>"
+            for words, names in matrix_refusals(matrix).items()
+        ),
         *(
             f"<p>{_named(site)}: {escape(site.reason)}</p>"
             f"{advice(site.advice) if site.advice else ''}"
@@ -63,24 +69,3 @@ def _cell(site: SiteSummary | None) -> str:
     if site.expected is None or not site.written:
         return words
     return f"{words} {site.expected:,}/{site.written:,}"
-
-
-def _refused(matrix: Matrix) -> list[str]:
-    """Say why transformations are refused, each reason once."""
-    names: dict[str, list[str]] = {}
-    for name, words in matrix.refused.items():
-        names.setdefault(words, []).append(name)
-    return [
-        f"<p><b>{escape(', '.join(of))}</b> refused: {escape(words)}</p>"
-        for words, of in names.items()
-    ]
-
-
-def _missing(matrix: Matrix) -> list[SiteSummary]:
-    """The sites that miss calls, once for each reason."""
-    found: dict[tuple[str, str], SiteSummary] = {}
-    for column in matrix_summaries(matrix).values():
-        for site in column:
-            if site.reason:
-                found.setdefault((site.place, site.consequence), site)
-    return list(found.values())

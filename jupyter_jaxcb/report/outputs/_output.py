@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ..text import MEANINGS, SIGNS, TONES, shorten
+from ..text import MEANINGS, SIGNS, TONES
 
 OUTPUT_TYPE = "application/vnd.jupyter-jaxcb.report.v1+json"
 
@@ -68,13 +68,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def place(words: str) -> str:
     """Return the name of a line, or of the function there; its `Spot` must be in the output."""
     return f'<span class="jaxcb-place">{escape(words)}</span>'
-
-
-def source(line: str, width: int) -> str:
-    """Return a line of code, with the whole line as a tooltip if it is cut."""
-    cut = shorten(line, width)
-    title = f' title="{escape(line)}"' if cut != line else ""
-    return f"<code{title}>{escape(cut)}</code>"
 
 
 def status(consequence: str, words: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...recording import PartKind, Recording
-from ..text import time_words
+from ..text import aligned, time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words, short_name
 from ._kinds import KINDS, count_words_of
@@ -21,15 +21,8 @@ def profile_to_text(recording: Recording) -> str:
     if figures is None:
         return ""
     rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [headline(figures), _bar(figures)]
-    for name, where, time, share, count in rows:
-        cells = (
-            name.ljust(widths[0]), where.ljust(widths[1]), time.rjust(widths[2]),
-            share.rjust(widths[3]), count,
-        )  # fmt: skip
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return "\n".join([*lines, *advice(figures), *notes(figures)])
+    table = (f"  {line}" for line in aligned(rows, right=(2, 3)))
+    return "\n".join([headline(figures), _bar(figures), *table, *advice(figures), *notes(figures)])
 
 
 def _bar(figures: Figures) -> str:

@@ -6,10 +6,24 @@
 
 from ._cost import cost_to_text
 from ._headline import headline
-from ._html import sites_to_html, to_html
+from ._html import code, sites_to_html, to_html
 from ._markdown import code_span, plain_words, table, to_markdown
-from ._matrix import NO_CALLBACKS, matrix_rows, matrix_summaries, matrix_to_text
+from ._matrix import (
+    NO_CALLBACKS,
+    matrix_missing,
+    matrix_refusals,
+    matrix_rows,
+    matrix_to_text,
+)
+from ._other_threads import by_other_threads
 from ._phrases import MEANINGS, SIGNS, TONES
 from ._text import outcome_to_text, sites_to_text, to_text
-from ._words import count_words, level_words, loop_advice, shorten, status_words, time_words
-from ._workers import by_other_threads
+from ._words import (
+    aligned,
+    count_words,
+    level_words,
+    loop_advice,
+    shorten,
+    status_words,
+    time_words,
+)

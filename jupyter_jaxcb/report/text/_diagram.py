@@ -14,9 +14,8 @@ from html import escape
 from typing import NamedTuple
 
 from ...recording import Aval, AxisKind, VmapLevel
-from ..summary import Shapes, SiteSummary, call_words
+from ..summary import Mask, Shapes, SiteSummary, call_words, counted
 from . import _phrases
-from ._mask import mask_words
 from ._words import call_shapes, stopped_words
 
 MAX_DIAGRAMS = 6  # that one report shows
@@ -74,13 +73,12 @@ def element_words(shapes: Shapes) -> str:
     As `elementWords` of the front end, whose tests list the cases.
     """
     if shapes.mask is not None:
-        return mask_words(shapes.calls, shapes.mask)
+        return _mask_words(shapes.calls, shapes.mask)
     outermost_first = shapes.levels[::-1]
     looped = [level.size for level in outermost_first if level.looped]
     together = [level.size for level in outermost_first if not level.looped]
     at_once = shapes.each_time
-    count = math.prod(together)
-    elements = f"{count:,} element{'' if count == 1 else 's'}{_factors(together)}"
+    elements = f"{counted(math.prod(together), 'element')}{_factors(together)}"
     if at_once == 0:
         return _phrases.EMPTY_BATCH
     if at_once == 1 and shapes.calls <= 1:
@@ -92,6 +90,16 @@ def element_words(shapes: Shapes) -> str:
     elif not shapes.stopped or shapes.calls >= at_once:
         made = _phrases.ONE_FOR_EACH.format(calls=made)
     return "; ".join(filter(None, (made, stopped_words(shapes))))
+
+
+def _mask_words(calls: int, mask: Mask) -> str:
+    """Return ``2 calls for 2 of 4 elements``."""
+    if not mask.elements:
+        return _phrases.MASKED_AHEAD
+    elements = counted(mask.elements, "element")
+    return _phrases.MASKED.format(
+        calls=call_words(calls), needed=f"{mask.needed:,}", elements=elements
+    )
 
 
 def _calls_made(calls: int, at_once: int, factors: str, stopped: bool) -> str:

@@ -8,6 +8,7 @@ from ...recording import Recording, Status
 from ..summary import Shapes, SiteSummary, summarize
 from ._diagram import diagrams
 from ._headline import headline_words
+from ._other_threads import by_other_threads
 from ._phrases import SIGNS
 from ._timeline import timeline
 from ._words import (
@@ -24,7 +25,6 @@ from ._words import (
     time_words,
     variant_words,
 )
-from ._workers import by_other_threads
 
 # Each output of a notebook is separate and must read well without style sheets, which code hosts
 # remove, so there is none: elements carry the meaning (<strong> is a status other than kept). Call

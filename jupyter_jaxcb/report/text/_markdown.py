@@ -9,6 +9,7 @@ from ...recording import Recording
 from ..summary import SiteSummary, call_words, out_of_order, summarize
 from . import _phrases
 from ._headline import error_line, headline_words
+from ._other_threads import by_other_threads
 from ._words import (
     MAX_SITES,
     count_words,
@@ -21,7 +22,6 @@ from ._words import (
     time_words,
     variant_words,
 )
-from ._workers import by_other_threads
 
 _HEAD = ("where", "source", "status", "calls", "shapes of one call", "host time")
 _LONGEST = 200  # characters of a line of code, or of an error

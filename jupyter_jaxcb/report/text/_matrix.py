@@ -7,7 +7,7 @@ import dataclasses
 from ...recording import Matrix, Recording, Site, Status
 from ..summary import Rows, SiteSummary, path, summarize
 from ._phrases import SIGNS
-from ._words import count_words, shorten, status_words
+from ._words import aligned, count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
 NO_CALLBACKS = (  # in an explained call
@@ -25,26 +25,21 @@ def matrix_to_text(matrix: Matrix) -> str:
     if not rows:
         return NO_CALLBACKS
     head = ["where", "source", *matrix.transformations]
-    table = [head, *([where, shorten(source, WIDTH), *cells] for where, source, cells in rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-    return "\n".join([*lines, *(f"  {text}" for text in _remarks(matrix))])
+    remarks = (f"  {text}" for text in _remarks(matrix))
+    return "\n".join([*aligned([head, *rows]), *remarks])
 
 
-def _rows(matrix: Matrix) -> list[tuple[str, str, list[str]]]:
+def _rows(matrix: Matrix) -> list[list[str]]:
     """Return the place, the source line, and a cell for each transformation, by call site."""
     return [
-        (
+        [
             site.where,
-            site.source,
-            [
+            shorten(site.source, WIDTH),
+            *(
                 "refused" if name in matrix.refused else _cell(of.get(name))
                 for name in matrix.transformations
-            ],
-        )
+            ),
+        ]
         for site, of in matrix_rows(matrix)
     ]
 
@@ -87,14 +82,23 @@ def _cell(summary: SiteSummary | None) -> str:
 
 def _remarks(matrix: Matrix) -> list[str]:
     """Say why transformations are refused and why calls are missing, each reason once."""
-    reasons: dict[str, list[str]] = {}
+    refused = [f"{names} refused: {words}" for words, names in matrix_refusals(matrix).items()]
+    return [*refused, *(f"{site.place}: {site.why}" for site in matrix_missing(matrix))]
+
+
+def matrix_refusals(matrix: Matrix) -> dict[str, str]:
+    """Return the transformations that JAX refused, by the reason."""
+    names: dict[str, list[str]] = {}
     for name, words in matrix.refused.items():
-        reasons.setdefault(words, []).append(name)
-    remarks = [f"{', '.join(names)} refused: {words}" for words, names in reasons.items()]
-    missing: dict[tuple[str, str], str] = {}
+        names.setdefault(words, []).append(name)
+    return {words: ", ".join(of) for words, of in names.items()}
+
+
+def matrix_missing(matrix: Matrix) -> list[SiteSummary]:
+    """Return the sites that miss calls, once for each reason."""
+    found: dict[tuple[str, str], SiteSummary] = {}
     for column in matrix_summaries(matrix).values():
-        for summary in column:
-            if summary.reason:
-                words = f"{summary.place}: {summary.why}"
-                missing.setdefault((summary.place, summary.consequence), words)
-    return [*remarks, *missing.values()]
+        for site in column:
+            if site.reason:
+                found.setdefault((site.place, site.consequence), site)
+    return list(found.values())

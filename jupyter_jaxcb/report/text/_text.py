@@ -5,8 +5,10 @@ from __future__ import annotations
 from ...recording import Outcome, Recording
 from ..summary import SiteSummary, causes_of, out_of_order, reason_words, summarize
 from ._headline import headline_words
+from ._other_threads import by_other_threads
 from ._words import (
     MAX_SITES,
+    aligned,
     count_words,
     few,
     full_words,
@@ -19,7 +21,6 @@ from ._words import (
     time_words,
     variant_words,
 )
-from ._workers import by_other_threads
 
 
 def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
@@ -44,11 +45,9 @@ def sites_to_text(
         return ""
     listed = sites[:MAX_SITES]
     rows = [row for summary in listed for row in _rows(summary, times)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [headline_words(sites, times)]
-    for row, summary in zip(rows, _owners(listed), strict=True):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append(("  " + "  ".join(cells)).rstrip())
+    for row, summary in zip(aligned(rows), _owners(listed), strict=True):
+        lines.append(f"  {row}")
         if summary is not None:
             lines += [f"      {remark}" for remark in remarks(summary, times)]
             sample_values = summary.sample_values if values else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel
 from ..summary import Shapes, SiteSummary, call_words
@@ -145,6 +145,18 @@ def _first_ones(found: re.Match[str]) -> str:
 def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
     """Cut a source line to the width of its column."""
     return source if len(source) <= width else f"{source[: width - 1]}…"
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Return the lines of a table, whose columns in `right` are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def full_words(recording: Recording) -> str:

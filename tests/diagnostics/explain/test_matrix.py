@@ -8,7 +8,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status
-from jupyter_jaxcb.report import matrix_to_html, matrix_to_text
+from jupyter_jaxcb.report import matrix_output, matrix_to_text
 from tests.stack.elision._battery import Hosts
 
 from ._same import check_calls, in_new_thread, run, sorted_facts
@@ -200,7 +200,7 @@ def test_text_and_html_show_the_calls_and_refusals_of_every_column():
     cells = [cell.strip() for cell in cells if cell.strip()]
     assert cells[2:] == ["1 call", "3 calls", "refused", "refused", "5 calls", "refused"]
     assert remarks[0].strip().startswith("grad, hessian, remat refused: cannot differentiate a@")
-    html = matrix_to_html(matrix)
+    html = matrix_output(matrix).html
     assert "cannot differentiate a@" in html
     assert "3 calls" in html
     assert "<script" not in html
@@ -222,7 +222,7 @@ def test_matrix_without_callbacks_says_so():
     matrix = jaxcb.explain_matrix(lambda x: x)(X)
     assert not any(column.outcomes for column in matrix.columns.values())
     assert matrix_to_text(matrix).startswith("no jupyter_jaxcb callbacks; ")
-    assert "no jupyter_jaxcb callbacks" in matrix_to_html(matrix)
+    assert "no jupyter_jaxcb callbacks" in matrix_output(matrix).html
 
 
 def test_derivatives_are_refused_for_integers():

@@ -18,7 +18,7 @@ from jupyter_jaxcb.recording import (
     record_call,
 )
 from jupyter_jaxcb.report import export, to_mimebundle
-from jupyter_jaxcb.report.text._workers import by_worker
+from jupyter_jaxcb.report.text._other_threads import by_worker
 
 SITE = LoweredSite(
     Site("pure", "f", "a.py", 1, 0, cell=False), Program("jit_f", "cpu"), 0, (), (), ()
