@@ -1,5 +1,7 @@
 """What every display says about a call site: its JSON, and its parts."""
 
+import dataclasses
+
 import jsonschema
 import pytest
 
@@ -112,6 +114,14 @@ def test_every_producer_makes_the_same_json_of_a_finished_site():
     assert found[1]["shapes"][0]["axes"] == [
         {"operands": ["batched"], "results": "batched", "mask": "size1"}
     ]
+
+
+def test_how_calls_are_made_is_a_figure_that_badges_say():
+    """In one word, which is the first of a note."""
+    (summary, _) = summarize(recording())
+    notes = ("queued: it does not wait", "no argument is batched: x", "compiled by numba: ...")
+    made = finished(dataclasses.replace(summary, notes=notes))
+    assert made.to_json()["figures"] == [["queued", True], ["compiled", True]]
 
 
 def test_facts_and_measurements_have_no_property_in_common():

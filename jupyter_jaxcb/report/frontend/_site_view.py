@@ -7,6 +7,7 @@ Schema is `view.schema.json`, which the tests of both languages use.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -65,6 +66,13 @@ class Proposal(NamedTuple):
     option: str  # as in code: "queued=True"
     advice: str  # what to say
     excludes: tuple[str, ...] = ()  # names of options that do not go with it
+
+
+class Figure(NamedTuple):
+    """A fact in a few words, which tooltips say after the number of calls."""
+
+    words: str  # "queued"
+    brief: bool  # badges and the side panel say it, too, where there is little room
 
 
 class SiteProgress(NamedTuple):
@@ -151,6 +159,7 @@ class SiteView:
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
+    figures: tuple[Figure, ...] = ()  # what else is said beside the number of calls
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
     numbered: str = ""  # `where` with the numbers of other cells: "[21] line 3"; empty: the same
@@ -188,7 +197,7 @@ class SiteView:
 # around a call, which change with JAX.
 MEASURED = frozenset(
     {"host_ns", "wall_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack"}
-    | {"proposals", "sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
+    | {"figures", "proposals", "sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
 
 
@@ -249,6 +258,7 @@ def finished(
         host_ns=summary.host_ns,
         wall_ns=summary.wall_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
+        figures=_figures(summary),
         numbered=numbered,
         around=summary.around,
         stack=summary.stack,
@@ -256,6 +266,16 @@ def finished(
         sample_rows=tuple(sample_rows),
         **marks._asdict(),
     )
+
+
+# How calls are made: "compiled by numba: machine code ...".
+_MADE = re.compile(r"(\w+)(?: by \w+)?: ")
+
+
+def _figures(summary: SiteSummary) -> tuple[Figure, ...]:
+    """Return the facts that every front end says as they are; a new one needs no other change."""
+    made = filter(None, map(_MADE.match, summary.notes))
+    return tuple(Figure(found[1], brief=True) for found in made)
 
 
 def _of_loop(summary: SiteSummary) -> list[Proposal]:

@@ -28,9 +28,10 @@ export function siteSign(site: Site): string {
   return phrases.signs[site.consequence];
 }
 
-/** `5 calls · 41 µs · () → (5,)`, without empty parts: where there is little room, shapes are cut. */
-export function siteFigures(site: Site, calls = ''): string {
-  return joined([calls || callsOf(site), ...waysOf(site), workWords(site), shapesOf(site)]);
+/** `5 calls · queued · 41 µs · () → (5,)`: where there is little room, shapes are cut. */
+export function siteFigures(site: Site, { calls = callsOf(site), all = false } = {}): string {
+  const more = site.figures.flatMap(([words, brief]) => (all || brief ? words : []));
+  return joined([calls, ...more, workWords(site), shapesOf(site)]);
 }
 
 /** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */
@@ -44,11 +45,6 @@ function callsOf({ calls, shapes }: Site): string {
   }
   const some = `${count(needed!)} of ${count(elements)}`;
   return calls === needed ? some : `${callWords(calls)} for ${some}`;
-}
-
-/** `queued`, `compiled`: how its calls are made, the word before the colon of a note. */
-function waysOf({ notes }: Site): string[] {
-  return notes.flatMap(note => /^(\w+)(?: by \w+)?: /.exec(note)?.[1] ?? []);
 }
 
 /** `() → (5,)` or `3 shapes`; the kernel sends at most a hundred variants of a site. */
@@ -79,8 +75,8 @@ export function siteBrief(site: Site): string {
   const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
     const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
-    const looped = isSlowLoop(site) ? say(phrases.times_vmap, { count: count(site.calls) }) : '';
-    return joined([word, siteFigures(site, looped), elided]);
+    const looped = isSlowLoop(site) && { calls: say(phrases.times_vmap, { count: count(site.calls) }) };
+    return joined([word, siteFigures(site, looped || {}), elided]);
   }
   const why = firstClause(site.reason);
   return why ? `${word}: ${why}` : word;
@@ -89,7 +85,7 @@ export function siteBrief(site: Site): string {
 /** The lines of the tooltip of a site's badge. */
 export function siteDetails(site: Site): string[] {
   return [
-    joined([site.flavor, siteWord(site), siteFigures(site)]),
+    joined([site.flavor, siteWord(site), siteFigures(site, { all: true })]),
     ...sentences(site.reason, site.advice, ...proposed(site)),
     ...site.errors
   ];

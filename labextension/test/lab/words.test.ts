@@ -41,15 +41,20 @@ test('different shapes of a site are counted', () => {
   expect(of(...Array(100).keys())).toBe('5 calls · 100 or more shapes'); // the kernel sends no more
 });
 
-test('the text says how many batch elements a mask chose, and how the calls are made', () => {
+test('the text says how many batch elements a mask chose', () => {
   const masked = (calls: number): Site => {
     const shapes = [{ ...aVariant([[2]], [[2]]), mask: [[true], 9, 20] as const }];
     return site({ calls, shapes: shapes as unknown as Site['shapes'] });
   };
   expect(siteFigures(masked(9))).toBe('9 of 20 · 41 µs · (2,) → (2,)');
   expect(siteFigures(masked(1))).toBe('1 call for 9 of 20 · 41 µs · (2,) → (2,)');
-  const notes = ['queued: the program does not wait for its calls', 'no argument is batched: x'];
-  expect(siteFigures(site({ notes }))).toBe('5 calls · queued · 41 µs · () → (5,)');
+});
+
+test('figures in the words of Python follow the calls; only the tooltip says those that are not brief', () => {
+  const own = site({ figures: [['queued', true], ['slowest call 3 ms', false]] });
+  expect(siteFigures(own)).toBe('5 calls · queued · 41 µs · () → (5,)');
+  expect(siteBrief(own)).toBe(siteFigures(own));
+  expect(siteDetails(own)).toEqual(['pure · 5 calls · queued · slowest call 3 ms · 41 µs · () → (5,)']);
 });
 
 test('the text of a kept site includes its elided calls', () => {

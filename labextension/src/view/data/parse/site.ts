@@ -99,6 +99,10 @@ export type ArrayValues = Read<typeof readArray>;
 const readProposal = tupleOf(text(NAME), text(SENTENCE), names);
 export type Proposal = Read<typeof readProposal>;
 
+/** A fact in words; whether badges and the panel say it, too, where there is little room. */
+const readFigure = tupleOf(text(NAME), flag);
+export type Figure = Read<typeof readFigure>;
+
 // A saved output leaves out what has the default of the schema.
 const FACTS = {
   function: text(NAME),
@@ -129,6 +133,7 @@ const MEASURED = {
   host_ns: or(orNull(amount), null), // in the host function, summed over calls; null: it was not saved
   wall_ns: or(amount, 0), // of crossings whose calls ran in workers of an executor; 0: not all did
   variants_ns: or(listOf(amount, OUT_OF_RANGE), []), // the same by variant
+  figures: or(listOf(readFigure, MOST_LINES), []), // said beside the number of calls
   cell_id: or(orNull(text(NAME)), null), // of its notebook cell; null: a file or an unknown cell
   cell_line: whole(), // in that cell, 1-based; 0: unknown
   numbered: or(text(NAME), ''), // `where` with the numbers of other cells: "[21] line 3"; empty: the same
