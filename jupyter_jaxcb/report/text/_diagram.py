@@ -14,8 +14,9 @@ from html import escape
 from typing import NamedTuple
 
 from ...recording import Aval, AxisKind, VmapLevel
-from ..summary import Mask, Shapes, SiteSummary, call_words, counted
+from ..summary import Shapes, SiteSummary, call_words, counted
 from . import _phrases
+from ._mask import mask_words
 from ._words import call_shapes, stopped_words
 
 MAX_DIAGRAMS = 6  # that one report shows
@@ -73,7 +74,7 @@ def element_words(shapes: Shapes) -> str:
     As `elementWords` of the front end, whose tests list the cases.
     """
     if shapes.mask is not None:
-        return _mask_words(shapes.calls, shapes.mask)
+        return mask_words(shapes.calls, shapes.mask)
     outermost_first = shapes.levels[::-1]
     looped = [level.size for level in outermost_first if level.looped]
     together = [level.size for level in outermost_first if not level.looped]
@@ -90,16 +91,6 @@ def element_words(shapes: Shapes) -> str:
     elif not shapes.stopped or shapes.calls >= at_once:
         made = _phrases.ONE_FOR_EACH.format(calls=made)
     return "; ".join(filter(None, (made, stopped_words(shapes))))
-
-
-def _mask_words(calls: int, mask: Mask) -> str:
-    """Return ``2 calls for 2 of 4 elements``."""
-    if not mask.elements:
-        return _phrases.MASKED_AHEAD
-    elements = counted(mask.elements, "element")
-    return _phrases.MASKED.format(
-        calls=call_words(calls), needed=f"{mask.needed:,}", elements=elements
-    )
 
 
 def _calls_made(calls: int, at_once: int, factors: str, stopped: bool) -> str:

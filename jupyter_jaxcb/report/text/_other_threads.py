@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...recording import QUEUE_THREAD, ObjectUse, Recording
+from ...recording import ObjectUse, Recording
 from ..summary import call_words, counted
+from ._queue import by_queue
 from ._words import byte_words, time_words
 
 LISTED = 8  # workers listed by name
@@ -14,7 +15,7 @@ _IN_VAIN = 10  # so often computed, and found never: its limits are too low, or 
 
 def by_other_threads(recording: Recording) -> list[str]:
     """Return lines on an executor's workers, the queue and host objects, if they were used."""
-    return [*by_worker(recording), *_by_queue(recording), *map(_of_object, recording.objects)]
+    return [*by_worker(recording), *by_queue(recording), *map(_of_object, recording.objects)]
 
 
 def by_worker(recording: Recording) -> list[str]:
@@ -37,28 +38,6 @@ def by_worker(recording: Recording) -> list[str]:
         f"{call_words(len(own))} by {workers}: {', '.join([*named[:LISTED], *more])}; "
         f"queued {time_words(waited)}, ran {time_words(ran)} ({share} % queued)"
     ]
-
-
-def _by_queue(recording: Recording) -> list[str]:
-    """Return one line on the calls of the queue, or none if no calls were queued."""
-    calls = recording.calls
-    threads = [n for n, name in enumerate(recording.threads) if name.endswith(QUEUE_THREAD)]
-    own = calls[np.isin(calls["thread"], threads)]
-    waits = sum(use.waits for use in recording.queue)
-    if not len(own) and not waits:
-        return []
-    queued = own["queued_ns"][own["queued_ns"] > 0]  # of the first call of each crossing
-    ran = int((own["end_ns"] - own["start_ns"]).sum())
-    words = f"{counted(len(own), 'queued call')}: ran {time_words(ran)}"
-    if len(queued):
-        words += (
-            f" after {time_words(int(np.median(queued)))} in the queue (median; at most "
-            f"{time_words(int(queued.max()))})"
-        )
-    if waits:
-        waited = time_words(sum(use.waited_ns for use in recording.queue))
-        words += f"; the queue was full {counted(waits, 'time')}: the program waited {waited}"
-    return [words]
 
 
 def _of_object(use: ObjectUse) -> str:

@@ -8,6 +8,7 @@ them to the front end as finished text.
 from __future__ import annotations
 
 from ...recording import Status
+from . import _mask
 
 # What became of the calls of a site (`SiteSummary.consequence`), worst first, and how much it
 # matters: badges, rows, headline and panel give it the same sign, words and color.
@@ -68,8 +69,6 @@ ONE_CALL = "1 call for {elements}"
 ONE_FOR_EACH = "{calls}, one for each element"
 EACH_FOR = "{calls}, each for {elements}"
 EMPTY_BATCH = "no calls, because the batch is empty"
-MASKED = "{calls} for {needed} of {elements}"
-MASKED_AHEAD = "calls for the elements whose mask is true"
 # After a host function raised.
 STOPPED = "stopped at element {element}"
 STOPPED_OFTEN = "stopped {count} times, first at element {element}"
@@ -145,3 +144,4 @@ NOT_COUNTED = "the log was full: another {calls} not counted"
 NOT_LISTED = "{count} more call sites are not listed"
 
 TABLE = {name.lower(): value for name, value in tuple(globals().items()) if name.isupper()}
+TABLE |= _mask.PHRASES
