@@ -8,6 +8,16 @@ here too.
 `tests/upstream` tries that, and reads the source of other versions of JAX.
 """
 
+from ._axes import (
+    first_axis_on,
+    lost_axes,
+    mesh_axes_of_first,
+    register_batching,
+    rows_like,
+    sharded_as,
+    vary_together,
+    varying_like,
+)
 from ._binds import (
     evaluates_effects,
     has_rules,
@@ -23,11 +33,19 @@ from ._binds import (
     scan_operands,
     traces_jit,
 )
-from ._builtin_callbacks import watch_calls, watch_traces
-from ._builtin_functions import copy_of, frames_of, user_arguments, user_function, without_partials
+from ._builtin_callbacks import (
+    copy_of,
+    user_arguments,
+    user_function,
+    watch_calls,
+    watch_traces,
+    without_partials,
+)
 from ._environment import (
+    ProfilerSession,
     Store,
     backend_name,
+    backends_exist,
     fresh_caches,
     from_all,
     held_weakly,
@@ -47,6 +65,7 @@ from ._lowering_context import (
     current_block,
     device_count,
     flat,
+    frames_of,
     group_count,
     has_named_mesh,
     is_for_export,
@@ -59,22 +78,17 @@ from ._lowering_context import (
     times_called,
 )
 from ._private import Changes
-from ._profiler import (
-    ProfilerSession,
-    backends_exist,
-    modules_of_programs,
-    unwatch_compilation_times,
-    watch_compilation_times,
-)
 from ._programs import (
     Compiled,
     dispatched,
     dispatching,
     drop_executable,
-    is_in_run,
     keeps_callbacks_out_of_cache,
+    modules_of_programs,
     optimized,
+    unwatch_compilation_times,
     watch,
+    watch_compilation_times,
     watches_programs,
     without_dead_equations,
 )
@@ -101,7 +115,14 @@ from ._required import (
     shaped_array,
     wait_for_ordered,
 )
-from ._tokens import after_barriers, is_done, unfinished_arrays, unfinished_runs, unfinished_tokens
+from ._runs import (
+    after_barriers,
+    is_done,
+    is_in_run,
+    unfinished_arrays,
+    unfinished_runs,
+    unfinished_tokens,
+)
 from ._tracing import (
     Tracing,
     argument_names,
@@ -118,16 +139,6 @@ from ._tracing import (
     loop_name,
     tracing,
 )
-from ._varying import (
-    first_axis_on,
-    mesh_axes_of_first,
-    rows_like,
-    sharded_as,
-    vary_together,
-    varying_like,
-)
-from ._varying import lost_axes as lost_axes
-from ._vmap import register_batching
 from ._while_loops import (
     hold_finished_elements,
     leave_loops_to_jax,

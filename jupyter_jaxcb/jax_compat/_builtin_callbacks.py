@@ -1,22 +1,26 @@
-"""Hook into JAX's own callbacks where they are bound, batched, lowered and called.
+"""JAX's own callbacks: where they are bound, batched, lowered and called, and what they hold.
 
 Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
 If JAX's internals have moved, `watch_traces` and `watch_calls` raise before they change anything.
+The value that a bind holds may be any callable, so only its type and what Python itself stores is
+read: even ``isinstance`` could run user code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import importlib
+import inspect
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from types import CodeType, FunctionType
+from typing import Annotated, Any, Protocol
 
 import jax
 
-from ._builtin_functions import program_keeps
 from ._private import Changes
 
 _CALLBACK = "jax._src.callback"
@@ -38,6 +42,8 @@ _HOST_CALLS = (
 )
 # JAX compiles a program for eager calls of these.
 _COMPILED_WHEN_EAGER = {"pure_callback_p", "io_callback_p", "buffer_callback_p"}
+_PRINTS = "_format_print_callback"  # the function that a lowered print calls
+_Held = Annotated[Any, "jax._src.callback._FlatCallback"]
 _MAKES_PRINTS = "_make_flat_callback"  # the function in `_DEBUGGING` that makes print callbacks
 
 
@@ -170,7 +176,7 @@ def _changes_of_calls(watcher: BuiltinWatcher) -> Iterator[_Change]:
     for _, module, name, slot in _PRIMITIVES:
         primitive = getattr(importlib.import_module(module), name)
         if name != "debug_callback_p":
-            keeps = program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
+            keeps = _program_keeps(primitive, slot) if name in _COMPILED_WHEN_EAGER else None
             yield _Change(vars(primitive), "impl", _eager(watcher, slot, keeps, primitive.impl))
     for flavor, module, owner, name in _HOST_CALLS:
         place = getattr(importlib.import_module(module), owner)
@@ -240,7 +246,33 @@ def _making_print(original: Callable) -> Callable:
     return make
 
 
-Keeps = Callable[[dict[str, Any], Any], Any]  # see `program_keeps`
+Keeps = Callable[[dict[str, Any], Any], Any]
+
+
+def _program_keeps(primitive: Any, slot: str) -> Keeps:
+    """Return a function that reads the value held by the program of an eager call.
+
+    JAX compiles one program for all equal calls, which keeps the value that the first of them held.
+    Host calls are made with that value, which is the only way to recognize them.
+
+    Raises:
+        KeyError: if the program does not keep its parameters where they are expected.
+    """
+    dispatch: Any = importlib.import_module("jax._src.dispatch")
+    programs = dispatch.xla_primitive_callable
+    codes = inspect.unwrap(programs).__code__.co_consts
+    if not any(isinstance(code, CodeType) and "params" in code.co_freevars for code in codes):
+        raise KeyError("no params in xla_primitive_callable")
+
+    def keeps(params: dict[str, Any], own: Any) -> Any:
+        # JAX does the same next and raises the error itself, for example if this is not hashable.
+        with contextlib.suppress(Exception):
+            function = programs(primitive, **{**params, slot: own}).__wrapped__
+            names = function.__code__.co_freevars
+            return function.__closure__[names.index("params")].cell_contents[slot]
+        return own
+
+    return keeps
 
 
 def _eager(watcher: BuiltinWatcher, slot: str, keeps: Keeps | None, original: Callable) -> Callable:
@@ -286,3 +318,65 @@ def _printing_blocks(watcher: BuiltinWatcher, original: Callable) -> Callable:
 def _blocks(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the shape one device has of each argument; the first axis is the devices."""
     return tuple(jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in args)
+
+
+def _is_flat(held: Any) -> bool:
+    """Return whether a bind of a pure or io callback holds `held`."""
+    return type(held) is getattr(importlib.import_module(_CALLBACK), "_FlatCallback", None)
+
+
+def copy_of(held: Any) -> Any:
+    """Return an equal callback of JAX's own API that is another object; None for other types.
+
+    Calling it costs as much as calling `held`.
+    """
+    if _is_flat(held):
+        return copy.copy(held)
+    if type(held) is not FunctionType:
+        return None
+    function = FunctionType(
+        held.__code__, held.__globals__, held.__name__, held.__defaults__, held.__closure__
+    )
+    function.__kwdefaults__ = held.__kwdefaults__
+    function.__dict__.update(held.__dict__)
+    return function
+
+
+def user_arguments(held: Any) -> tuple[Any, Any] | None:
+    """Return what a pure or io callback of JAX's own API calls, and the tree of its arguments.
+
+    None for other binds.
+    """
+    if not _is_flat(held):
+        return None
+    function, in_tree = getattr(held, "callback_func", None), getattr(held, "in_tree", None)
+    return None if function is None or in_tree is None else (function, in_tree)
+
+
+def user_function(held: Any) -> Any:
+    """Return the user's function that a bind of JAX's own API calls; None for a print.
+
+    If JAX stores it somewhere unexpected, return the function that JAX calls.
+    """
+    kind = type(held)
+    if issubclass(kind, str):
+        return None
+    function: Any = held
+    if _is_flat(held):
+        flat: _Held = held
+        function = getattr(flat, "callback_func", held)
+    elif kind is FunctionType and held.__module__ == _DEBUGGING:
+        names, cells = held.__code__.co_freevars, held.__closure__ or ()
+        with contextlib.suppress(ValueError):  # an empty cell
+            parts = {name: cell.cell_contents for name, cell in zip(names, cells, strict=True)}
+            function = parts.get("callback", held)
+    inner: Any = without_partials(function)
+    prints = type(inner) is FunctionType and inner.__name__ == _PRINTS
+    return None if prints and inner.__module__ == _DEBUGGING else function
+
+
+def without_partials(function: Any) -> Any:
+    """Return what a `functools.partial` calls in the end."""
+    while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
+        function = function.func
+    return function

@@ -1,4 +1,6 @@
-"""Meshes, caches, backends, processes and tracebacks of JAX. Every piece has a fallback.
+"""Meshes, caches, backends, the profiler, processes and tracebacks of JAX.
+
+These exist once in a process or a thread. Every piece has a fallback.
 
 The key-value store of `jax.distributed` belongs to JAX's coordination service, which every
 distributed run has on every backend.
@@ -9,8 +11,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pathlib
+import shutil
 import sys
+import tempfile
 import threading
+import uuid
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -20,6 +26,7 @@ from ._private import optional_module
 
 _config = optional_module("jax._src.config")
 _mesh = optional_module("jax._src.mesh")
+_profiler = optional_module("jax._src.profiler")
 _sharding_impls = optional_module("jax._src.sharding_impls")
 _util = optional_module("jax._src.util")
 _xla_bridge = optional_module("jax._src.xla_bridge")
@@ -112,6 +119,18 @@ def backend_name() -> str:
     return jax.default_backend() if started() else "not started"
 
 
+def backends_exist() -> bool:
+    """Return whether JAX's backends are initialized, without initializing them.
+
+    If a JAX lacks the pieces, this is always true: a profile then initializes the backends, and the
+    program cannot choose its devices any more. JAX's lock is not taken, because the thread that
+    initializes the backends holds it for long.
+    """
+    backends = getattr(_xla_bridge, "_backends", None)
+    lock = getattr(_xla_bridge, "_backend_lock", None)
+    return backends is None or (bool(backends) and not (lock is not None and lock.locked()))
+
+
 def host_function_can_block() -> bool:
     """Return whether XLA's CPU client can deadlock with a host function that uses JAX.
 
@@ -128,6 +147,67 @@ def key_implementation(dtype: _KeyDtype) -> str | None:
     functions with ``arrays="jax"`` get the key data instead of keys.
     """
     return getattr(getattr(dtype, "_impl", None), "name", None)
+
+
+class ProfilerSession:
+    """One run of JAX's profiler, from its creation to `stop`. It initializes JAX's backends.
+
+    Since JAX 0.12 this is public API. Before, the data is taken from JAX's session; if a JAX lacks
+    that, JAX writes it to a temporary folder, which takes twice as long, and it is read from there.
+
+    Raises:
+        RuntimeError: the profiler is running already.
+    """
+
+    def __init__(self) -> None:
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0  # events of each Python call would slow the program down
+        options.enable_hlo_proto = False  # of every program, also of those that do not run
+        self._folder: pathlib.Path | None = None  # JAX creates it if it writes there
+        self._session: Any = None
+        public = getattr(jax.profiler, "ProfileSession", None)
+        if public is not None:
+            self._session = public(profiler_options=options).start()
+            return
+        self._folder = pathlib.Path(tempfile.gettempdir(), f"jaxcb-profile-{uuid.uuid4().hex}")
+        jax.profiler.start_trace(self._folder, profiler_options=options)
+        self._session = getattr(_state(), "profile_session", None)  # until JAX 0.11
+
+    @property
+    def is_running(self) -> bool:
+        """Whether no other code has stopped this run, as `jax.profiler.stop_trace` does."""
+        if self._folder is None:
+            return self._session.is_running
+        return self._session is None or _state().profile_session is self._session
+
+    def stop(self) -> Any:
+        """Stop the profiler, unless it was stopped; return its `jax.profiler.ProfileData`."""
+        if self._folder is None:
+            return self._session.stop() if self.is_running else self._session.profile_data
+        try:
+            return self._data_of_session(self._folder)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _data_of_session(self, folder: pathlib.Path) -> Any:
+        stop = getattr(self._session, "stop_and_get_profile_data", None)
+        if stop is None:
+            if self.is_running:
+                jax.profiler.stop_trace()
+        else:
+            state = _state()
+            with state.lock:
+                if self.is_running:
+                    try:
+                        return stop()
+                    finally:
+                        state.reset()
+        (file,) = folder.rglob("*.xplane.pb")
+        return jax.profiler.ProfileData.from_file(str(file))
+
+
+def _state() -> Any:
+    return getattr(_profiler, "_profile_state", None)
 
 
 _OURS = ("jax_compat", "stack", "capabilities", "register", "diagnostics", "host_callback")

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import jax
 
 from ._private import optional_module
-from ._programs import Executable
 from ._required import runtime_tokens
+from ._runs import Executable
 
 _pjit = optional_module("jax._src.pjit")
 _Run = Annotated[Any, "jax._src.interpreters.pxla.ExecuteReplicated"]

@@ -137,6 +137,15 @@ def shard_number(ctx: LoweringContext) -> Any:
     return None if number is None else number()
 
 
+def frames_of(traceback: Any) -> list[tuple[Any, int]]:
+    """Return code and instruction of each frame of a JAX traceback, innermost first."""
+    try:
+        codes, instructions = traceback.raw_frames()
+    except AttributeError:  # None, or another type
+        return []
+    return list(zip(codes, instructions, strict=True))
+
+
 def program_name(ctx: LoweringContext) -> str:
     """Return the name of the module being lowered, such as ``jit_f``."""
     attributes = ctx.module_context.module.operation.attributes

@@ -185,8 +185,7 @@ def flavors(recording: Any) -> list[str]:
 
 
 KINDS = [values, vmaps, gradients, orders, eager, statuses, explains, hoisting, cause, observes]
-# What these files use concerns only JAX's own callbacks.
-OF_JAX = {"_builtin_callbacks", "_builtin_functions"}
+OF_JAX = ("_builtin_callbacks",)  # what this file uses concerns only JAX's own callbacks
 
 
 def in_fork(kinds: list[Any], *hidden: Any) -> Any:
@@ -224,7 +223,7 @@ def main(file: str = "") -> None:
     """Print what callbacks do without each name of `file`; without FILE, with all names."""
     warnings.simplefilter("ignore")
     found = {
-        path: in_fork([values, observes] if OF_JAX.issuperset(name.files) else KINDS, name, *more)
+        path: in_fork([values, observes] if name.files == OF_JAX else KINDS, name, *more)
         for path, (name, *more) in names_of(file).items()
     }
     print(json.dumps(found if file else in_fork(KINDS)))

@@ -10,7 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.record import _record
-from jupyter_jaxcb.jax_compat import _tokens
+from jupyter_jaxcb.jax_compat import _runs
 from jupyter_jaxcb.stack import InFlight
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
@@ -136,6 +136,6 @@ def test_finished_run_is_not_kept():
     with jaxcb.record():
         for _ in range(5):
             f(1.0).block_until_ready()
-        assert not _tokens.unfinished_runs()
+        assert not _runs.unfinished_runs()
         f(2.0).block_until_ready()
-        assert len(_tokens._runs) <= 1
+        assert len(_runs._runs) <= 1

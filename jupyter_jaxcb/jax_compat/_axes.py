@@ -1,15 +1,16 @@
-"""The manual mesh axes that a value of a ``shard_map`` varies over.
+"""The axes of values: those that a vmap maps, and those of the mesh of a ``shard_map``.
 
-JAX keeps them in the type of a value, to sum cotangents over the right shards, and to refuse
-``out_specs`` that would drop shards. Checked against JAX 0.8.0, 0.10.2 and 0.12.0, which call them
-`vma` or `manual_axis_type.varying`. Under another name, results of callbacks vary over no axis, as
-those of JAX's own callbacks.
+JAX keeps the manual mesh axes that a value varies over in its type, to sum cotangents over the
+right shards, and to refuse ``out_specs`` that would drop shards. Checked against JAX 0.8.0, 0.10.2
+and 0.12.0, which call them `vma` or `manual_axis_type.varying`. Under another name, results of
+callbacks vary over no axis, as those of JAX's own callbacks. Where JAX hands over no description of
+the axis that a vmap maps, axes have no names.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -17,7 +18,41 @@ import jax
 from jax.core import ShapedArray, Tracer
 from jax.sharding import PartitionSpec
 
-from ._private import JaxFunction
+from ._private import JaxFunction, optional_module
+from ._required import Primitive, batching
+
+_batching = optional_module("jax._src.interpreters.batching")
+
+
+def register_batching(primitive: Primitive, rule: Callable[..., tuple[Any, Sequence[Any]]]) -> None:
+    """Register a batching rule, which gets the operands, their axes and the keyword `axis_name`.
+
+    The name is empty if the axis has none.
+    """
+    fancy = getattr(_batching, "fancy_primitive_batchers", None)
+    if fancy is None:
+        batching.primitive_batchers[primitive] = lambda args, dims, **params: rule(
+            args, dims, axis_name="", **params
+        )
+        return
+
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        __tracebackhide__ = True
+        if all(dim is None for dim in dims):  # JAX does not look for it in such a rule
+            results = primitive.bind(*args, **params)
+            return results, [None] * len(results)
+        return rule(args, dims, axis_name=_axis_name(axis), **params)
+
+    fancy[primitive] = batch
+
+
+def _axis_name(axis: Any) -> str:
+    """Return the name of an axis, or those of the mesh axes that it is spread over: ``"x,y"``."""
+    name = getattr(axis, "name", None)
+    if isinstance(name, str):
+        return name
+    mesh_axes = getattr(axis, "spmd_name", None) or ()
+    return ",".join(map(str, mesh_axes if isinstance(mesh_axes, tuple) else (mesh_axes,)))
 
 
 def varying_axes(avals: Iterable[Any]) -> frozenset[str]:
