@@ -144,4 +144,4 @@ MEASURED = {
         "lanes": [{"name": text, "spans": [amount]}],
     },
 }
-SAVED = {"rows": whole, "unit_ns": amount, "zlib": text}
+SAVED = {"rows": whole, "unit_ns": amount, "zlib": text, "crossings?": text}

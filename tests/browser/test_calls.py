@@ -19,7 +19,13 @@ def quick(x):
 def slow(x):
     time.sleep(0.002)
     return x
+
+@jaxcb.pure(result="x")
+def paused(x):
+    time.sleep(0.1)
+    return x
 """
+LOOP = "y = jax.vmap(paused)(jnp.arange(3.0))"
 USE = """
 for n in range(30):
     y = jax.jit(quick)(float(n))
@@ -30,8 +36,8 @@ for n in range(4):
 
 @pytest.fixture(scope="module")
 def _ran(desk):
-    with desk.opened("calls", [LOAD, TWO, USE]) as opened:
-        opened.run_and_wait(0, 1, 2)
+    with desk.opened("calls", [LOAD, TWO, USE, LOOP]) as opened:
+        opened.run_and_wait(0, 1, 2, 3)
         view = opened.cell(2).locator(".jaxcb-view")
         disclosure = view.locator(".jaxcb-disclosure")
         # The host trace of a cell that ran for more than two seconds is open.
@@ -181,3 +187,23 @@ def test_w_and_s_zoom_at_the_pointer_and_the_colors_of_durations_follow(view):
         canvas.press("s")
     expect(ramp).not_to_have_text(longest)
     view.get_by_role("button", name="Color by site").click()
+
+
+def test_call_names_the_crossing_that_made_it_and_the_outline_is_explained(_ran):
+    _ran.open()
+    looped = _ran.cell(3).locator(".jaxcb-view")
+    if looped.locator(".jaxcb-disclosure").get_attribute("aria-expanded") != "true":
+        looped.locator(".jaxcb-disclosure").click()
+    looped.get_by_role("tab", name="Calls").click()
+    timeline = looped.locator(".jaxcb-timeline")
+    outline = timeline.locator(".jaxcb-timeline-crossing")
+    expect(outline).to_be_visible()
+    expect(outline.locator("abbr")).to_have_attribute("title", re.compile("^Crossing: One round"))
+    canvas = timeline.locator("canvas")
+    box = canvas.bounding_box()
+    canvas.hover(position={"x": box["width"] / 2, "y": box["height"] - 10})
+    expect(timeline.get_by_role("tooltip")).to_contain_text(
+        re.compile(r"crossing\s*3 calls in 3\d\d ms")
+    )
+    others = _ran.cell(2).locator(".jaxcb-timeline-crossing")
+    expect(others).to_be_hidden()

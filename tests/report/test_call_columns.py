@@ -1,5 +1,8 @@
 """Call columns: the front end unpacks the host calls that were recorded."""
 
+import base64
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -99,6 +102,39 @@ def test_twenty_thousand_calls_take_a_few_bytes_each():
     record_elements(recorder, fact, 1, np.arange(20_000), stamps.tolist())
     saved = to_mimebundle(recorder.freeze())[1][MIME_TYPE]["calls"]
     assert len(saved["zlib"]) < 20_000 * 7
+    assert len(saved["crossings"]) < 200
+
+
+def crossings_of(recorder):
+    """Return the crossing of each call, as the kernel sends it and as a notebook saves it."""
+    recording = recorder.freeze()
+    _, _, columns = to_message(recording)
+    sent = np.frombuffer(columns.crossings, "<u4").tolist()
+    saved = to_mimebundle(recording)[1][MIME_TYPE]["calls"].get("crossings")
+    if saved is None:
+        return sent, None
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(saved)), np.uint8)
+    plain = np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4")
+    return sent, plain.ravel().tolist()
+
+
+def test_calls_of_a_loop_over_elements_have_the_number_of_their_crossing():
+    recorder = Recorder()
+    fact = LoweredSite(SITE, None, -1, (F32,), (F32,))
+    record_call(recorder, fact, 1, 0, 5)
+    record_elements(recorder, fact, 1, np.arange(300), list(range(10, 311)))
+    record_elements(recorder, fact, 1, np.arange(2), [400, 401, 402])
+    one, *_, last = numbers = recorder.freeze().calls["crossing"].tolist()
+    assert numbers == [one] + [numbers[1]] * 300 + [last] * 2
+    assert len({one, numbers[1], last}) == 3
+    assert crossings_of(recorder) == (numbers, numbers)
+
+
+def test_a_trace_without_loops_over_elements_has_no_bytes_about_crossings():
+    recorder = Recorder()
+    for start in range(3):
+        record_call(recorder, LoweredSite(SITE, None, -1, (F32,), (F32,)), 1, start, start + 1)
+    assert crossings_of(recorder) == ([], None)
 
 
 @pytest.mark.parametrize("column", ["thread", "error"])

@@ -120,6 +120,7 @@ def test_golden_file_is_up_to_date(unpacked):
     assert golden == found
     assert unpacked(calls[0]) == unpacked(calls[1])
     assert calls[0]["unit_ns"] == calls[1]["unit_ns"]
+    assert len(calls[0]["crossings"]) == len(calls[1]["crossings"])
 
 
 def test_largest_profile_is_within_the_limits_of_the_front_end():

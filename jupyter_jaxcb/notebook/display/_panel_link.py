@@ -111,4 +111,4 @@ class Link:
             facts, measured, calls = to_message(recording, place=self._place, name=name)
             reply |= {"facts": facts, "measured": measured}
             reply |= {"rows": calls.rows, "unit_ns": calls.unit_ns}
-            self._send(reply, [calls.raw])
+            self._send(reply, [calls.raw, calls.crossings])

@@ -31,7 +31,7 @@ class LiveWidget(anywidget.AnyWidget):
     def append(self, calls: CallColumns, since_first_ns: int) -> None:
         """Send host calls whose variants are indices of the sites in `progress`."""
         header = {"rows": calls.rows, "unit_ns": calls.unit_ns, "base_ns": since_first_ns}
-        self.send(header, buffers=[calls.raw])
+        self.send(header, buffers=[calls.raw, calls.crossings])
 
     def __repr__(self) -> str:  # without an address, so that outputs are reproducible
         return "LiveWidget()"
@@ -55,6 +55,7 @@ class RecordingWidget(anywidget.AnyWidget):
     rows = traitlets.Int().tag(sync=True)
     unit_ns = traitlets.Int().tag(sync=True)
     calls = traitlets.Bytes().tag(sync=True)
+    crossings = traitlets.Bytes().tag(sync=True)
 
     def __init__(
         self,
@@ -65,7 +66,12 @@ class RecordingWidget(anywidget.AnyWidget):
     ) -> None:
         facts, measured, calls = to_message(recording, values=values)
         super().__init__(
-            facts=facts, measured=measured, rows=calls.rows, unit_ns=calls.unit_ns, calls=calls.raw
+            facts=facts,
+            measured=measured,
+            rows=calls.rows,
+            unit_ns=calls.unit_ns,
+            calls=calls.raw,
+            crossings=calls.crossings,
         )
         self._saved = saved
 

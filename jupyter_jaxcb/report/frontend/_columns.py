@@ -2,7 +2,8 @@
 
 Little-endian, one column after the other: start (u32, since the previous row), duration (u32),
 element (i32), variant, thread, error (u16 each); times in units of `CallColumns.unit_ns`. A variant
-is an index into the `Shapes` of all sites, concatenated in order.
+is an index into the `Shapes` of all sites, concatenated in order. The crossings (u32) are apart, so
+that front ends that do not know them read the rest.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class CallColumns(NamedTuple):
     unit_ns: int  # of the times; at least the requested unit
     base_ns: int  # of the recorder's clock; the first start counts from it
     raw: bytes
+    crossings: bytes = b""  # the number of each row's crossing; empty: every call has its own
 
 
 def call_columns(
@@ -59,21 +61,31 @@ def call_columns(
         _narrow(calls["thread"]),
         _narrow(calls["error"]),
     )
-    return CallColumns(
-        len(calls), unit_ns, base_ns, b"".join(column.tobytes() for column in columns)
-    )
+    looped = bool((calls["element"] >= 0).any())
+    crossings = calls["crossing"].astype("<u4").tobytes() if looped else b""
+    raw = b"".join(column.tobytes() for column in columns)
+    return CallColumns(len(calls), unit_ns, base_ns, raw, crossings)
 
 
 def to_saved(columns: CallColumns) -> dict[str, int | str]:
     """Return the columns as JSON: compressed byte planes, a third of the size of plain columns."""
+    saved = {
+        "rows": columns.rows,
+        "unit_ns": columns.unit_ns,
+        "zlib": _compressed(columns.raw, columns.rows, (4, 4, 4, 2, 2, 2)),
+    }
+    if columns.crossings:
+        saved["crossings"] = _compressed(columns.crossings, columns.rows, (4,))
+    return saved
+
+
+def _compressed(raw: bytes, rows: int, widths: Sequence[int]) -> str:
     planes, offset = [], 0
-    for width in (4, 4, 4, 2, 2, 2):
-        size = width * columns.rows
-        column = np.frombuffer(columns.raw, np.uint8, size, offset)
-        planes.append(column.reshape(columns.rows, width).T.tobytes())
-        offset += size
-    text = base64.b64encode(zlib.compress(b"".join(planes), 6)).decode()
-    return {"rows": columns.rows, "unit_ns": columns.unit_ns, "zlib": text}
+    for width in widths:
+        column = np.frombuffer(raw, np.uint8, width * rows, offset)
+        planes.append(column.reshape(rows, width).T.tobytes())
+        offset += width * rows
+    return base64.b64encode(zlib.compress(b"".join(planes), 6)).decode()
 
 
 def variant_numbers(recording: Recording, sites: Iterable[SiteSummary]) -> np.ndarray:

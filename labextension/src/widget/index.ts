@@ -29,7 +29,7 @@ function renderLive(model: Model, el: HTMLElement): () => void {
   const view = new LiveView();
   const update = () => view.update(model.get('progress'), texts(model.get('threads')));
   const append = (header: unknown, buffers: unknown) => {
-    const calls = rawCalls(header, Array.isArray(buffers) ? buffers[0] : null);
+    const calls = rawCalls(header, Array.isArray(buffers) ? buffers : []);
     if (calls) {
       view.append({ ...calls, base_ns: number((header as { base_ns?: unknown }).base_ns) });
     }
@@ -53,7 +53,8 @@ function renderRecording(model: Model, el: HTMLElement): () => void {
   const view = new TraceView();
   const show = () => {
     const header = { rows: model.get('rows'), unit_ns: model.get('unit_ns') };
-    view.show(model.get('facts'), model.get('measured'), rawCalls(header, model.get('calls')));
+    const calls = rawCalls(header, [model.get('calls'), model.get('crossings')]);
+    view.show(model.get('facts'), model.get('measured'), calls);
   };
   show();
   el.append(view.node);
@@ -61,11 +62,13 @@ function renderRecording(model: Model, el: HTMLElement): () => void {
 }
 
 /** The received calls, if they are well-formed. */
-function rawCalls(header: unknown, data: unknown): RawCalls | null {
+function rawCalls(header: unknown, [data, crossings]: readonly unknown[]): RawCalls | null {
   const { rows, unit_ns } = (header ?? {}) as { rows?: unknown; unit_ns?: unknown };
-  return data instanceof DataView
-    ? { rows: number(rows), unit_ns: number(unit_ns), data }
-    : null;
+  if (!(data instanceof DataView)) {
+    return null;
+  }
+  const known = crossings instanceof DataView && crossings.byteLength > 0;
+  return { rows: number(rows), unit_ns: number(unit_ns), data, crossings: known ? crossings : undefined };
 }
 
 function number(value: unknown): number {

@@ -43,7 +43,7 @@ vi.mock('../../src/view/calls/distribution/distribution.js', () => ({
 }));
 vi.mock('../../src/view/data/unpack.js', () => ({ unpack: (saved: unknown) => unpacked(saved) }));
 
-const SAVED = { rows: 2, unit_ns: 100, zlib: 'eJw=' };
+const SAVED = { rows: 2, unit_ns: 100, zlib: 'eJw=', crossings: '' };
 const FACTS = someFacts([unusedSite(), aSite({ calls: 3 })]);
 const CUT = someMeasured({ id: 'r1', calls: SAVED, calls_not_saved: 1 });
 let view: TraceView;

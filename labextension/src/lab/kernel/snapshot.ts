@@ -103,7 +103,7 @@ const SAME = 'Install the same version in both environments.';
 function read(data: unknown, buffers: readonly Bytes[]): Message {
   const message = new Fields(data, '');
   if (message.get('type', anything) === 'recording') {
-    return { type: 'recording', reply: readReply(message, buffers[0]) };
+    return { type: 'recording', reply: readReply(message, buffers) };
   }
   const schema = message.getOr('schema', null, orNull(whole()));
   if (schema !== SCHEMA) {
@@ -171,11 +171,12 @@ export function placesByCell(
   return found;
 }
 
-function readReply(reply: Fields, buffer: Bytes | undefined): Reply {
-  const calls = buffer && {
+function readReply(reply: Fields, [columns, crossings]: readonly Bytes[]): Reply {
+  const calls = columns && {
     rows: reply.get('rows', whole()),
     unit_ns: reply.get('unit_ns', whole()),
-    data: viewOf(buffer)
+    data: viewOf(columns),
+    crossings: crossings?.byteLength ? viewOf(crossings) : undefined
   };
   return {
     id: reply.get('id', text(NAME)),

@@ -1,8 +1,12 @@
 /** Host calls in typed arrays, because a million calls are too many for objects. */
 
 import { ROW_BYTES } from './schema.js';
+import type { RawCalls } from './unpack.js';
 
 const FIRST_CAPACITY = 1024;
+
+const CROSSING_BYTES = 4;
+const UNKNOWN = 0xffffffff;
 
 export const THREADS = 0x10000; // distinct thread numbers in the columns
 
@@ -16,6 +20,7 @@ export class Calls {
   private variants = new Uint16Array(FIRST_CAPACITY);
   private threads = new Uint16Array(FIRST_CAPACITY);
   private errors = new Uint16Array(FIRST_CAPACITY);
+  private crossings = new Uint32Array(FIRST_CAPACITY);
 
   get length(): number {
     return this.rows;
@@ -52,23 +57,24 @@ export class Calls {
     return this.errors[row]!;
   }
 
+  /** The number of its crossing; null: it has its own, or it is not known. */
+  crossing(row: number): number | null {
+    const number = this.crossings[row]!;
+    return number === UNKNOWN ? null : number;
+  }
+
   /**
-   * Adds rows in the raw layout of `SavedCalls`: all `rows`, or those from `first` to before `next`,
-   * where `baseNs` is the start of the row before `first`.
+   * Adds rows: all, or those from `first` to before `next`, where `baseNs` is the start of the row
+   * before `first`.
    *
-   * Throws RangeError if `raw` does not have `ROW_BYTES` for each of `rows`, or if the times are
-   * not finite.
+   * Throws RangeError if the columns do not have the bytes of all rows, or if the times are not
+   * finite.
    */
-  append(
-    raw: DataView,
-    rows: number,
-    unitNs: number,
-    baseNs = 0,
-    first = 0,
-    next = rows
-  ): void {
-    if (raw.byteLength !== rows * ROW_BYTES) {
-      throw new RangeError(`${rows} calls take ${rows * ROW_BYTES} bytes, not ${raw.byteLength}`);
+  append(calls: RawCalls, baseNs = 0, first = 0, next = calls.rows): void {
+    const { rows, unit_ns: unitNs, data: raw, crossings } = calls;
+    expectBytes(raw, rows, ROW_BYTES);
+    if (crossings) {
+      expectBytes(crossings, rows, CROSSING_BYTES);
     }
     if (!(unitNs > 0 && unitNs < Infinity && Number.isFinite(baseNs))) {
       throw new RangeError(`invalid times: units of ${unitNs} ns since ${baseNs} ns`);
@@ -85,6 +91,7 @@ export class Calls {
       this.variants[row] = raw.getUint16(12 * rows + 2 * i, true);
       this.threads[row] = raw.getUint16(14 * rows + 2 * i, true);
       this.errors[row] = raw.getUint16(16 * rows + 2 * i, true);
+      this.crossings[row] = crossings ? crossings.getUint32(4 * i, true) : UNKNOWN;
     }
     this.rows += next - first;
   }
@@ -100,6 +107,13 @@ export class Calls {
     this.variants = grown(this.variants, new Uint16Array(capacity));
     this.threads = grown(this.threads, new Uint16Array(capacity));
     this.errors = grown(this.errors, new Uint16Array(capacity));
+    this.crossings = grown(this.crossings, new Uint32Array(capacity));
+  }
+}
+
+function expectBytes(column: DataView, rows: number, each: number): void {
+  if (column.byteLength !== rows * each) {
+    throw new RangeError(`${rows} calls take ${rows * each} bytes, not ${column.byteLength}`);
   }
 }
 

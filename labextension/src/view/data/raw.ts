@@ -19,7 +19,7 @@ export async function callsOf(
 /** Adds calls to a store. Throws `BadRecording` if they are malformed. */
 export function appendRaw(store: Store, raw: RawCalls, baseNs = 0): void {
   check(raw, baseNs);
-  store.calls.append(raw.data, raw.rows, raw.unit_ns, baseNs);
+  store.calls.append(raw, baseNs);
 }
 
 /** As `appendRaw`, without blocking the page, however many calls there are. */
@@ -32,7 +32,7 @@ export async function appendInSteps(store: Store, raw: RawCalls): Promise<void> 
     }
     const base = first > 0 ? calls.start(calls.length - 1) : 0;
     const next = Math.min(first + AT_ONCE, raw.rows);
-    calls.append(raw.data, raw.rows, raw.unit_ns, base, first, next);
+    calls.append(raw, base, first, next);
   }
 }
 

@@ -1,24 +1,26 @@
 /** Unpacks the host calls saved in an output. */
 
 import { pause } from './pause.js';
-import { ROW_BYTES, type SavedCalls } from './schema.js';
+import type { SavedCalls } from './schema.js';
 
 /** Host calls in the raw layout of `SavedCalls`. */
 export interface RawCalls {
   readonly rows: number;
   readonly unit_ns: number;
   readonly data: DataView;
+  readonly crossings?: DataView | undefined; // absent: every call has its own, or they are not known
 }
 
 const MOST_ROWS = 2_000_000; // as a saved page has; a notebook saves 20,000
 const LONGEST_UNIT_NS = 1e9; // keeps every sum of times finite
-const COLUMN_BYTES: readonly number[] = [4, 4, 4, 2, 2, 2];
+const COLUMNS: readonly number[] = [4, 4, 4, 2, 2, 2]; // bytes of each
+const CROSSINGS: readonly number[] = [4];
 const DECODED_AT_ONCE = 4_000_000; // characters, a multiple of four
 const SLICE_BYTES = 4096; // inflates to at most 4 MB, to detect a zip bomb before it fills memory
 
 /** Unpacks untrusted data. Throws Error with a one-sentence message if it is malformed. */
 export async function unpack(saved: SavedCalls): Promise<RawCalls> {
-  const { rows, unit_ns, zlib } = saved;
+  const { rows, unit_ns, zlib, crossings } = saved;
   if (!Number.isInteger(rows) || rows < 0 || rows > MOST_ROWS) {
     throw new Error(
       `The saved calls have ${short(rows)} rows, not 0 to ${MOST_ROWS.toLocaleString('en-US')}.`
@@ -27,9 +29,17 @@ export async function unpack(saved: SavedCalls): Promise<RawCalls> {
   if (!Number.isFinite(unit_ns) || unit_ns <= 0 || unit_ns > LONGEST_UNIT_NS) {
     throw new Error(`The saved calls have an invalid time unit: ${short(unit_ns)}.`);
   }
-  const planes = await inflated(await decoded(zlib), rows * ROW_BYTES);
-  const data = await withoutPlanes(planes, rows);
-  return { rows, unit_ns, data: new DataView(data.buffer) };
+  const data = await columnsOf(zlib, rows, COLUMNS);
+  if (!crossings) {
+    return { rows, unit_ns, data };
+  }
+  return { rows, unit_ns, data, crossings: await columnsOf(crossings, rows, CROSSINGS) };
+}
+
+async function columnsOf(zlib: unknown, rows: number, widths: readonly number[]): Promise<DataView> {
+  const bytes = widths.reduce((sum, width) => sum + width, 0);
+  const planes = await inflated(await decoded(zlib), rows * bytes);
+  return new DataView((await withoutPlanes(planes, rows, widths)).buffer);
 }
 
 function short(value: unknown): string {
@@ -99,11 +109,12 @@ function slices(bytes: Uint8Array): ReadableStream<Uint8Array<ArrayBuffer>> {
 
 async function withoutPlanes(
   planes: Uint8Array,
-  rows: number
+  rows: number,
+  widths: readonly number[]
 ): Promise<Uint8Array<ArrayBuffer>> {
   const data = new Uint8Array(planes.length);
   let column = 0;
-  for (const bytes of COLUMN_BYTES) {
+  for (const bytes of widths) {
     for (let byte = 0; byte < bytes; byte++) {
       const plane = column + byte * rows;
       for (let row = 0; row < rows; row++) {

@@ -1,6 +1,7 @@
 /** Stores with calls, for the tests. */
 
 import { ROW_BYTES, type Variant } from '../../../src/view/data/schema.js';
+import type { RawCalls } from '../../../src/view/data/raw.js';
 import type { Labels } from '../../../src/view/data/labels.js';
 import { Store } from '../../../src/view/data/store.js';
 import type { Figures } from '../../../src/view/calls/distribution/figures.js';
@@ -13,6 +14,7 @@ export interface Call {
   readonly variant?: number;
   readonly thread?: number;
   readonly error?: number;
+  readonly crossing?: number;
 }
 
 export const VARIANT: Variant = aVariant([[3]], [[]]);
@@ -31,8 +33,8 @@ export const LABELS: Labels = {
 
 export const NO_FIGURES: Figures = { sites: [], edges: [], total: 0, threads: new Map() };
 
-/** The raw columns of calls that are sorted by start; times are in nanoseconds. */
-export function columns(calls: readonly Call[]): DataView {
+/** Calls that are sorted by start; times are in nanoseconds. Those without a crossing have number 0. */
+export function columns(calls: readonly Call[]): RawCalls {
   const rows = calls.length;
   const data = new DataView(new ArrayBuffer(rows * ROW_BYTES));
   calls.forEach((call, row) => {
@@ -43,11 +45,16 @@ export function columns(calls: readonly Call[]): DataView {
     data.setUint16(14 * rows + 2 * row, call.thread ?? 0, true);
     data.setUint16(16 * rows + 2 * row, call.error ?? 0, true);
   });
-  return data;
+  if (!calls.some(call => call.crossing !== undefined)) {
+    return { rows, unit_ns: 1, data };
+  }
+  const crossings = new DataView(new ArrayBuffer(4 * rows));
+  calls.forEach((call, row) => crossings.setUint32(4 * row, call.crossing ?? 0, true));
+  return { rows, unit_ns: 1, data, crossings };
 }
 
 export function storeOf(calls: readonly Call[], labels: Partial<Labels> = {}): Store {
   const store = new Store({ ...LABELS, ...labels });
-  store.calls.append(columns(calls), calls.length, 1);
+  store.calls.append(columns(calls));
   return store;
 }

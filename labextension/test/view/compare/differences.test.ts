@@ -100,6 +100,6 @@ test('a run has the calls, the time and the percentile of each site', async () =
 test('a run whose times are not saved, or whose calls cannot be read, has none', async () => {
   const { sites } = await runOf(someFacts(), someMeasured(), null);
   expect(sites).toMatchObject([{ calls: 1, total: null, p95: null }]);
-  const broken = someMeasured({ calls: { rows: 2, unit_ns: 1, zlib: 'no' } });
+  const broken = someMeasured({ calls: { rows: 2, unit_ns: 1, zlib: 'no', crossings: '' } });
   expect((await runOf(someFacts(), broken, null)).sites).toMatchObject([{ calls: 1, p95: null }]);
 });

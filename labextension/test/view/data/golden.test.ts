@@ -25,10 +25,11 @@ describe('the recording that Python writes', () => {
   it('has calls sorted by start', async () => {
     const raw = await unpack(measured.calls!);
     const calls = new Calls();
-    calls.append(raw.data, raw.rows, raw.unit_ns);
+    calls.append(raw);
     const rows = Array.from({ length: calls.length }, (_, row) => row);
     expect(rows.map(row => calls.start(row))).toEqual([0, 55000, 56000, 60500, 61000, 95000]);
     expect(rows.map(row => calls.element(row))).toEqual([-1, 0, 4, 1, 5, -1]);
+    expect(rows.map(row => calls.crossing(row))).toEqual([0, 1, 1, 1, 1, 2]);
     expect(calls.duration(5)).toBe(2_000_000_000);
     expect(measured.errors[calls.error(4) - 1]).toBe('ValueError: no <b>luck</b>');
   });

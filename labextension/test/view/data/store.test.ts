@@ -74,7 +74,7 @@ describe('Store', () => {
   test('filters calls that arrive, and labels that change, after the filter was set', () => {
     const store = storeOf([], { threads: ['MainThread'] });
     store.narrow({ ...EVERYTHING, text: 'worker' });
-    store.calls.append(columns(CALLS), 3, 1);
+    store.calls.append(columns(CALLS));
     expect([0, 1, 2].filter(row => store.shows(row))).toEqual([]);
     store.relabel({ ...store.labels, threads: ['MainThread', 'worker-1'] });
     expect([0, 1, 2].filter(row => store.shows(row))).toEqual([1, 2]);

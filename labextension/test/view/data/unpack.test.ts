@@ -1,18 +1,24 @@
 import { deflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { Calls } from '../../../src/view/data/columns.js';
-import { unpack } from '../../../src/view/data/unpack.js';
+import type { SavedCalls } from '../../../src/view/data/schema.js';
+import { type RawCalls, unpack } from '../../../src/view/data/unpack.js';
 
 const WIDTHS = [4, 4, 4, 2, 2, 2];
 
-function planes(columns: readonly (readonly number[])[]): Uint8Array {
+function planes(columns: readonly (readonly number[])[], widths = WIDTHS): Uint8Array {
   const bytes: number[] = [];
   columns.forEach((column, place) => {
-    for (let byte = 0; byte < WIDTHS[place]!; byte++) {
+    for (let byte = 0; byte < widths[place]!; byte++) {
       bytes.push(...column.map(value => (value >> (8 * byte)) & 0xff));
     }
   });
   return Uint8Array.from(bytes);
+}
+
+/** Unpacks calls that were saved without their crossings, as by older versions. */
+function saved(calls: Omit<SavedCalls, 'crossings'>): Promise<RawCalls> {
+  return unpack({ crossings: '', ...calls });
 }
 
 function zlib(bytes: Uint8Array): string {
@@ -25,14 +31,14 @@ function columns(rows: number): number[][] {
 
 describe('unpack', () => {
   test('returns the columns that were saved', async () => {
-    const saved = [[0, 70000], [300, 5], [-1, 66000], [1, 2], [0, 513], [0, 65535]];
-    const { rows, unit_ns, data } = await unpack({
+    const some = [[0, 70000], [300, 5], [-1, 66000], [1, 2], [0, 513], [0, 65535]];
+    const raw = await saved({
       rows: 2,
       unit_ns: 100,
-      zlib: zlib(planes(saved))
+      zlib: zlib(planes(some))
     });
     const calls = new Calls();
-    calls.append(data, rows, unit_ns);
+    calls.append(raw);
     expect([0, 1].map(row => calls.start(row))).toEqual([0, 7_000_000]);
     expect([0, 1].map(row => calls.duration(row))).toEqual([30_000, 500]);
     expect([0, 1].map(row => calls.element(row))).toEqual([-1, 66000]);
@@ -41,57 +47,70 @@ describe('unpack', () => {
     expect([0, 1].map(row => calls.error(row))).toEqual([0, 65535]);
   });
 
+  test('returns the crossings that were saved, and none if there are none', async () => {
+    const calls = { rows: 3, unit_ns: 1, zlib: zlib(planes(columns(3))) };
+    const { crossings } = await unpack({ ...calls, crossings: zlib(planes([[7, 7, 70_000]], [4])) });
+    expect([0, 4, 8].map(at => crossings!.getUint32(at, true))).toEqual([7, 7, 70_000]);
+    expect((await saved(calls)).crossings).toBeUndefined();
+  });
+
+  test('rejects crossings that are not those of the rows', async () => {
+    const calls = { rows: 3, unit_ns: 1, zlib: zlib(planes(columns(3))) };
+    const crossings = zlib(planes([[7]], [4]));
+    await expect(unpack({ ...calls, crossings })).rejects.toThrow('have 4 bytes, not the 12');
+  });
+
   test('unpacks many rows, which take more than one slice', async () => {
     const many = columns(20_000).map(column => column.map(value => (value * 7919) % 65521));
-    const { data } = await unpack({ rows: 20_000, unit_ns: 1, zlib: zlib(planes(many)) });
+    const { data } = await saved({ rows: 20_000, unit_ns: 1, zlib: zlib(planes(many)) });
     expect(data.getUint32(4 * 19_999, true)).toBe(many[0]![19_999]);
     expect(data.getUint16(16 * 20_000 + 2 * 19_999, true)).toBe(many[5]![19_999]);
   });
 
   test('returns no data if no rows were saved', async () => {
-    const { data } = await unpack({ rows: 0, unit_ns: 1, zlib: zlib(new Uint8Array()) });
+    const { data } = await saved({ rows: 0, unit_ns: 1, zlib: zlib(new Uint8Array()) });
     expect(data.byteLength).toBe(0);
   });
 
   test('rejects an invalid number of rows', async () => {
     const text = zlib(planes(columns(1)));
     for (const rows of [-1, 1.5, NaN, 2_000_001, '1' as unknown as number]) {
-      await expect(unpack({ rows, unit_ns: 1, zlib: text })).rejects.toThrow(/have .* rows, not 0 to 2,000,000/);
+      await expect(saved({ rows, unit_ns: 1, zlib: text })).rejects.toThrow(/have .* rows, not 0 to 2,000,000/);
     }
   });
 
   test('rejects an invalid time unit', async () => {
     const text = zlib(planes(columns(1)));
     for (const unit_ns of [0, -1, NaN, Infinity, 1e300]) {
-      await expect(unpack({ rows: 1, unit_ns, zlib: text })).rejects.toThrow('time unit');
+      await expect(saved({ rows: 1, unit_ns, zlib: text })).rejects.toThrow('time unit');
     }
   });
 
   test('rejects invalid base64', async () => {
-    await expect(unpack({ rows: 1, unit_ns: 1, zlib: '§§' })).rejects.toThrow('valid base64');
+    await expect(saved({ rows: 1, unit_ns: 1, zlib: '§§' })).rejects.toThrow('valid base64');
     const none = undefined as unknown as string;
-    await expect(unpack({ rows: 1, unit_ns: 1, zlib: none })).rejects.toThrow('base64 text');
+    await expect(saved({ rows: 1, unit_ns: 1, zlib: none })).rejects.toThrow('base64 text');
   });
 
   test('rejects invalid zlib data', async () => {
     const noise = Buffer.from('no zlib at all').toString('base64');
-    await expect(unpack({ rows: 1, unit_ns: 1, zlib: noise })).rejects.toThrow('valid zlib');
+    await expect(saved({ rows: 1, unit_ns: 1, zlib: noise })).rejects.toThrow('valid zlib');
   });
 
   test('rejects truncated zlib data', async () => {
     const cut = deflateSync(planes(columns(100))).subarray(0, 40).toString('base64');
-    await expect(unpack({ rows: 100, unit_ns: 1, zlib: cut })).rejects.toThrow(/zlib|bytes/);
+    await expect(saved({ rows: 100, unit_ns: 1, zlib: cut })).rejects.toThrow(/zlib|bytes/);
   });
 
   test('rejects fewer bytes than the rows take', async () => {
     const short = zlib(planes(columns(1)));
-    await expect(unpack({ rows: 2, unit_ns: 1, zlib: short })).rejects.toThrow('18 bytes, not');
+    await expect(saved({ rows: 2, unit_ns: 1, zlib: short })).rejects.toThrow('18 bytes, not');
   });
 
   test('stops inflating a zip bomb soon after the expected size', async () => {
     const bomb = zlib(new Uint8Array(100_000_000));
     const before = process.memoryUsage().arrayBuffers;
-    await expect(unpack({ rows: 1, unit_ns: 1, zlib: bomb })).rejects.toThrow('more than the 18');
+    await expect(saved({ rows: 1, unit_ns: 1, zlib: bomb })).rejects.toThrow('more than the 18');
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(50_000_000);
   });
 });

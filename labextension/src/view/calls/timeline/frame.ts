@@ -4,6 +4,7 @@ import { durationColour, RAMP } from '../../colours.js';
 import type { Layout } from '../../data/store.js';
 import { timeWords } from '../../data/words.js';
 import { button, h } from '../../dom/elements.js';
+import { term } from '../../dom/term.js';
 import { tooltip } from '../../dom/tooltip.js';
 import { rampEdges } from './picture/colouring.js';
 import { Grip } from './grip.js';
@@ -37,6 +38,11 @@ export class Frame {
     hidden: true,
     title: 'From the shortest to the longest of the calls shown'
   });
+  private readonly outlined = h(
+    'span',
+    { class: 'jaxcb-timeline-crossing', hidden: true },
+    term('crossing', 'crossing')
+  );
   private readonly colouring: Readonly<Record<ColourBy, HTMLElement>>;
   private readonly hint: HTMLElement;
   private readonly question: HTMLElement;
@@ -127,11 +133,16 @@ export class Frame {
     }
   }
 
+  /** Shows what the outlines mean, if there are any. */
+  crossings(shown: boolean): void {
+    this.outlined.hidden = !shown;
+  }
+
   private switch(): HTMLElement {
     const { site, duration } = this.colouring;
     const both = h('span', { class: 'jaxcb-timeline-switch' }, site, duration);
     const attributes = { class: 'jaxcb-timeline-colours', role: 'group', 'aria-label': 'Color' };
-    return h('div', attributes, 'Color', both, this.ramp);
+    return h('div', attributes, 'Color', both, this.ramp, this.outlined);
   }
 
   private zoom(buttons: Buttons): HTMLElement {

@@ -4,7 +4,7 @@ import type { Store } from '../../data/store.js';
 import { callWords, failedWords, timeWords } from '../../data/words.js';
 import { button, h, setText } from '../../dom/elements.js';
 import { quantile } from '../distribution/figures.js';
-import type { Track } from './tracks/tracks.js';
+import type { Track } from './tracks/track.js';
 
 const MOST_LIVE = 50_000; // calls whose median is computed while the user drags
 

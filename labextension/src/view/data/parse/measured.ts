@@ -42,10 +42,17 @@ export interface Compilation extends Read<typeof readCompilation> {}
  *
  * `variant` is an index into the variants of all sites, concatenated; 0xffff: out of range.
  * `error` is 0, or 1 + an index into `Measured.errors`.
+ * `crossings` (u32) are apart, because older versions did not save them; absent: every call has its
+ * own crossing, or it is not known.
  * Saved columns are split into byte planes (all lowest bytes first), compressed by zlib, and
  * encoded in base64.
  */
-const readSaved = objectOf({ rows: whole(), unit_ns: amount, zlib: readCompressed });
+const readSaved = objectOf({
+  rows: whole(),
+  unit_ns: amount,
+  zlib: readCompressed,
+  crossings: or(readCompressed, '')
+});
 export interface SavedCalls extends Read<typeof readSaved> {}
 
 const readMeasured = objectOf({

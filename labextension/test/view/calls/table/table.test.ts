@@ -112,7 +112,7 @@ describe('CallTable', () => {
   test('shows a column as soon as calls differ in it', () => {
     const store = storeOf([{ start: 0 }], ONE);
     const { table, grid } = open(store);
-    store.calls.append(columns([{ start: 10, element: 4 }]), 1, 1);
+    store.calls.append(columns([{ start: 10, element: 4 }]));
     store.grown();
     frames.splice(0).forEach(frame => frame(0));
     expect(titles(grid)).toEqual(['#', 'Element', 'Start', 'Duration']);
@@ -321,7 +321,7 @@ describe('CallTable', () => {
   test('adds new calls once per frame', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
-    store.calls.append(columns([{ start: 40 }]), 1, 1);
+    store.calls.append(columns([{ start: 40 }]));
     store.grown();
     store.grown();
     expect(frames).toHaveLength(1);
@@ -333,7 +333,7 @@ describe('CallTable', () => {
     const store = storeOf(CALLS);
     const { grid } = open(store);
     grid.querySelectorAll<HTMLElement>('[role=columnheader] button')[4]!.click();
-    store.calls.append(columns([{ start: 40, duration: 15 }]), 1, 1);
+    store.calls.append(columns([{ start: 40, duration: 15 }]));
     store.grown();
     frames[0]!(0);
     expect(numbers(grid)).toEqual([1, 3, 4, 2, 0]);

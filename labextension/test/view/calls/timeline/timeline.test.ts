@@ -91,7 +91,7 @@ describe('Timeline', () => {
   test('reaches back to a call that began before the first one to arrive', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
-    store.calls.append(columns([{ start: 0, duration: 100 }]), 1, 1, -200);
+    store.calls.append(columns([{ start: 0, duration: 100 }]), -200);
     store.grown();
     draw();
     click(canvas, 128 + (50 / 1200) * (WIDTH - 136), 34);
@@ -347,6 +347,32 @@ describe('Timeline', () => {
     expect(details.hidden).toBe(true);
   });
 
+  test('shows the crossing of the call below the pointer, and its times between two calls', () => {
+    const calls = [0, 300, 600].map((start, n) => ({ start, duration: 100, element: n, crossing: 4 }));
+    const { timeline, canvas } = open(storeOf([...calls, { start: 900, duration: 100, crossing: 5 }]));
+    const details = timeline.node.querySelector<HTMLElement>('[role=tooltip]')!;
+    const words = (): string[] => [...details.querySelectorAll('dd')].map(one => one.textContent!);
+    pointer(canvas, 'pointermove', x(50), 36);
+    expect(words()).toContain('3 calls in 700 ns');
+    pointer(canvas, 'pointermove', x(200), 36);
+    expect(details.hidden).toBe(false);
+    expect(details.textContent).toContain('3 calls in one crossing');
+    expect(words()).toEqual(['0.0 µs', '700 ns', '300 ns', '400 ns', 'MainThread']);
+    pointer(canvas, 'pointermove', x(800), 36);
+    expect(details.hidden).toBe(true);
+    pointer(canvas, 'pointermove', x(950), 36);
+    expect(details.textContent).not.toContain('crossing');
+  });
+
+  test('explains the outlines around crossings if there are any', () => {
+    const legend = ({ timeline }: { timeline: Timeline }): HTMLElement =>
+      timeline.node.querySelector<HTMLElement>('.jaxcb-timeline-crossing')!;
+    expect(legend(open(storeOf(CALLS))).hidden).toBe(true);
+    const many = legend(open(storeOf([0, 300].map(start => ({ start, crossing: 1 })))));
+    expect(many.hidden).toBe(false);
+    expect(many.querySelector('abbr')!.title).toMatch(/^Crossing: One round trip/);
+  });
+
   test('shows how many calls share the pixel below the pointer', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
     const { timeline, canvas } = open(storeOf(many));
@@ -386,7 +412,7 @@ describe('Timeline', () => {
     open(store);
     const crosses = () => (store.grown(), draw().filter(each => each === 'moveTo').length);
     expect(crosses()).toBe(0);
-    store.calls.append(columns([{ start: 100, error: 1 }, { start: 120, error: 1 }]), 2, 1, 4e5);
+    store.calls.append(columns([{ start: 100, error: 1 }, { start: 120, error: 1 }]), 4e5);
     expect(crosses()).toBe(2);
   });
 
@@ -465,11 +491,11 @@ describe('Timeline', () => {
     const store = storeOf(CALLS);
     const { canvas } = open(store);
     const more = columns([{ start: 0, duration: 1000, variant: 1, thread: 1 }]);
-    store.calls.append(more, 1, 1, 1000);
+    store.calls.append(more, 1000);
     store.grown();
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(3);
     zoomTo(canvas, 0, 50);
-    store.calls.append(more, 1, 1, 2000);
+    store.calls.append(more, 2000);
     store.grown();
     expect(draw().filter(each => each.startsWith('lo'))).toHaveLength(0);
   });

@@ -14,7 +14,7 @@ const MEASURED: Measured = {
   threads: ['MainThread'],
   wall_ns: 5.3e9,
   errors: ['ValueError: no luck'],
-  calls: { rows: 1, unit_ns: 100, zlib: 'eJw=' },
+  calls: { rows: 1, unit_ns: 100, zlib: 'eJw=', crossings: 'eJw=' },
   calls_not_saved: 3,
   profile: undefined
 };
@@ -80,7 +80,7 @@ describe('parseMeasured', () => {
   });
 
   it('does not truncate compressed calls, which could then not be unpacked', () => {
-    const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000) };
+    const calls = { rows: 1e9, unit_ns: 1, zlib: 'x'.repeat(1_000_000), crossings: '' };
     expect(parseMeasured({ calls }, [4]).measured.calls).toEqual(calls);
   });
 

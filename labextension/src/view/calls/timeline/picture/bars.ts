@@ -8,7 +8,7 @@ import type { Colouring } from './colouring.js';
 import { type Geometry, OUTLINED } from './geometry.js';
 import { type Spans, walk } from '../tracks/spans.js';
 import type { Theme } from './theme.js';
-import type { Track } from '../tracks/tracks.js';
+import type { Track } from '../tracks/track.js';
 
 export const LEAST_LABELLED = 26; // width
 const SHADES = 12;

@@ -3,7 +3,7 @@
 import { RAMP } from '../../../colours.js';
 import type { Store } from '../../../data/store.js';
 import { dominant } from '../tracks/spans.js';
-import type { Track } from '../tracks/tracks.js';
+import type { Track } from '../tracks/track.js';
 import type { Theme } from './theme.js';
 
 export interface Colouring {

@@ -3,9 +3,11 @@
 import { threadName } from '../../../data/call.js';
 import { paintAxis, paintGround, paintNames } from './axis.js';
 import { COMPILATIONS, paintCompilations } from './compilations.js';
+import { paintCrossings } from './crossings.js';
 import { paintRange, paintSpot } from './marks.js';
 import { type Drawing, paintFailures, paintNotFinite, paintTrack } from './bars.js';
-import type { LitTracks, Track, Tracks } from '../tracks/tracks.js';
+import type { Track } from '../tracks/track.js';
+import type { LitTracks, Tracks } from '../tracks/tracks.js';
 
 /** Draws everything except the marks; calls that do not pass the filter are dimmed. */
 export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): void {
@@ -20,6 +22,7 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
   }
   for (let band = Math.max(first, at.firstThread); band < last; band++) {
     const thread = threads[band - at.firstThread]!;
+    all.of(thread).forEach(track => paintCrossings(drawing, track, band));
     if (!store.showsAll()) {
       paintTracks(drawing, all.of(thread), band, true);
     }
@@ -56,7 +59,7 @@ export function paintMarks(
       continue;
     }
     const thread = store.calls.thread(row);
-    const track = tracks.of(thread).find(each => each.has(row));
+    const track = tracks.of(thread).find(each => each.placeOf(row) !== null);
     if (track) {
       const spot = { row, band: at.firstThread + tracks.threads.indexOf(thread), depth: track.depth };
       paintSpot(pen, at, theme, store, spot, selected);

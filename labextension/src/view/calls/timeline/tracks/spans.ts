@@ -1,7 +1,5 @@
 /** Reduces a track to bars for wide calls and shades for pixels with several calls. */
 
-import type { Track } from './tracks.js';
-
 /** Maps time to a width in pixels. */
 export interface Scale {
   readonly from: number;
@@ -59,7 +57,7 @@ const DOMINANT = 0.6;
  * Samples a few calls, always the same ones, so that colors do not flicker when panning.
  */
 export function dominant(
-  track: Track,
+  track: { row(place: number): number },
   place: number,
   next: number,
   site: (row: number) => number | null

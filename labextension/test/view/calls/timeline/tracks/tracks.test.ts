@@ -25,7 +25,7 @@ describe('Tracks', () => {
     const store = storeOf([{ start: 0 }, { start: 20 }]);
     const tracks = new Tracks(store);
     tracks.grow();
-    store.calls.append(columns([{ start: 30, error: 1 }]), 1, 1);
+    store.calls.append(columns([{ start: 30, error: 1 }]));
     expect(tracks.grow()).toBe(true);
     expect(rowsOf(tracks, 0)).toEqual([[0, 1, 2]]);
     expect(tracks.failures).toBe(1);
@@ -47,7 +47,7 @@ describe('Tracks', () => {
     expect(track.firstFrom(0, 2)).toBe(2);
     expect([149, 150, 151].map(ns => track.firstOpen(ns))).toEqual([1, 2, 2]);
     expect(track.busyBetween(1, 3)).toBe(100);
-    expect([0, 3, 4].map(row => track.has(row))).toEqual([true, true, false]);
+    expect([0, 3, 4].map(row => track.placeOf(row))).toEqual([0, 3, null]);
   });
 
   test('find failed calls by position', () => {
@@ -61,7 +61,7 @@ describe('Tracks', () => {
   test('stay sorted if calls arrive out of order', () => {
     const store = storeOf([{ start: 500 }]);
     for (const start of [400, 300, 200, 100, 50, 600]) {
-      store.calls.append(columns([{ start }]), 1, 1);
+      store.calls.append(columns([{ start }]));
     }
     const tracks = new Tracks(store);
     tracks.grow();
