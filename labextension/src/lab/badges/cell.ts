@@ -31,26 +31,29 @@ export function cellSource(
   const state = hub.state(notebook);
   const id = cell.getId();
   // What the kernel knows of a cell, else what the outputs of the notebook say.
-  const of = (): Snapshot | null =>
-    [state.received.snapshot, state.saved].find(each => each?.byCell.has(id)) ?? null;
+  const known = (): { snapshot: Snapshot; notes: CellNotes } | null => {
+    for (const snapshot of [state.received.snapshot, state.saved]) {
+      const notes = snapshot && notesOf(snapshot, id);
+      if (notes) {
+        return { snapshot, notes };
+      }
+    }
+    return null;
+  };
   return {
-    notes: () => notesIn(of(), id),
+    notes: () => known()?.notes ?? null,
     shown: () => shown.on,
     on: listener => {
       const offs = [state.on(listener), shown.listen(listener)];
       return () => offs.forEach(off => off());
     },
     open: (place, inPanel) => {
-      const snapshot = of();
-      if (snapshot) {
-        open(notebook, snapshot, place, inPanel);
+      const from = known();
+      if (from) {
+        open(notebook, from.snapshot, place, inPanel);
       }
     }
   };
-}
-
-function notesIn(snapshot: Snapshot | null, id: string): CellNotes | null {
-  return snapshot && notesOf(snapshot, id);
 }
 
 // Editors of files and of notebook cells have the same interface.

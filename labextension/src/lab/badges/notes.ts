@@ -43,10 +43,6 @@ export interface CellNotes {
 
 /** The notes of a cell; null if the snapshot does not mention the cell. */
 export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
-  const places = snapshot.byCell.get(cell);
-  if (!places) {
-    return null;
-  }
   const lines = new Map<number, { line: number; source: string; notes: Note[] }>();
   const add = (line: number, source: string, note: Note): void => {
     const found = lines.get(line) ?? { line, source, notes: [] };
@@ -54,20 +50,24 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
     found.notes.push(note);
     lines.set(line, found);
   };
-  for (const place of places.callbacks) {
-    const callback = snapshot.callbacks[place]!;
-    add(callback.line, '', callbackNote(callback, place));
-  }
-  for (const place of places.sites) {
-    const site = snapshot.sites[place]!;
-    add(site.cell_line, site.source, siteNote(site, place));
-  }
-  for (const place of places.values) {
-    const value = snapshot.values[place]!;
+  snapshot.callbacks.forEach((callback, place) => {
+    if (callback.cell === cell) {
+      add(callback.line, '', callbackNote(callback, place));
+    }
+  });
+  snapshot.sites.forEach((site, place) => {
+    if (site.cell_id === cell) {
+      add(site.cell_line, site.source, siteNote(site, place));
+    }
+  });
+  for (const value of snapshot.values.filter(each => each.cell === cell)) {
     add(value.line, value.source, valueNote(value));
   }
+  if (!lines.size) {
+    return null;
+  }
   const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
-  return { crc: snapshot.crcs.get(cell) ?? null, saved: !snapshot.version, lines: withNames };
+  return { crc: snapshot.cells.get(cell) ?? null, saved: !snapshot.version, lines: withNames };
 }
 
 const LONGEST_NAME = 20; // on a line with several functions; the tooltip has the whole name

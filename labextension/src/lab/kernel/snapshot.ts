@@ -1,21 +1,21 @@
 /** Reads a kernel's messages about its callbacks: untrusted data, so every field is checked. */
 
 import {
+  anything,
   BadRecording,
-  Fields,
   flag,
-  list,
   listOf,
+  mapOf,
   objectOf,
   oneOf,
+  or,
   orNull,
   text,
   whole,
-  type Read,
-  type Reader
+  type Read
 } from '../../view/data/parse/fields.js';
 import { readSite } from '../../view/data/parse/site.js';
-import { NAME, SCHEMA, SENTENCE, type Site } from '../../view/data/schema.js';
+import { NAME, SCHEMA, SENTENCE } from '../../view/data/schema.js';
 import type { RawCalls } from '../../view/view.js';
 
 const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
@@ -50,32 +50,33 @@ const readValue = objectOf({
 /** What a variable was in a watched cell. */
 export interface Value extends Read<typeof readValue> {}
 
-/** Indices of the sites, callbacks and values in one cell. */
-export interface CellPlaces {
-  readonly sites: readonly number[];
-  readonly callbacks: readonly number[];
-  readonly values: readonly number[];
-}
+const readSnapshot = objectOf({
+  version: text(NAME),
+  running: flag,
+  sites: listOf(readSite, MOST_ENTRIES),
+  callbacks: listOf(readCallback, MOST_ENTRIES),
+  values: listOf(readValue, MOST_ENTRIES),
+  more_sites: whole(), // that are not in `sites`
+  cells: mapOf(whole(), Infinity) // CRC-32 of its executed source, by cell
+});
+export interface Snapshot extends Read<typeof readSnapshot> {}
 
-export interface Snapshot {
-  readonly version: string;
-  readonly running: boolean;
-  readonly callbacks: readonly Callback[];
-  readonly sites: readonly Site[];
-  readonly values: readonly Value[];
-  readonly more_sites: number; // that are not in `sites`
-  readonly crcs: ReadonlyMap<string, number>; // by cell: of its executed source
-  readonly byCell: ReadonlyMap<string, CellPlaces>;
-}
+const readReply = objectOf({
+  id: text(NAME),
+  facts: or(anything, null), // null: the kernel no longer has it
+  measured: or(anything, null),
+  runs: or(anything, null), // of its cell, up to this one; null: unknown
+  rows: or(whole(), 0),
+  unit_ns: or(whole(), 0)
+});
 
 /** The reply to a request for a recording. */
-export interface Reply {
-  readonly id: string;
-  readonly facts: unknown; // null: the kernel no longer has it
-  readonly measured: unknown;
+export interface Reply extends Read<typeof readReply> {
   readonly calls: RawCalls | null;
-  readonly runs: unknown; // of its cell, up to this one; null: unknown
 }
+
+const readHead = objectOf({ type: anything, schema: or(orNull(whole()), null) });
+const readType = objectOf({ type: oneOf(['snapshot', 'unloaded']) });
 
 export type Message =
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
@@ -101,17 +102,29 @@ export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Mess
 const SAME = 'Install the same version in both environments.';
 
 function read(data: unknown, buffers: readonly Bytes[]): Message {
-  const message = new Fields(data, '');
-  if (message.get('type', anything) === 'recording') {
-    return { type: 'recording', reply: readReply(message, buffers) };
+  const { type, schema } = readHead(data, '');
+  if (type === 'recording') {
+    const reply = readReply(data, '');
+    return { type, reply: { ...reply, calls: callsIn(reply, buffers) } };
   }
-  const schema = message.getOr('schema', null, orNull(whole()));
   if (schema !== SCHEMA) {
     const words = schema === null ? 'an unknown schema' : `schema ${schema}`;
     throw new BadRecording(`the messages have ${words}, not schema ${SCHEMA}.`);
   }
-  const type = message.get('type', oneOf(['snapshot', 'unloaded'] as const));
-  return type === 'unloaded' ? { type } : { type, snapshot: readSnapshot(message) };
+  return readType(data, '').type === 'unloaded'
+    ? { type: 'unloaded' }
+    : { type: 'snapshot', snapshot: complete(readSnapshot(data, ''), data) };
+}
+
+/** Counts the sites that were not read, and forgets their callbacks' references to them. */
+function complete(snapshot: Snapshot, data: unknown): Snapshot {
+  const sent = (data as { readonly sites: readonly unknown[] }).sites.length;
+  const shown = snapshot.sites.length;
+  const callbacks = snapshot.callbacks.map((callback, at) => {
+    callback.sites.forEach((site, nth) => whole(0, sent - 1)(site, `callbacks[${at}].sites[${nth}]`));
+    return { ...callback, sites: callback.sites.filter(site => site < shown) };
+  });
+  return { ...snapshot, callbacks, more_sites: snapshot.more_sites + sent - shown };
 }
 
 function sender(data: unknown): string {
@@ -120,76 +133,15 @@ function sender(data: unknown): string {
   return `this kernel has jupyter_jaxcb${known ? ` ${version}` : ''}`;
 }
 
-function readSnapshot(message: Fields): Snapshot {
-  const sent = message.get('sites', list).length;
-  const sites = message.get('sites', listOf(readSite, MOST_ENTRIES));
-  const callbacks = message.get('callbacks', listOf(callbackOf(sent, sites.length), MOST_ENTRIES));
-  const values = message.get('values', listOf(readValue, MOST_ENTRIES));
-  return {
-    version: message.get('version', text(NAME)),
-    running: message.get('running', flag),
-    callbacks,
-    sites,
-    values,
-    more_sites: message.get('more_sites', whole()) + sent - sites.length,
-    crcs: message.get('cells', readCrcs),
-    byCell: placesByCell(sites, callbacks, values)
-  };
-}
-
-/** Reads a callback whose sites are `sent` ones, of which the first `shown` are shown. */
-function callbackOf(sent: number, shown: number): Reader<Callback> {
-  return (value, path) => {
-    const callback = readCallback(value, path);
-    callback.sites.forEach((site, place) => whole(0, sent - 1)(site, `${path}.sites[${place}]`));
-    return { ...callback, sites: callback.sites.filter(site => site < shown) };
-  };
-}
-
-function readCrcs(value: unknown, path: string): Map<string, number> {
-  const cells = new Fields(value, path);
-  const ids = Object.keys(value as object);
-  return new Map(ids.map(id => [id, cells.get(id, whole())]));
-}
-
-export function placesByCell(
-  sites: readonly Site[],
-  callbacks: readonly Callback[],
-  values: readonly Value[]
-): Map<string, CellPlaces> {
-  const found = new Map<string, Record<keyof CellPlaces, number[]>>();
-  const add = (kind: keyof CellPlaces, cell: string | null, place: number): void => {
-    if (cell !== null) {
-      const places = found.get(cell) ?? { sites: [], callbacks: [], values: [] };
-      places[kind].push(place);
-      found.set(cell, places);
-    }
-  };
-  sites.forEach((site, place) => add('sites', site.cell_id, place));
-  callbacks.forEach((callback, place) => add('callbacks', callback.cell, place));
-  values.forEach((value, place) => add('values', value.cell, place));
-  return found;
-}
-
-function readReply(reply: Fields, [columns, crossings]: readonly Bytes[]): Reply {
-  const calls = columns && {
-    rows: reply.get('rows', whole()),
-    unit_ns: reply.get('unit_ns', whole()),
-    data: viewOf(columns),
-    crossings: crossings?.byteLength ? viewOf(crossings) : undefined
-  };
-  return {
-    id: reply.get('id', text(NAME)),
-    facts: reply.getOr('facts', null, anything),
-    measured: reply.getOr('measured', null, anything),
-    calls: calls ?? null,
-    runs: reply.getOr('runs', null, anything)
-  };
-}
-
-/** What the view reads itself. */
-function anything(value: unknown): unknown {
-  return value;
+function callsIn({ rows, unit_ns }: Read<typeof readReply>, [columns, crossings]: readonly Bytes[]): RawCalls | null {
+  return columns === undefined
+    ? null
+    : {
+        rows,
+        unit_ns,
+        data: viewOf(columns),
+        crossings: crossings?.byteLength ? viewOf(crossings) : undefined
+      };
 }
 
 function viewOf(bytes: Bytes): DataView {

@@ -5,7 +5,7 @@ import type { INotebookModel } from '@jupyterlab/notebook';
 import { BadRecording, parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
-import { placesByCell, type Callback, type Snapshot } from '../kernel/snapshot.js';
+import type { Callback, Snapshot } from '../kernel/snapshot.js';
 import { callbackOf } from './groups.js';
 
 const MOST_SITES = 500; // each is a row of the panel
@@ -82,8 +82,7 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
     sites: all,
     values: [],
     more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
-    crcs: new Map(),
-    byCell: placesByCell(all, [], [])
+    cells: new Map()
   };
 }
 

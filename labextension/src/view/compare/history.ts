@@ -1,16 +1,7 @@
 /** The last runs of a cell, as the kernel remembers them, and how the time of a site went. */
 
 import { CONSEQUENCES, NAME, SENTENCE } from '../data/parse/known.js';
-import {
-  amount,
-  Fields,
-  listOf,
-  objectOf,
-  oneOf,
-  text,
-  tupleOf,
-  whole
-} from '../data/parse/fields.js';
+import { amount, listOf, objectOf, oneOf, text, tupleOf, whole } from '../data/parse/fields.js';
 import type { Site } from '../data/schema.js';
 import { pairsOf } from './differences.js';
 import type { Run, RunSite } from './run.js';
@@ -37,15 +28,18 @@ const readRun = objectOf({
   number: whole(),
   sites: listOf(readFigures, MOST_SITES)
 });
+const readRuns = objectOf({
+  sites: listOf(readKey, MOST_SITES),
+  runs: listOf(readRun, MOST_RUNS)
+});
 
 /**
  * The runs of the cell up to the shown one, oldest first; throws `BadRecording` if the data, which
  * `History` in `notebook/display` writes, is malformed.
  */
 export function parseHistory(data: unknown): PastRun[] {
-  const fields = new Fields(data, 'runs');
-  const keys = fields.get('sites', listOf(readKey, MOST_SITES));
-  return fields.get('runs', listOf(readRun, MOST_RUNS)).map(({ id, number, sites }) => ({
+  const { sites: keys, runs } = readRuns(data, 'runs');
+  return runs.map(({ id, number, sites }) => ({
     id,
     number,
     sites: sites.flatMap(([place, consequence, calls, total]) => {

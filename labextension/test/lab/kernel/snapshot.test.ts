@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readMessage, type Snapshot } from '../../../src/lab/kernel/snapshot.js';
+import { notesOf } from '../../../src/lab/badges/notes.js';
 import { CALLBACK, message, SITE, snapshot, VALUE } from '../snapshots.js';
 
 // The Python tests check that Python still sends exactly this.
@@ -15,19 +16,16 @@ test('reads what Python sends without loss', () => {
   const read = readMessage(SENT);
   const { callbacks, sites, values, cells } = SENT;
   expect(read).toMatchObject({ type: 'snapshot', snapshot: { running: true, callbacks, sites, values } });
-  const { byCell, crcs } = (read as { snapshot: Snapshot }).snapshot;
-  expect([...byCell]).toEqual([['cell-1', { sites: [0], callbacks: [0], values: [0] }]]);
-  expect(Object.fromEntries(crcs)).toEqual(cells);
+  expect(Object.fromEntries((read as { snapshot: Snapshot }).snapshot.cells)).toEqual(cells);
   const [bessel, log] = sites;
   expect([bessel.shapes.length, log.errors]).toEqual([1, ['2 failed']]);
 });
 
-test('reads a snapshot, and indexes its sites and callbacks by cell', () => {
+test('reads a snapshot', () => {
   const read = snapshot({ sites: [SITE, { ...SITE, cell_id: null }, SITE], values: [VALUE] });
   expect(read.callbacks[0]!.options).toBe('vmap_method=expand_dims');
-  expect(read.byCell.get('two')).toEqual({ sites: [0, 2], callbacks: [], values: [0] });
-  expect(read.byCell.get('one')).toEqual({ sites: [], callbacks: [0], values: [] });
-  expect(read.crcs.get('two')).toBe(0x0b0e9cb0);
+  expect(read.sites.map(site => site.cell_id)).toEqual(['two', null, 'two']);
+  expect(read.cells.get('two')).toBe(0x0b0e9cb0);
   expect([read.running, snapshot({ running: true }).running]).toEqual([false, true]);
 });
 
@@ -73,8 +71,9 @@ test('reads the first 500 sites and counts the others', () => {
 });
 
 test('accepts any string as the id of a cell', () => {
-  const read = snapshot({ sites: [{ ...SITE, cell_id: '__proto__' }] });
-  expect(read.byCell.get('__proto__')).toEqual({ sites: [0], callbacks: [], values: [] });
+  const cells = JSON.parse('{"__proto__": 7}') as object;
+  const read = snapshot({ sites: [{ ...SITE, cell_id: '__proto__' }], cells });
+  expect(notesOf(read, '__proto__')).toMatchObject({ crc: 7, lines: [{ line: 3 }] });
 });
 
 test('reads the raw calls of a recording from any offset in a buffer', () => {

@@ -12,34 +12,6 @@ export type Read<R> = R extends Reader<infer T> ? T : never;
 const LONGEST_NS = 1e18; // thirty years
 const SHOWN = 40; // characters of a wrong value that a message repeats
 
-/** An object in the data, read field by field; inherited keys are ignored. */
-export class Fields {
-  private readonly data: object;
-  private readonly path: string;
-
-  constructor(data: unknown, path: string) {
-    if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-      throw bad(path, data, 'an object');
-    }
-    this.data = data;
-    this.path = path;
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.data, name);
-  }
-
-  get<T>(name: string, read: Reader<T>): T {
-    const value: unknown = this.has(name) ? Reflect.get(this.data, name) : undefined;
-    return read(value, this.path ? `${this.path}.${name}` : name);
-  }
-
-  /** As `get`, or `otherwise` if there is no such key. */
-  getOr<T>(name: string, otherwise: T, read: Reader<T>): T {
-    return this.has(name) ? this.get(name, read) : otherwise;
-  }
-}
-
 /** A string, cut with `…` after `longest` characters. */
 export function text(longest: number): Reader<string> {
   return (value, path) => {
@@ -119,19 +91,39 @@ export function optional<T>(read: Reader<T>): Reader<T | undefined> {
   return (value, path) => (value === undefined ? undefined : read(value, path));
 }
 
-/** An object with a reader for each of its keys; other keys are ignored. */
+/** An object with a reader for each of its keys; other keys and inherited ones are ignored. */
 export function objectOf<T extends Readonly<Record<string, Reader<unknown>>>>(
   keys: T
 ): Reader<{ readonly [K in keyof T]: Read<T[K]> }> {
   const readers = Object.entries(keys);
   return (value, path) => {
-    const fields = new Fields(value, path);
+    const data = record(value, path);
     const parts: Record<string, unknown> = {};
     for (const [name, read] of readers) {
-      parts[name] = fields.get(name, read);
+      parts[name] = read(Object.hasOwn(data, name) ? data[name] : undefined, below(path, name));
     }
     return parts as { readonly [K in keyof T]: Read<T[K]> };
   };
+}
+
+/** An object with any keys; only its first `most` entries are read. */
+export function mapOf<T>(read: Reader<T>, most: number): Reader<ReadonlyMap<string, T>> {
+  return (value, path) => {
+    const entries = Object.entries(record(value, path)).slice(0, most);
+    return new Map(entries.map(([name, one]) => [name, read(one, below(path, name))]));
+  };
+}
+
+/** An object. */
+function record(value: unknown, path: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw bad(path, value, 'an object');
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function below(path: string, name: string): string {
+  return path ? `${path}.${name}` : name;
 }
 
 /** A list with a reader for each of its entries. */
@@ -154,6 +146,11 @@ export function listOf<T>(read: Reader<T>, most: number): Reader<readonly T[]> {
     const items = list(value, path).slice(0, most);
     return items.map((item, place) => read(item, `${path}[${place}]`));
   };
+}
+
+/** What is not checked here. */
+export function anything(value: unknown): unknown {
+  return value;
 }
 
 /** A list of anything. */

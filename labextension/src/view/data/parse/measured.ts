@@ -4,9 +4,9 @@ import {
   amount,
   bad,
   BadRecording,
-  Fields,
   list,
   listOf,
+  mapOf,
   objectOf,
   optional,
   or,
@@ -87,7 +87,7 @@ export function parseMeasured(data: unknown, lines: readonly number[]): ReadMeas
     return { measured: NOT_MEASURED, sites: [] };
   }
   const renewed = old.measured(data, lines);
-  const sites = new Fields(renewed, 'measured').getOr('sites', [], perSite(lines.length));
+  const { sites } = objectOf({ sites: or(perSite(lines.length), []) })(renewed, 'measured');
   return { measured: readMeasured(renewed, 'measured'), sites };
 }
 
@@ -102,10 +102,8 @@ function perSite(count: number): (value: unknown, path: string) => readonly Site
 }
 
 function readEnvironment(value: unknown, path: string): Readonly<Record<string, string>> {
-  const fields = new Fields(value, path);
-  const names = Object.keys(value as object).slice(0, MOST_ENVIRONMENT);
   // fromEntries defines its keys, so "__proto__" is a key like any other.
-  return Object.fromEntries(names.map(name => [name, fields.get(name, text(SENTENCE))]));
+  return Object.fromEntries(mapOf(text(SENTENCE), MOST_ENVIRONMENT)(value, path));
 }
 
 function readCompressed(value: unknown, path: string): string {

@@ -3,11 +3,12 @@
 import {
   BadRecording,
   checkSize,
-  Fields,
   flag,
   list,
   listOf,
+  objectOf,
   oneOf,
+  or,
   text,
   tupleOf,
   whole,
@@ -30,15 +31,17 @@ const MOST_VALUES = 300_000; // in the sites that are shown: fewer variants than
 export const readPart = tupleOf(oneOf(TONES), text(SENTENCE));
 export type Part = Read<typeof readPart>;
 
+const readFacts = objectOf({
+  schema: readSchema,
+  headline: or(listOf(readPart, MOST_PARTS), []), // worst first
+  sites: readSites, // in program order
+  overflow: or(whole(), 0), // host calls after the log was full, not in the counts
+  not_kept: or(whole(), 0), // host calls in the counts but without a row
+  ahead: or(flag, false) // nothing ran: `expected` is that of one run
+});
+
 /** What is the same for equal programs, and what is known about its sites. */
-export interface Facts {
-  readonly schema: number;
-  readonly headline: readonly Part[]; // worst first
-  readonly sites: readonly Site[]; // in program order
-  readonly overflow: number; // host calls after the log was full, not in the counts
-  readonly not_kept: number; // host calls in the counts but without a row
-  readonly ahead: boolean; // nothing ran: `expected` is that of one run
-}
+export interface Facts extends Read<typeof readFacts> {}
 
 /** `Facts`, and the number of sites that were not read. */
 export interface ReadFacts extends Facts {
@@ -67,27 +70,27 @@ export function parseRecording(data: unknown, metadata: unknown): Recording {
 
 /** Throws `BadRecording` if the data does not match `Facts`. */
 export function parseFacts(data: unknown): ReadFacts {
-  const facts = new Fields(data, '');
-  const schema = facts.get('schema', whole());
+  const facts = readFacts(data, '');
+  const sent = (data as { readonly sites: readonly unknown[] }).sites.length;
+  return { ...facts, left_out: sent - facts.sites.length };
+}
+
+function readSchema(value: unknown, path: string): number {
+  const schema = whole()(value, path);
   if (schema !== SCHEMA) {
     throw new BadRecording(
       `this recording has schema ${schema}; this version of jupyter_jaxcb shows schema ` +
         `${SCHEMA}. Update jupyter_jaxcb where JupyterLab runs.`
     );
   }
-  const sites = facts.get('sites', list);
-  const shown = sites.slice(0, MOST_SITES);
-  checkSize(shown, MOST_VALUES, 'sites');
-  return {
-    schema,
-    headline: facts.getOr('headline', [], listOf(readPart, MOST_PARTS)),
-    sites: shown.map((value, place) => {
-      const site = readSiteFacts(old.siteFacts(value), `sites[${place}]`);
-      return Object.assign(site, unmeasured(site.line)); // a copy takes as long as reading
-    }),
-    overflow: facts.getOr('overflow', 0, whole()),
-    not_kept: facts.getOr('not_kept', 0, whole()),
-    ahead: facts.getOr('ahead', false, flag),
-    left_out: Math.max(0, sites.length - MOST_SITES)
-  };
+  return schema;
+}
+
+function readSites(value: unknown, path: string): readonly Site[] {
+  const shown = list(value, path).slice(0, MOST_SITES);
+  checkSize(shown, MOST_VALUES, path);
+  return shown.map((one, place) => {
+    const site = readSiteFacts(old.siteFacts(one), `${path}[${place}]`);
+    return Object.assign(site, unmeasured(site.line)); // a copy takes as long as reading
+  });
 }

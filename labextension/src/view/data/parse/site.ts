@@ -101,7 +101,6 @@ export type Proposal = Read<typeof readProposal>;
 
 /** A fact in words; whether badges and the panel say it, too, where there is little room. */
 const readFigure = tupleOf(text(NAME), flag);
-export type Figure = Read<typeof readFigure>;
 
 // A saved output leaves out what has the default of the schema.
 const FACTS = {
