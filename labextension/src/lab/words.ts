@@ -6,6 +6,9 @@ import { isSlowLoop, proposed, workWords } from '../view/sites/words.js';
 import {
   callWords,
   counted,
+  elidedWords,
+  joined,
+  numberWords,
   say,
   siteWord,
   toneOf,
@@ -43,7 +46,7 @@ function callsOf({ calls, shapes }: Site): string {
   if (!elements || masks.some(mask => !mask[2])) {
     return callWords(calls);
   }
-  const some = `${count(needed!)} of ${count(elements)}`;
+  const some = `${numberWords(needed!)} of ${numberWords(elements)}`;
   return calls === needed ? some : `${callWords(calls)} for ${some}`;
 }
 
@@ -51,7 +54,7 @@ function callsOf({ calls, shapes }: Site): string {
 function shapesOf({ shapes }: Site): string {
   const all = new Set(shapes.map(variantShapes));
   const more = shapes.length !== MOST_VARIANTS ? '' : ' or more';
-  return all.size > 1 ? `${all.size.toLocaleString('en-US')}${more} shapes` : ([...all][0] ?? '');
+  return all.size > 1 ? `${numberWords(all.size)}${more} shapes` : ([...all][0] ?? '');
 }
 
 /** The variant to draw in a tooltip, which has room for one small diagram. */
@@ -74,9 +77,8 @@ export function siteBrief(site: Site): string {
   }
   const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
-    const elided = site.elided > 0 ? `${count(site.elided)} elided` : '';
-    const looped = isSlowLoop(site) && { calls: say(phrases.times_vmap, { count: count(site.calls) }) };
-    return joined([word, siteFigures(site, looped || {}), elided]);
+    const looped = isSlowLoop(site) && { calls: say(phrases.times_vmap, { count: numberWords(site.calls) }) };
+    return joined([word, siteFigures(site, looped || {}), elidedWords(site)]);
   }
   const why = firstClause(site.reason);
   return why ? `${word}: ${why}` : word;
@@ -107,15 +109,6 @@ export function callbackBrief(callback: Callback): string {
     counted(callback.sites.length, 'site'),
     callback.errors > 0 ? counted(callback.errors, 'error') : ''
   ]);
-}
-
-/** Joins the non-empty parts with dots. */
-export function joined(parts: readonly string[]): string {
-  return parts.filter(Boolean).join(' · ');
-}
-
-function count(of: number): string {
-  return of.toLocaleString('en-US');
 }
 
 function firstClause(reason: string): string {

@@ -8,7 +8,15 @@ import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
-import { callWords, counted, say, timeWords, warningWords } from './data/words.js';
+import {
+  callWords,
+  counted,
+  joined,
+  numberWords,
+  say,
+  timeWords,
+  warningWords
+} from './data/words.js';
 
 const MOST_PROGRAMS = 50;
 const LARGE_NS = 5e8; // time outside of host functions that is worth a profile, if it is most of it
@@ -43,9 +51,9 @@ export function viewFooter(
     footer.append(h('p', {}, words));
   }
   const environment = environmentWords(measured);
-  const small = [absence(facts, problem), environment].filter(Boolean);
-  if (small.length) {
-    footer.append(h('p', {}, small.join(' · ')));
+  const small = joined([absence(facts, problem), environment]);
+  if (small) {
+    footer.append(h('p', {}, small));
   }
   if (measured.compilations.length) {
     footer.append(compilations(measured.compilations));
@@ -72,7 +80,7 @@ function warnings(facts: ReadFacts, measured: Measured, problem: string): string
     words.push(say(phrases.no_row, { calls: callWords(facts.not_kept), were }));
   }
   if (facts.left_out) {
-    words.push(say(phrases.not_listed, { count: facts.left_out.toLocaleString('en-US') }));
+    words.push(say(phrases.not_listed, { count: numberWords(facts.left_out) }));
   }
   return problem ? [...words, `cannot show times: ${problem}`] : words;
 }
@@ -85,12 +93,11 @@ function absence(facts: ReadFacts, problem: string): string {
   return called && !timesKnown(facts) && !problem ? 'times are not saved' : '';
 }
 
-/** `jax 0.10.2 · cpu`: the backend needs no label. */
-/** `train.py --steps 3 · 2026-11-27 09:30 +0100 · jax 0.10.2 · cpu` */
+/** `train.py --steps 3 · 2026-11-27 09:30 +0100 · jax 0.10.2 · cpu`: the backend needs no label. */
 function environmentWords({ environment }: Measured): string {
   const { script = '', arguments: given = '', date = '', backend = '', ...versions } = environment;
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return [`${script} ${given}`.trim(), date, ...packages, backend].filter(Boolean).join(' · ');
+  return joined([`${script} ${given}`.trim(), date, ...packages, backend]);
 }
 
 function compilations(all: readonly Compilation[]): HTMLElement {

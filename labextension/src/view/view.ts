@@ -3,7 +3,7 @@
 import { button, h } from './dom/elements.js';
 import { BadRecording, parseRecording, type Recording } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
-import { failedWords, timeWords } from './data/words.js';
+import { failedWords, numberWords, timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
 import { parseHistory, type PastRun, trendsOf } from './compare/history.js';
 import { runOf } from './compare/run.js';
@@ -257,8 +257,8 @@ export class TraceView {
     ];
     this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more, profile));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
-    this.tabs.count(SITES, (facts.sites.length + facts.left_out).toLocaleString('en-US'));
-    this.tabs.count(CALLS, calls.toLocaleString('en-US'));
+    this.tabs.count(SITES, numberWords(facts.sites.length + facts.left_out));
+    this.tabs.count(CALLS, numberWords(calls));
     this.openTab(this.tabs.selected);
   }
 

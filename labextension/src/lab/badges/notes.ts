@@ -1,16 +1,9 @@
 /** The notes in the badges of one cell, by line. */
 
 import type { Site, Tone, Variant } from '../../view/data/schema.js';
-import { toneOf } from '../../view/data/words.js';
+import { elidedWords, joined, toneOf } from '../../view/data/words.js';
 import type { Callback, Snapshot, Value } from '../kernel/snapshot.js';
-import {
-  callbackBrief,
-  drawnVariant,
-  joined,
-  siteBrief,
-  siteDetails,
-  siteSign
-} from '../words.js';
+import { callbackBrief, drawnVariant, siteBrief, siteDetails, siteSign } from '../words.js';
 import phrases from '../../view/data/phrases.json';
 
 /** A place in the snapshot that the panel can show. */
@@ -104,14 +97,13 @@ function siteNote(site: Site, place: number): Note {
 }
 
 function callbackNote(callback: Callback, place: number): Note {
-  const elided = callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : '';
   return {
     tone: callback.errors > 0 ? 'error' : 'quiet',
     sign: callback.errors > 0 ? phrases.signs.raised : '',
     text: callbackBrief(callback),
     name: callback.name,
     title: joined([callback.name, callback.where]),
-    details: [joined([callbackBrief(callback), elided]), callback.options].filter(Boolean),
+    details: [joined([callbackBrief(callback), elidedWords(callback)]), callback.options].filter(Boolean),
     vmap: null,
     place: { callback: place }
   };

@@ -4,14 +4,14 @@
 
 import { h, setText } from '../../view/dom/elements.js';
 import { pointAt } from '../../view/dom/point.js';
-import { counted } from '../../view/data/words.js';
+import { counted, joined } from '../../view/data/words.js';
 import { NO_CELLS, type Cells } from './cells.js';
 import { filtered, groupsOf, ORDERS, sorted, type Group, type Order } from './groups.js';
 import type { Place } from '../badges/notes.js';
 import { CallbackRow, type Jump } from './rows.js';
 import type { NotebookState } from '../kernel/service.js';
 import type { Snapshot } from '../kernel/snapshot.js';
-import { joined, sentences } from '../words.js';
+import { sentences } from '../words.js';
 
 const MANY = 4; // number of callbacks from which their order can be chosen
 const REFRESH_MS = 500;

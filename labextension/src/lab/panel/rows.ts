@@ -6,6 +6,8 @@ import {
   callWords,
   counted,
   failedWords,
+  elidedWords,
+  joined,
   placeOf,
   siteStatus,
   timeWords,
@@ -13,12 +15,7 @@ import {
 } from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
-import {
-  joined,
-  sentences,
-  siteFigures,
-  worstTone
-} from '../words.js';
+import { sentences, siteFigures, worstTone } from '../words.js';
 
 /** Goes to a line of the notebook. */
 export type Jump = (cell: string, line: number, source: string) => void;
@@ -53,9 +50,8 @@ export class SiteRow {
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
-    const elided = site.elided > 0 ? `${site.elided.toLocaleString('en-US')} elided` : '';
-    setText(this.figures, joined([siteFigures(site), elided]));
-    this.figures.title = elided && meaning('elided');
+    setText(this.figures, joined([siteFigures(site), elidedWords(site)]));
+    this.figures.title = site.elided > 0 ? meaning('elided') : '';
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
 
@@ -141,7 +137,7 @@ export class CallbackRow {
 function alarmWords(callback: Callback): string {
   return joined([
     callback.errors > 0 ? failedWords(counted(callback.errors, 'error')) : '',
-    callback.elided > 0 ? `${callback.elided.toLocaleString('en-US')} elided` : ''
+    elidedWords(callback)
   ]);
 }
 

@@ -11,7 +11,7 @@ import { type Figures, figuresOf } from './distribution/figures.js';
 import type { CallsLook } from '../remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
-import { callWords, counted, failedWords } from '../data/words.js';
+import { callWords, counted, failedWords, numberWords } from '../data/words.js';
 
 export class CallsPanel {
   readonly node = h('div', { class: 'jaxcb-calls' });
@@ -131,7 +131,7 @@ export class CallsPanel {
     }
     const all = callWords(saved + missing);
     return saved
-      ? `the first ${saved.toLocaleString('en-US')} of ${all} are saved`
+      ? `the first ${numberWords(saved)} of ${all} are saved`
       : `none of ${all} are saved`;
   }
 }

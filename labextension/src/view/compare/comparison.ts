@@ -2,7 +2,7 @@
 
 import { button, h, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
-import { callWords, counted, statusWords, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, numberWords, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
 import type { PastRun } from './history.js';
 import type { Run } from './run.js';
@@ -224,7 +224,7 @@ function status(consequence: Consequence): HTMLElement {
 }
 
 function calls(before: number | null, after: number | null): Child[] {
-  const words = [before, after].flatMap(count => (count === null ? [] : count.toLocaleString('en-US')));
+  const words = [before, after].flatMap(count => (count === null ? [] : numberWords(count)));
   const known = before !== null && after !== null;
   return known && before !== after ? change(words, signed(after - before)) : [words[0]];
 }

@@ -1,6 +1,7 @@
 /** What changed between two runs. */
 
 import type { Run, RunSite } from './run.js';
+import { numberWords } from '../data/words.js';
 
 /** A site in both runs; null: it is not in that run. */
 export interface Pair {
@@ -72,7 +73,7 @@ export function callsDifference(before: number, after: number): string {
 
 /** `+40`, `−1,000`. */
 export function signed(count: number): string {
-  return `${count < 0 ? '−' : '+'}${Math.abs(count).toLocaleString('en-US')}`;
+  return `${count < 0 ? '−' : '+'}${numberWords(Math.abs(count))}`;
 }
 
 /** `p95 × 2`; empty if one of the times is unknown or zero. */
@@ -81,6 +82,6 @@ export function ratioWords(name: string, before: number | null, after: number | 
     return '';
   }
   const ratio = after / before;
-  const digits = ratio >= 100 ? Math.round(ratio).toLocaleString('en-US') : Number(ratio.toPrecision(2));
+  const digits = ratio >= 100 ? numberWords(Math.round(ratio)) : Number(ratio.toPrecision(2));
   return `${name} × ${digits}`.trim();
 }

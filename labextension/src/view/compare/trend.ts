@@ -1,6 +1,6 @@
 /** Draws how the time of a site went in the last runs of its cell. */
 
-import { timeWords } from '../data/words.js';
+import { numberWords, timeWords } from '../data/words.js';
 import { h, svg } from '../dom/elements.js';
 import type { Trend } from './history.js';
 
@@ -42,5 +42,5 @@ export function trendNode({ times, ratio, verdict }: Trend): HTMLElement {
 /** `1.5 ×`, `12 ×`: how many times slower or faster. */
 function timesWords(ratio: number): string {
   const times = Math.max(ratio, 1 / Math.max(ratio, 1e-9));
-  return `${times >= 100 ? Math.round(times).toLocaleString('en-US') : Number(times.toPrecision(2))} ×`;
+  return `${times >= 100 ? numberWords(Math.round(times)) : Number(times.toPrecision(2))} ×`;
 }

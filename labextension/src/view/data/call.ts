@@ -2,7 +2,7 @@
 
 import { notFiniteWords } from './not-finite.js';
 import type { Store } from './store.js';
-import { failedWords, timeWords, variantShapes } from './words.js';
+import { failedWords, joined, numberWords, timeWords, variantShapes } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -60,8 +60,8 @@ export function callLine(store: Store, row: number, whole: number): string {
   const element = elementOf(store, row);
   const error = errorOf(store, row);
   const { calls } = store;
-  return [
-    `call ${(row + 1).toLocaleString('en-US')}`,
+  return joined([
+    `call ${numberWords(row + 1)}`,
     siteOf(store, row),
     element && `element ${element}`,
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
@@ -69,5 +69,5 @@ export function callLine(store: Store, row: number, whole: number): string {
     threadName(store, calls.thread(row)),
     error && failedWords(error),
     notFiniteWords(store.labels.notFinite, row)
-  ].filter(Boolean).join(' · ');
+  ]);
 }

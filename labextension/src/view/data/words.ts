@@ -22,9 +22,19 @@ export function middleCut(text: string, longest: number): string {
     : `${all.slice(0, longest - 1 - end).join('')}…${all.slice(all.length - end).join('')}`;
 }
 
+/** Joins the non-empty parts with dots. */
+export function joined(parts: readonly (string | false)[]): string {
+  return parts.filter(Boolean).join(' · ');
+}
+
+/** `12,000`. */
+export function numberWords(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
 /** `1 site`, `12,000 sites`. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+  return `${numberWords(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** `1 call`, `12,000 calls`. */
@@ -32,9 +42,14 @@ export function callWords(count: number): string {
   return counted(count, 'call');
 }
 
+/** `2 elided`: calls that were not made; empty: none. */
+export function elidedWords({ elided }: { readonly elided: number }): string {
+  return elided > 0 ? `${numberWords(elided)} elided` : '';
+}
+
 /** `3 of 5 calls`. */
 export function someOf(some: number, all: number): string {
-  return say(phrases.some_of, { some: some.toLocaleString('en-US'), calls: callWords(all) });
+  return say(phrases.some_of, { some: numberWords(some), calls: callWords(all) });
 }
 
 /** `41 µs`: nanoseconds in the unit that leaves at most three digits. */
@@ -151,7 +166,7 @@ export function levelWords({ levels, axes }: Variant): string {
 /** `unused`, `stopped by you in call 80`; empty for kept calls. */
 export function siteWord({ consequence, calls }: Site): string {
   const word = statusWord(consequence);
-  const call = calls.toLocaleString('en-US');
+  const call = numberWords(calls);
   return consequence === 'stopped' ? say(phrases.stopped_in, { stopped: word, call }) : word;
 }
 

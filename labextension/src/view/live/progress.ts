@@ -1,7 +1,15 @@
 /** Texts for the live view of a running cell. */
 
 import type { Progress, RunningCall, Site } from '../data/schema.js';
-import { callWords, failedWords, someOf, timeWords, warningWords } from '../data/words.js';
+import {
+  callWords,
+  failedWords,
+  joined,
+  numberWords,
+  someOf,
+  timeWords,
+  warningWords
+} from '../data/words.js';
 
 /** Calls that take longer are shown with a warning. */
 export const SLOW_NS = 5e9;
@@ -33,10 +41,10 @@ export function progressWords(progress: Progress): string {
       ? someOf(calls, expected)
       : callWords(calls);
   const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
-  const pace = calls > 0 ? [`${speed.toLocaleString('en-US')} calls/s`] : [];
+  const pace = calls > 0 ? [`${numberWords(speed)} calls/s`] : [];
   const left = leftWords(progress);
   const time = [elapsedWords(progress.elapsed_ns), ...(left ? [left] : [])].join(', ');
-  return [counted, ...pace, time].join(' · ');
+  return joined([counted, ...pace, time]);
 }
 
 /** `about 13 s left`, at the current rate; empty if the total is unknown, or for the last second. */
@@ -60,7 +68,7 @@ export function percentDone({ calls, expected }: Progress): number | null {
 /** `bessel, line 3 · element 2 · Thread-1`. */
 export function runningWords(call: RunningCall): string {
   const element = call.element < 0 ? [] : [`element ${call.element}`];
-  return [`${call.function}, ${call.where}`, ...element, call.thread].filter(Boolean).join(' · ');
+  return joined([`${call.function}, ${call.where}`, ...element, call.thread]);
 }
 
 /** `still running, 0.6 s`, `⚠ still running, 6.2 s`. */
@@ -71,7 +79,7 @@ export function stillRunning({ elapsed_ns }: RunningCall): string {
 
 /** `41 calls · 2.1 ms`, `41 calls · ✕ 2 failed · 2.1 ms`. */
 export function progressSiteWords({ calls, errors, host_ns }: Site): string {
-  return [callWords(calls), ...errors.map(words => failedWords(words)), timeWords(host_ns ?? 0)].join(' · ');
+  return joined([callWords(calls), ...errors.map(failedWords), timeWords(host_ns ?? 0)]);
 }
 
 const ANNOUNCED_EVERY = 10 * SECOND;

@@ -2,7 +2,7 @@
 
 import { sinceFirstCall } from '../data/call.js';
 import type { Profile } from '../data/schema.js';
-import { counted, timeWords } from '../data/words.js';
+import { counted, numberWords, timeWords } from '../data/words.js';
 import { button, h } from '../dom/elements.js';
 import { AXIS, BAND, Geometry, type TimeRange } from '../calls/timeline/picture/geometry.js';
 import { watchLook } from '../calls/timeline/picture/look.js';
@@ -65,7 +65,7 @@ export class Lanes {
   }
 
   private button(): HTMLElement {
-    const count = (this.lanes.length - 1).toLocaleString('en-US');
+    const count = numberWords(this.lanes.length - 1);
     const words = `threads and devices (${count})`;
     const act = (): void => {
       this.expanded = !this.expanded;

@@ -2,7 +2,7 @@
 
 import { kindColour } from '../colours.js';
 import type { Profile, ProfileKind, ProfilePart } from '../data/schema.js';
-import { timeWords } from '../data/words.js';
+import { numberWords, timeWords } from '../data/words.js';
 import { h, type Child } from '../dom/elements.js';
 import { term } from '../dom/term.js';
 import type { Mark } from './mark.js';
@@ -112,7 +112,7 @@ function figuresOf(
   part: ProfilePart | null,
   columns: number
 ): HTMLElement[] {
-  const count = part?.count ? part.count.toLocaleString('en-US') : '';
+  const count = part?.count ? numberWords(part.count) : '';
   const busy = part && hasBusy(part) ? timeWords(part.busy_ns) : '';
   const words: Child[] = [timeWords(ns), wallShare(profile, ns), count, busy];
   return words.slice(0, columns - 1).map(each => h('td', {}, each));
@@ -120,7 +120,7 @@ function figuresOf(
 
 /** A button that shows the other parts, and hides them again. */
 function moreRow(kind: ProfileKind, rest: readonly HTMLElement[], columns: number): HTMLElement {
-  const words = `${rest.length.toLocaleString('en-US')} more`;
+  const words = `${numberWords(rest.length)} more`;
   const button = h('button', { class: 'jaxcb-link', type: 'button' });
   let shown = false;
   const draw = (): void => {

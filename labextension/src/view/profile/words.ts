@@ -1,7 +1,7 @@
 /** Texts about where the wall time went. */
 
 import type { Profile, ProfileKind, ProfilePart } from '../data/schema.js';
-import { shareWords, timeWords } from '../data/words.js';
+import { joined, shareWords, timeWords } from '../data/words.js';
 
 /** `82 %`: of the wall time. */
 export function wallShare({ wall_ns }: Profile, ns: number): string {
@@ -10,7 +10,7 @@ export function wallShare({ wall_ns }: Profile, ns: number): string {
 
 /** `host functions · 1.07 s · 82 %`. */
 export function kindWords(profile: Profile, { name, wall_ns }: ProfileKind): string {
-  return [name, timeWords(wall_ns), wallShare(profile, wall_ns)].join(' · ');
+  return joined([name, timeWords(wall_ns), wallShare(profile, wall_ns)]);
 }
 
 /** `simulate`; the name of its kind if a part has none. */

@@ -3,7 +3,7 @@
 import { h, svg } from '../dom/elements.js';
 import phrases from '../data/phrases.json';
 import type { ArrayValues, SampleValues } from '../data/schema.js';
-import { say } from '../data/words.js';
+import { numberWords, say } from '../data/words.js';
 
 const CELL = 6; // width of a cell in pixels
 const STRIP = 12; // height of a single row
@@ -36,8 +36,8 @@ function nameOf([, place]: ArrayValues, [, operands, results]: SampleValues): st
 
 function wordsOf([, , minimum, maximum, nan, inf]: ArrayValues): [range: string, wrong: string] {
   const wrong = [
-    nan > 0 && say(phrases.nan_count, { count: nan.toLocaleString('en-US') }),
-    inf > 0 && say(phrases.inf_count, { count: inf.toLocaleString('en-US') })
+    nan > 0 && say(phrases.nan_count, { count: numberWords(nan) }),
+    inf > 0 && say(phrases.inf_count, { count: numberWords(inf) })
   ];
   const range = minimum === '' ? '' : say(phrases.range, { minimum, maximum });
   return [range, wrong.filter(Boolean).join(', ')];

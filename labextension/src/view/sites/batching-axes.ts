@@ -7,6 +7,7 @@ import {
   callWords,
   counted,
   isOfHost,
+  numberWords,
   product,
   say,
   someOf,
@@ -136,11 +137,11 @@ function stoppedWords(calls: string, stopped: Stopped | undefined): string {
     return calls;
   }
   const [first, times] = stopped;
-  const element = first.toLocaleString('en-US');
+  const element = numberWords(first);
   const where =
     times === 1
       ? say(phrases.stopped, { element })
-      : say(phrases.stopped_often, { count: times.toLocaleString('en-US'), element });
+      : say(phrases.stopped_often, { count: numberWords(times), element });
   return `${calls}; ${where}`;
 }
 
@@ -149,7 +150,7 @@ function maskedWords(calls: number, [, needed, elements]: Mask): string {
   return elements
     ? say(phrases.masked, {
         calls: callWords(calls),
-        needed: needed.toLocaleString('en-US'),
+        needed: numberWords(needed),
         elements: counted(elements, 'element')
       })
     : phrases.masked_ahead;
@@ -162,12 +163,12 @@ function callsMade(calls: number, atOnce: number, factors: string): string {
   if (calls === atOnce || atOnce === 1) {
     return `${callWords(calls)}${factors}`;
   }
-  const some = `${atOnce.toLocaleString('en-US')}${factors}`;
+  const some = `${numberWords(atOnce)}${factors}`;
   return say(phrases.some_each_time, { calls: callWords(calls), some });
 }
 
 function factors(levels: readonly Level[]): string {
-  const sizes = levels.map(([size]) => size.toLocaleString('en-US'));
+  const sizes = levels.map(([size]) => numberWords(size));
   return sizes.length > 1 ? ` (${sizes.join(' × ')})` : '';
 }
 
@@ -193,7 +194,7 @@ export function diagramWords(variant: Variant, rows: readonly Batched[]): string
 function rowWords({ name, axes, host, dtype }: Batched, verb: string): string {
   const kinds = axes.map(({ kind, size }) => {
     const sized = kind !== 'size1' && kind !== 'unbatched';
-    return `${sized ? `${size.toLocaleString('en-US')} ` : ''}${phrases.axes[kind]}`;
+    return `${sized ? `${numberWords(size)} ` : ''}${phrases.axes[kind]}`;
   });
   return `${name}: ${kinds.join(', ')}; ${verb} ${[host, dtype].filter(Boolean).join(' ')}`;
 }

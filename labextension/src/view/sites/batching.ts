@@ -5,7 +5,15 @@ import type { BatchAxis, Batched, DrawnKind } from './batching-axes.js';
 import { h, set, type Child } from '../dom/elements.js';
 import phrases from '../data/phrases.json';
 import type { Aval, Variant } from '../data/schema.js';
-import { isOfHost, levelWords, middleCut, say, shapeWords, variantShapes } from '../data/words.js';
+import {
+  isOfHost,
+  levelWords,
+  middleCut,
+  numberWords,
+  say,
+  shapeWords,
+  variantShapes
+} from '../data/words.js';
 
 const MOST_ROWS = 16;
 const MOST_COLUMNS = 8;
@@ -60,7 +68,7 @@ function gridOf(variant: Variant, rows: readonly Batched[]): HTMLElement {
 function header(variant: Variant): Node[] {
   const columns = [...variant.levels].reverse().map(([size], place, { length }) => {
     const ends = { 0: phrases.outermost, [length - 1]: phrases.innermost };
-    return head(say(phrases.vmap, { size: size.toLocaleString('en-US') }), length > 1 && ends[place]);
+    return head(say(phrases.vmap, { size: numberWords(size) }), length > 1 && ends[place]);
   });
   const host = head(receives(variant));
   host.classList.add('jaxcb-batching-receives');
@@ -90,14 +98,14 @@ function axisBox({ kind, size }: BatchAxis): HTMLElement {
   return h(
     'span',
     { class: `jaxcb-axis jaxcb-axis-${kind}` },
-    h('span', {}, kind === 'unbatched' ? '–' : size.toLocaleString('en-US')),
+    h('span', {}, kind === 'unbatched' ? '–' : numberWords(size)),
     h('small', {}, phrases.axes[kind])
   );
 }
 
 function ownBoxes(shape: readonly number[]): Child[] {
   return shape.length
-    ? shape.map(size => h('span', { class: 'jaxcb-axis' }, size.toLocaleString('en-US')))
+    ? shape.map(size => h('span', { class: 'jaxcb-axis' }, numberWords(size)))
     : [h('span', { class: 'jaxcb-muted' }, 'scalar')];
 }
 

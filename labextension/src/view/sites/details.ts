@@ -10,7 +10,15 @@ import { errorWords, firstWords, sampleWords, shardWords } from './words.js';
 import type { SiteActions } from './row.js';
 import { rowsIn } from '../data/not-finite.js';
 import type { Proposal, Site, Variant } from '../data/schema.js';
-import { callWords, counted, failedWords, placeOf, timeWords, variantShapes } from '../data/words.js';
+import {
+  callWords,
+  counted,
+  failedWords,
+  numberWords,
+  placeOf,
+  timeWords,
+  variantShapes
+} from '../data/words.js';
 import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
@@ -173,7 +181,7 @@ function variantsOf(
     const time = ns !== undefined && variant.calls ? timeWords(ns) : '';
     return variantBlock(variant, false, callWords(variant.calls), time);
   };
-  const list = disclosure(`${variants.length.toLocaleString('en-US')} shapes`, variants.length <= 3, () => [
+  const list = disclosure(`${numberWords(variants.length)} shapes`, variants.length <= 3, () => [
     ...variants.slice(0, MOST_VARIANTS).map(block),
     variants.length > MOST_VARIANTS &&
       h('p', { class: 'jaxcb-muted' }, `and ${variants.length - MOST_VARIANTS} more shapes`)

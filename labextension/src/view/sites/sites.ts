@@ -9,7 +9,7 @@ import { siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import { proposed } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
-import { placeOf, statusWord, toneOf } from '../data/words.js';
+import { numberWords, placeOf, statusWord, toneOf } from '../data/words.js';
 
 const AT_ONCE = 100; // sites that are listed at a time
 const MANY = 10; // more sites than this begin with problems, and can be ordered and filtered
@@ -100,7 +100,7 @@ export class SiteList {
         );
         this.arrange();
       });
-      chip.textContent = `${count.toLocaleString('en-US')} ${status}`;
+      chip.textContent = `${numberWords(count)} ${status}`;
       return chip;
     });
     this.search.addEventListener('input', () => this.arrange());

@@ -3,7 +3,7 @@
 import { cut } from '../data/parse/fields.js';
 import phrases from '../data/phrases.json';
 import type { Facts, SampleValues, Site, Variant } from '../data/schema.js';
-import { byteWords, callWords, counted, say, someOf, timeWords } from '../data/words.js';
+import { byteWords, callWords, counted, numberWords, say, someOf, timeWords } from '../data/words.js';
 
 const MOST_DEVICES = 8; // listed by name
 
@@ -23,7 +23,7 @@ export function siteCalls(site: Site, ahead: boolean): string {
   if (!ahead) {
     return expected === null || expected === calls
       ? callWords(calls)
-      : `${calls.toLocaleString('en-US')} of ${expected.toLocaleString('en-US')} expected`;
+      : `${numberWords(calls)} of ${numberWords(expected)} expected`;
   }
   if (expected === null) {
     return phrases.data_decide;
@@ -51,7 +51,7 @@ export function proposed({ proposals }: Site): string[] {
 
 /** `the first is call 37, batch element 4`: of the calls that returned NaN or infinity. */
 export function firstWords({ first_element: element }: Site, row: number, several: boolean): string {
-  const call = (row + 1).toLocaleString('en-US');
+  const call = numberWords(row + 1);
   const words = several
     ? say(phrases.first_not_finite, { call })
     : say(phrases.only_not_finite, { call });

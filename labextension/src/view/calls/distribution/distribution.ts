@@ -3,7 +3,7 @@
 import { button, h, type Child } from '../../dom/elements.js';
 import { siteColour } from '../../colours.js';
 import type { Change, Store } from '../../data/store.js';
-import { counted, failedWords, timeWords } from '../../data/words.js';
+import { counted, failedWords, numberWords, timeWords } from '../../data/words.js';
 import { siteName } from '../../dom/site-name.js';
 import { hideTooltip, placeTooltip, tooltip } from '../../dom/tooltip.js';
 import { type Figures, shownBins, type SiteFigures } from './figures.js';
@@ -97,8 +97,8 @@ export class Distribution {
       'div',
       { role: 'row', class: 'jaxcb-distribution-row' },
       h('div', { role: 'rowheader' }, this.name(site.site, name)),
-      cell(site.calls.toLocaleString('en-US')),
-      failed && cell(site.failed ? failedWords(site.failed.toLocaleString('en-US')) : '', 'failed'),
+      cell(numberWords(site.calls)),
+      failed && cell(site.failed ? failedWords(numberWords(site.failed)) : '', 'failed'),
       ...[site.least, site.median, site.p95].map(ns => cell(timeWords(ns))),
       cell(this.slowest(site)),
       h('div', { role: 'cell' }, histogram.node)
@@ -125,7 +125,7 @@ export class Distribution {
   }
 
   private slowest({ most, slowest }: SiteFigures): HTMLElement {
-    const title = `Select call ${(slowest + 1).toLocaleString('en-US')}, the slowest`;
+    const title = `Select call ${numberWords(slowest + 1)}, the slowest`;
     const act = (): void => this.store.select(slowest);
     return button({ class: 'jaxcb-link', title }, act, timeWords(most));
   }

@@ -2,7 +2,7 @@
 
 import { h, svg } from '../../dom/elements.js';
 import type { Durations } from '../../data/filter.js';
-import { callWords, someOf, timeWords } from '../../data/words.js';
+import { callWords, numberWords, someOf, timeWords } from '../../data/words.js';
 import { binOf } from './bins.js';
 import type { SiteFigures } from './figures.js';
 
@@ -193,7 +193,7 @@ export class Histogram {
     return [
       rangeWords([this.edges[first]!, this.edges[last + 1]!]),
       calls ? someOf(calls, this.figures.calls) : callWords(0),
-      ...(shown < calls ? [`${shown.toLocaleString('en-US')} shown`] : [])
+      ...(shown < calls ? [`${numberWords(shown)} shown`] : [])
     ];
   }
 

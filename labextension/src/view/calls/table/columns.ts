@@ -3,7 +3,7 @@
 import { errorOf, elementOf, shapesOf, siteOf, startWords, threadName } from '../../data/call.js';
 import type { Store } from '../../data/store.js';
 import { ranks } from './sort.js';
-import { timeWords, variantShapes } from '../../data/words.js';
+import { numberWords, timeWords, variantShapes } from '../../data/words.js';
 
 export interface Column {
   readonly name: string; // of its class: jaxcb-table-<name>
@@ -30,7 +30,7 @@ export function columnsOf(store: Store): Column[] {
       pixels: 74,
       share: 0,
       differs: always,
-      text: row => (row + 1).toLocaleString('en-US'),
+      text: row => numberWords(row + 1),
       key: () => row => row
     },
     {

@@ -7,6 +7,7 @@ import { EVERYTHING, type Store } from '../../data/store.js';
 import { type Figures } from '../distribution/figures.js';
 import { rangeWords } from '../distribution/histogram.js';
 import { h, set } from '../../dom/elements.js';
+import { numberWords } from '../../data/words.js';
 
 const MOST_OPTIONS = 2000;
 
@@ -142,7 +143,7 @@ function options(
   return [
     h('option', { value: '' }, all),
     ...few.map((text, place) => {
-      const count = (calls.get(place) ?? 0).toLocaleString('en-US');
+      const count = numberWords(calls.get(place) ?? 0);
       return h('option', { value: place }, `${text} (${count})`);
     })
   ];
