@@ -6,9 +6,7 @@
  */
 
 import type { Widget } from '@lumino/widgets';
-import type { Proposal, Site } from '../view/data/schema.js';
-import type { Target } from '../view/sites/row.js';
-import type { Everything, TraceView } from '../view/view.js';
+import type { Around, TraceView } from '../view/view.js';
 
 /** An output: its element and JupyterLab's model of it. */
 export interface Output {
@@ -16,16 +14,14 @@ export interface Output {
   readonly model: object | null;
 }
 
-export interface Surroundings {
-  reveal(output: Output, target: Target): void;
-  /** Shows a widget about an output in a tab of its own. */
-  openTab(output: Output, widget: Widget): void;
-  /** Writes an option that advice proposes into the code. */
-  apply(output: Output, site: Site, proposal: Proposal): Promise<void>;
-  /** Runs the cell of an output again with a profile. */
-  profile(output: Output): Promise<void>;
-  everything(output: Output, id: string): Promise<Everything | null>;
+/** What an output can use. */
+export interface Services extends Required<Pick<Around, 'reveal' | 'apply' | 'profile' | 'everything'>> {
+  /** Shows a widget about the output in a tab of its own. */
+  openTab(widget: Widget): void;
 }
+
+/** Returns the services for an output. */
+export type Surroundings = (output: Output) => Services;
 
 /** The views of outputs, by their elements. */
 export const views = new WeakMap<Node, TraceView>();

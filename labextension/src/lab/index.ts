@@ -13,7 +13,7 @@ import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterl
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
-import { surround, type Output, type Surroundings } from './around.js';
+import { surround, type Surroundings } from './around.js';
 import { badges, openAtCursor } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
@@ -30,6 +30,7 @@ import { showInTrace } from './lines/trace.js';
 import { insertCheck, writeProfile, writeProposal } from './lines/write.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
+import type { Proposal, Site } from '../view/data/schema.js';
 import type { Target } from '../view/sites/row.js';
 import { offerRestart } from '../view/restart.js';
 
@@ -189,54 +190,59 @@ function restartIn(
 }
 
 function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surroundings {
-  const find = (output: Output): Owner | null => ownerOf(panelsOf(tracker), output);
-  return {
-    reveal: (output, target) => {
-      const owner = find(output);
-      if (owner) {
-        void jump(app, owner, target);
-      } else {
-        Notification.info('This output is not part of an open notebook.', BRIEFLY);
+  return output => {
+    const find = (): Owner | null => ownerOf(panelsOf(tracker), output);
+    return {
+      reveal: target => {
+        const owner = find();
+        if (owner) {
+          void jump(app, owner, target);
+        } else {
+          Notification.info('This output is not part of an open notebook.', BRIEFLY);
+        }
+      },
+      openTab: widget => openTab(app, find(), widget),
+      apply: (site, proposal) => void apply(find(), site, proposal),
+      profile: () => void profile(find()),
+      everything: async id => {
+        const owner = find();
+        return owner ? stateOf(owner.panel).everything(id) : null;
       }
-    },
-    openTab: (output, widget) => {
-      const owner = find(output);
-      const number = owner && (owner.panel.content.widgets[owner.cell]?.model as ICodeCellModel);
-      widget.title.label = `Host trace [${number?.executionCount ?? ' '}]`;
-      widget.title.caption = owner?.panel.context.path ?? '';
-      widget.title.icon = icon;
-      app.shell.add(widget, 'main', { mode: 'tab-after' });
-      app.shell.activateById(widget.id);
-    },
-    apply: async (output, site, proposal) => {
-      const owner = find(output);
-      const snapshot = owner && stateOf(owner.panel).received.snapshot;
-      const words = owner && (await writeProposal(owner, snapshot, site, proposal));
-      const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
-      if (words) {
-        Notification.success(words, { autoClose: 30_000, actions: [check] });
-      } else {
-        const [option] = proposal;
-        await navigator.clipboard.writeText(option);
-        const why = `it cannot be written into the line of ${site.function}, or is there already`;
-        Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
-      }
-    },
-    profile: async output => {
-      const owner = find(output);
-      if (owner && !writeProfile(owner)) {
-        const why = 'no magic can run a cell with await';
-        Notification.info(`Not profiled: ${why}. Move the other lines to a cell of their own.`, BRIEFLY);
-      } else if (owner) {
-        Notification.info('The cell now has %%jax_profile; Ctrl+Z in it removes that.', BRIEFLY);
-        await NotebookActions.run(owner.panel.content, owner.panel.sessionContext);
-      }
-    },
-    everything: async (output, id) => {
-      const owner = find(output);
-      return owner ? stateOf(owner.panel).everything(id) : null;
-    }
+    };
   };
+}
+
+function openTab(app: JupyterFrontEnd, owner: Owner | null, widget: Widget): void {
+  const number = owner && (owner.panel.content.widgets[owner.cell]?.model as ICodeCellModel);
+  widget.title.label = `Host trace [${number?.executionCount ?? ' '}]`;
+  widget.title.caption = owner?.panel.context.path ?? '';
+  widget.title.icon = icon;
+  app.shell.add(widget, 'main', { mode: 'tab-after' });
+  app.shell.activateById(widget.id);
+}
+
+async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promise<void> {
+  const snapshot = owner && stateOf(owner.panel).received.snapshot;
+  const words = owner && (await writeProposal(owner, snapshot, site, proposal));
+  const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
+  if (words) {
+    Notification.success(words, { autoClose: 30_000, actions: [check] });
+  } else {
+    const [option] = proposal;
+    await navigator.clipboard.writeText(option);
+    const why = `it cannot be written into the line of ${site.function}, or is there already`;
+    Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
+  }
+}
+
+async function profile(owner: Owner | null): Promise<void> {
+  if (owner && !writeProfile(owner)) {
+    const why = 'no magic can run a cell with await';
+    Notification.info(`Not profiled: ${why}. Move the other lines to a cell of their own.`, BRIEFLY);
+  } else if (owner) {
+    Notification.info('The cell now has %%jax_profile; Ctrl+Z in it removes that.', BRIEFLY);
+    await NotebookActions.run(owner.panel.content, owner.panel.sessionContext);
+  }
 }
 
 async function jump(app: JupyterFrontEnd, { panel, cell }: Owner, target: Target): Promise<void> {

@@ -3,11 +3,10 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { MIME_TYPE, type Proposal, type Site } from '../view/data/schema.js';
+import { MIME_TYPE } from '../view/data/schema.js';
 import { remember, remembered } from '../view/remembered.js';
-import type { Target } from '../view/sites/row.js';
 import { TraceView, type Around } from '../view/view.js';
-import { surroundings, views, type Output } from './around.js';
+import { surroundings, views } from './around.js';
 import { outputs } from './outputs.js';
 
 let tabs = 0; // that were opened, for their ids
@@ -19,7 +18,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   constructor(private readonly inTab = false) {
     super();
     this.addClass(inTab ? 'jaxcb-tab-output' : 'jaxcb-output');
-    this.view = new TraceView(aroundOf(() => this.output, inTab ? undefined : () => this.openTab()));
+    this.view = new TraceView(() => this.around());
     this.node.append(this.view.node);
     views.set(this.view.node, this.view);
   }
@@ -32,18 +31,21 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     }
   }
 
-  /** Shows the same recording in a tab, which does not change when the cell runs again. */
-  private openTab(): void {
+  /** What JupyterLab offers to the view; Voila lacks its plugin, and offers nothing. */
+  private around(): Around {
+    const services = surroundings()?.({ node: this.node, model: this.model });
+    const openTab = (): void => services!.openTab(this.copy());
+    return services ? { ...services, openTab: this.inTab ? undefined : openTab, remembers: !this.inTab } : {};
+  }
+
+  /** The same recording for a tab, which does not change when the cell runs again. */
+  private copy(): RecordingRenderer {
     const copy = new RecordingRenderer(true);
     copy.id = `jaxcb-trace-${++tabs}`;
     copy.title.label = 'Host trace';
     copy.title.closable = true;
     void copy.renderModel(this.model!);
-    surroundings()?.openTab(this.output, copy);
-  }
-
-  private get output(): Output {
-    return { node: this.node, model: this.model };
+    return copy;
   }
 
   protected override onAfterAttach(_: Message): void {
@@ -65,33 +67,6 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     }
     super.dispose();
   }
-}
-
-/** What JupyterLab offers to a view; Voila lacks its plugin, and offers nothing. */
-function aroundOf(output: () => Output, openTab?: () => void): Around {
-  return {
-    get reveal() {
-      const given = surroundings();
-      return given ? (target: Target) => given.reveal(output(), target) : undefined;
-    },
-    get apply() {
-      const given = surroundings();
-      return given
-        ? (site: Site, proposal: Proposal) => void given.apply(output(), site, proposal)
-        : undefined;
-    },
-    get profile() {
-      const given = surroundings();
-      return given ? () => void given.profile(output()) : undefined;
-    },
-    get openTab() {
-      return surroundings() ? openTab : undefined;
-    },
-    get remembers() {
-      return surroundings() !== null && openTab !== undefined;
-    },
-    everything: async id => surroundings()?.everything(output(), id) ?? null
-  };
 }
 
 const recordings: IRenderMime.IExtension = {

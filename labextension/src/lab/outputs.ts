@@ -71,8 +71,6 @@ function linkOf(words: string, place: Place | undefined, go: (to: Target) => voi
 }
 
 class OutputRenderer extends Widget implements IRenderMime.IRenderer {
-  private model: IRenderMime.IMimeModel | null = null;
-
   constructor() {
     super();
     this.addClass('jaxcb-view');
@@ -80,8 +78,7 @@ class OutputRenderer extends Widget implements IRenderMime.IRenderer {
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    this.model = model;
-    const go = (to: Target): void => surroundings()?.reveal({ node: this.node, model: this.model }, to);
+    const go = (to: Target): void => surroundings()?.({ node: this.node, model }).reveal(to);
     const [outer] = drawn(String(model.data['text/html'] ?? ''), placesOf(model), go);
     this.node.replaceChildren(...(outer?.childNodes ?? []));
   }

@@ -31,7 +31,7 @@ export interface Around {
   /** Opens the recording in a tab of its own; absent: no button. */
   readonly openTab?: (() => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
-  everything?(id: string): Promise<Everything | null>;
+  readonly everything?: (id: string) => Promise<Everything | null>;
   /** Whether the next run of the cell gets the look of this view, so that runs can be compared. */
   readonly remembers?: boolean;
 }
@@ -92,7 +92,8 @@ export class TraceView {
   private generation = 0;
   private released: Promise<void> | null = null; // when the last press of a pointer has ended
 
-  constructor(private readonly around: Around = {}) {
+  /** Args: around: what the host application offers now. */
+  constructor(private readonly around: () => Around = () => ({})) {
     this.button.addEventListener('click', this.press);
     this.node.addEventListener('pointerdown', () => (this.released = release()));
     this.body.append(this.comparison.node, this.tabs.node, this.footer);
@@ -230,9 +231,10 @@ export class TraceView {
     this.stale = false;
     const { facts, measured, problem, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
+    const { apply, openTab, profile, remembers, reveal } = this.around();
     const actions = {
-      apply: this.around.apply,
-      reveal: this.around.reveal && ((target: Target) => this.around.reveal?.(target)),
+      apply,
+      reveal,
       select: hasCalls ? (row: number) => this.showCall(row) : undefined,
       filter: hasCalls ? (site: number | null) => this.showCallsOf(site) : undefined
     };
@@ -245,15 +247,14 @@ export class TraceView {
     }
     if (measured.profile) {
       this.profile = new ProfilePanel(measured.profile, words =>
-        writeButtonOf(facts.sites, words, actions.apply)
+        writeButtonOf(facts.sites, words, apply)
       );
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
-    const { openTab, profile } = this.around;
     const more = [
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
-      this.around.remembers && this.comparison.actions
+      remembers && this.comparison.actions
     ];
     this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more, profile));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
@@ -286,7 +287,8 @@ export class TraceView {
   /** When sites or calls are first shown: the kernel may have sample values, and more calls than are saved. */
   private requestEverything(): void {
     const { shown, generation } = this;
-    if (!shown || !this.expanded || this.requested || !this.around.everything) {
+    const { everything } = this.around();
+    if (!shown || !this.expanded || this.requested || !everything) {
       return;
     }
     const { id } = shown.measured;
@@ -294,7 +296,7 @@ export class TraceView {
       return;
     }
     this.requested = true;
-    void fullRecording(this.around, id).then(async ({ all, runs }) => {
+    void fullRecording(everything(id)).then(async ({ all, runs }) => {
       await this.released; // a click would lose its element, and a drag its canvas
       if (generation === this.generation) {
         this.runs = runs;
@@ -336,10 +338,9 @@ function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
 
 /** The full recording, null if it is not available for any reason, and the runs of its cell. */
 async function fullRecording(
-  around: Around,
-  id: string
+  sent: Promise<Everything | null>
 ): Promise<{ readonly all: Shown | null; readonly runs: readonly PastRun[] }> {
-  const reply = await Promise.resolve(around.everything?.(id)).catch(() => null);
+  const reply = await sent.catch(() => null);
   return {
     all: readable(() => (reply?.calls ? read(reply.facts, reply.measured, reply.calls) : null)),
     runs: readable(() => (reply?.runs ? parseHistory(reply.runs) : null)) ?? []

@@ -4,7 +4,7 @@ test('outputs have no services until a plugin provides them', async () => {
   vi.resetModules();
   const { surround, surroundings } = await import('../../src/lab/around.js');
   expect(surroundings()).toBeNull();
-  const given = { reveal: vi.fn(), apply: vi.fn(), profile: vi.fn(), openTab: vi.fn(), everything: vi.fn() };
+  const given = vi.fn();
   surround(given);
   expect(surroundings()).toBe(given);
 });

@@ -1,6 +1,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Widget as LuminoWidget } from '@lumino/widgets';
 import { beforeAll, expect, test, vi } from 'vitest';
+import type { Output } from '../../src/lab/around.js';
 import type { Around } from '../../src/view/view.js';
 import { h } from '../../src/view/dom/elements.js';
 import { NO_LOOK, type Look } from '../../src/view/remembered.js';
@@ -8,7 +9,7 @@ import { MIME_TYPE } from '../../src/view/data/schema.js';
 
 const LOOK: Look = { ...NO_LOOK, expanded: true, tab: 'Calls' };
 const views: {
-  around: Around;
+  around: () => Around;
   show: ReturnType<typeof vi.fn>;
   restore: ReturnType<typeof vi.fn>;
   dispose: () => void;
@@ -24,7 +25,7 @@ vi.mock('../../src/view/view.js', () => ({
     readonly dispose = vi.fn();
     readonly expand = vi.fn();
 
-    constructor(readonly around: Around) {
+    constructor(readonly around: () => Around) {
       views.push(this);
     }
   }
@@ -47,6 +48,13 @@ function rendered() {
   return { renderer, view: views.at(-1)! };
 }
 
+/** Services of the plugin, and what gives them to an output. */
+function services() {
+  const everything = vi.fn(async () => null);
+  const given = { reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(), profile: vi.fn(), everything };
+  return { ...given, of: vi.fn((_: Output) => given) };
+}
+
 test('the renderer reads facts from the data and measurements from the metadata', async () => {
   const { renderer, view } = rendered();
   const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2, other: 3 } };
@@ -62,42 +70,34 @@ test('the renderer precedes the widget of the same output, and is safe in untrus
 test('the renderer passes its output to services of the plugin, and works without them', async () => {
   const { renderer, view } = rendered();
   const target = { cell: null, line: 1, source: '', elsewhere: false };
-  expect([view.around.reveal, view.around.remembers]).toEqual([undefined, false]);
-  expect(await view.around.everything!('r')).toBeNull();
-  const given = {
-    reveal: vi.fn(),
-    openTab: vi.fn(),
-    apply: vi.fn(),
-    profile: vi.fn(),
-    everything: vi.fn(async () => null)
-  };
-  surround(given);
+  expect(view.around()).toEqual({});
+  const given = services();
+  surround(given.of);
   const model = { data: {}, metadata: {} } as unknown as IRenderMime.IMimeModel;
   await renderer.renderModel(model);
-  expect(view.around.remembers).toBe(true);
-  view.around.reveal!(target);
-  await view.around.everything!('r');
-  const output = { node: renderer.node, model };
-  expect(given.reveal).toHaveBeenCalledWith(output, target);
-  expect(given.everything).toHaveBeenCalledWith(output, 'r');
+  expect(view.around().remembers).toBe(true);
+  view.around().reveal!(target);
+  await view.around().everything!('r');
+  expect(given.of).toHaveBeenCalledWith({ node: renderer.node, model });
+  expect(given.reveal).toHaveBeenCalledWith(target);
+  expect(given.everything).toHaveBeenCalledWith('r');
 });
 
 test('the recording opens in a tab, expanded, with the links of its output', async () => {
-  const openTab = vi.fn();
-  const reveal = vi.fn();
-  surround({ reveal, openTab, apply: vi.fn(), profile: vi.fn(), everything: vi.fn(async () => null) });
+  const { of, openTab } = services();
+  surround(of);
   const { renderer, view } = rendered();
   const model = { data: { [MIME_TYPE]: 1 }, metadata: { [MIME_TYPE]: 2 } };
   await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
-  view.around.openTab!();
+  view.around().openTab!();
+  expect(of).toHaveBeenLastCalledWith({ node: renderer.node, model });
   const copy = views.at(-1)!;
   expect(copy.show).toHaveBeenCalledWith(1, 2);
   expect(copy.expand).toHaveBeenCalledOnce();
-  expect([copy.around.openTab, copy.around.remembers]).toEqual([undefined, false]);
-  const [output, widget] = openTab.mock.calls[0]!;
-  expect(output).toEqual({ node: renderer.node, model });
-  copy.around.reveal!({ cell: 'c', line: 1, source: '', elsewhere: false });
-  expect(reveal.mock.calls[0]![0]).toEqual({ node: widget.node, model }); // found by its model
+  const [widget] = openTab.mock.calls[0]!;
+  const { openTab: again, remembers } = copy.around();
+  expect([again, remembers]).toEqual([undefined, false]);
+  expect(of).toHaveBeenLastCalledWith({ node: widget.node, model }); // found by its model
   Widget.attach(widget, document.body);
   widget.dispose();
   expect(copy.restore).not.toHaveBeenCalled();

@@ -26,14 +26,17 @@ async function rendered(html: string, metadata: unknown = { places: [PLACE] }) {
 
 test('a line is a link, named by the number of its cell', async () => {
   const reveal = vi.fn();
-  surround({ reveal, openTab: vi.fn(), apply: vi.fn(), profile: vi.fn(), everything: vi.fn() });
+  const others = { openTab: vi.fn(), apply: vi.fn(), profile: vi.fn(), everything: vi.fn() };
+  const of = vi.fn(() => ({ ...others, reveal }));
+  surround(of);
   const { node, model } = await rendered(HTML);
   const link = node.querySelector('button')!;
   expect([link.textContent, link.title]).toEqual(['[21] line 3', 'go to [21] line 3']);
   expect(node.textContent).toBe('[21] line 3: lostmodel.py:7');
   link.click();
   const target = { cell: 'c1', line: 3, source: 'f(x)', elsewhere: true };
-  expect(reveal).toHaveBeenCalledWith({ node, model }, target);
+  expect(reveal).toHaveBeenCalledWith(target);
+  expect(of).toHaveBeenCalledWith({ node, model });
 });
 
 test('links are in the order of the metadata, and a line in a file is none', async () => {

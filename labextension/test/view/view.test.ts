@@ -49,7 +49,7 @@ const CUT = someMeasured({ id: 'r1', calls: SAVED, calls_not_saved: 1 });
 let view: TraceView;
 
 function createView(around?: Around): TraceView {
-  view = new TraceView(around);
+  view = new TraceView(() => around ?? {});
   document.body.append(view.node);
   return view;
 }
