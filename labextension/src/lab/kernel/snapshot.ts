@@ -133,15 +133,11 @@ function sender(data: unknown): string {
   return `this kernel has jupyter_jaxcb${known ? ` ${version}` : ''}`;
 }
 
-function callsIn({ rows, unit_ns }: Read<typeof readReply>, [columns, crossings]: readonly Bytes[]): RawCalls | null {
-  return columns === undefined
-    ? null
-    : {
-        rows,
-        unit_ns,
-        data: viewOf(columns),
-        crossings: crossings?.byteLength ? viewOf(crossings) : undefined
-      };
+/** The calls of a reply, whose columns are in the buffers of its message. */
+function callsIn(reply: Read<typeof readReply>, [columns, crossings]: readonly Bytes[]): RawCalls | null {
+  const { rows, unit_ns } = reply;
+  const more = crossings?.byteLength ? viewOf(crossings) : undefined;
+  return columns ? { rows, unit_ns, data: viewOf(columns), crossings: more } : null;
 }
 
 function viewOf(bytes: Bytes): DataView {
