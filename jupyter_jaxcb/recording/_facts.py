@@ -15,7 +15,6 @@ COMPILED_BEFORE = "in a program compiled before"
 COMPILED_EARLIER = "a program compiled earlier"
 UNKNOWN_LINE = "an unknown line"
 OBSERVED = "jax "  # prefix of the flavors of JAX's own callbacks
-COLUMN = "column of the Jacobian"  # names an operand of ours: which one a call computes
 
 
 class Aval(NamedTuple):

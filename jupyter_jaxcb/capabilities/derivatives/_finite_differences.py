@@ -14,15 +14,15 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
 
 from ... import jax_compat
-from ...recording import COLUMN
 from ...stack import options
-from ...stack.call import ArrayNames, HostFunction, aligned, is_array
+from ...stack.call import AddedName, ArrayNames, HostFunction, aligned, is_array
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
 from ...stack.trace import bound_where, find_frames
 from ._custom_rules import Gate
 
 SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
+COLUMN = AddedName("column of the Jacobian")  # which one a call computes: its batch element
 TINY = 0.001  # a scale below this is not trusted if its step does not change the result
 
 # Binds a host function, given its declared result, the arguments, and ``mask=``.

@@ -13,7 +13,14 @@ from ._advice import (
     how_to_transpose,
     option,
 )
-from ._array_names import ArrayNames, check_named, signature_of, without_leading
+from ._array_names import (
+    AddedName,
+    ArrayNames,
+    check_named,
+    names_operands,
+    signature_of,
+    without_leading,
+)
 from ._arrays import (
     aligned,
     aligning,

@@ -64,6 +64,13 @@ _PARAMETERS = re.compile(r"^ *Parameters\n *-+\n(.*)", re.MULTILINE | re.DOTALL)
 _PARAMETER = re.compile(r"^ *([A-Za-z_][\w, ]*?) ?: ", re.MULTILINE)
 
 
+class AddedName(str):
+    """The name of an operand that a capability adds to those of the user's call.
+
+    Reports show it; the message of a failed call leaves the operand out.
+    """
+
+
 class ArrayNames(NamedTuple):
     """What the names of operands and results are made from.
 
@@ -93,8 +100,7 @@ class ArrayNames(NamedTuple):
         A function of ours that takes the leaves of another one's arguments has their names in
         ``_operand_names``.
         """
-        is_ours = hasattr(type(self.function), "_operand_names")  # a look at it runs no user code
-        given = self.function._operand_names if is_ours else None
+        given = self.function._operand_names if names_operands(self.function) else None
         if isinstance(given, tuple):
             return given if len(given) == self.in_tree.num_leaves else ()
 
@@ -108,6 +114,11 @@ class ArrayNames(NamedTuple):
     def results(self) -> tuple[str, ...]:
         """Return ``result``, ``result['mean']``, ``result[0]`` for each result; or nothing."""
         return _leaf_names(self.out_tree, lambda leaves: {"result": leaves})
+
+
+def names_operands(function: Any) -> bool:
+    """Return whether `function` is one of ours that has the names of its operands."""
+    return hasattr(type(function), "_operand_names")  # this look runs no user code
 
 
 def _leaf_names(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...recording import COLUMN, WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
+from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
+from ..call import AddedName
 from . import _causes
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
@@ -83,16 +85,21 @@ def _after(
 ) -> str:
     """Say which call of a site failed, and with which arguments, if they are small."""
     avals, _ = lowered.host_avals()
-    ours = lowered.operand_names[:1] == (COLUMN,)  # the batch element says which
-    values = [*arguments, *[None] * len(avals)]
-    operands = ", ".join(map(_argument, avals[ours:], values[ours:])) or "no arguments"
+    values = itertools.chain(arguments, itertools.repeat(None))
+    names = itertools.chain(lowered.operand_names, itertools.repeat(""))
+    operands = [
+        _argument(aval, value)
+        for aval, value, name in zip(avals, values, names, strict=False)
+        if not isinstance(name, AddedName)
+    ]
+    called_with = ", ".join(operands) or "no arguments"
     places = [f"in {call}"]
     if element is not None:
         places.append(f"in batch element {element}")
     if lowered.shard is not None:
         device = f" ({lowered.device})" if lowered.device else ""
         places.append(f"on shard {lowered.shard}{device}")
-    return f"{', '.join(places)}, called with {operands}{_of_a_batch(lowered)}"
+    return f"{', '.join(places)}, called with {called_with}{_of_a_batch(lowered)}"
 
 
 def _argument(aval: Aval, value: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from ... import jax_compat
 from ...recording import VmapLevel, active
 from .. import elision
-from ..call import ArrayNames, HostCallback, aligned, marks_of, to_aval
+from ..call import ArrayNames, HostCallback, aligned, marks_of, names_operands, to_aval
 from ..dispatch import Build, CallPlan, crossing
 from ..errors import HostCallError, host_error, is_a
 from ..lowering import eager_fact
@@ -62,8 +62,9 @@ def eager(
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
     recorder = active()
-    # Without a recorder the fact is short-lived, and nothing would read the names.
-    names = None if recorder is None else ArrayNames.of(callback)
+    # Without a recorder the fact is short-lived, and only an `AddedName` would be read.
+    is_named = recorder is not None or names_operands(callback.host.current)
+    names = ArrayNames.of(callback) if is_named else None
     marks = marks_of(callback)
     fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
     if levels and fact.is_empty:

@@ -118,18 +118,25 @@ def test_failed_differences_are_retried():
     assert failed
 
 
-def test_error_shows_the_arguments_of_the_function_only():
+@pytest.mark.parametrize("run", [jax.jit, lambda f: f], ids=["jit", "eager"])
+def test_error_shows_the_arguments_of_the_function_only(run):
     def host(x, y):
         if x.dtype == np.float64:
             raise OSError("no license")
         return x * y
 
     f = jaxcb.pure(host, result="x", derivative="finite", executor="threads:2")
-    with jaxcb.record() as r, pytest.raises(Exception) as raised:
-        jax.block_until_ready(jax.jit(jax.grad(f))(3.0, 4))
+    with pytest.raises(Exception) as raised:
+        jax.block_until_ready(run(jax.grad(f))(3.0, 4))
     error = jaxcb.host_error(raised.value)
     assert "called with float32[] = 3, int32[] = 4" in "".join(error.__notes__)
     assert "called with float32[], int32[];" in str(raised.value)
+
+
+def test_recording_names_the_operand_that_says_which_column_is_computed():
+    f = jaxcb.pure(lambda x, y: x * y, result="x", derivative="finite", executor="threads:2")
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.grad(f))(3.0, 4))
     assert ("column of the Jacobian", "x", "y") in [n.operand_names for n in r.recording.lowered]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import error_for_user
+from jupyter_jaxcb.stack.call import AddedName
 from tests._vmap_methods import TOGETHER
 
 
@@ -201,6 +202,21 @@ def test_note_on_a_batch_element_has_its_own_values(options):
     (note,) = jaxcb.host_error(raised.value).__notes__
     assert note.endswith("in batch element 2, called with float32[] = 2, int32[] = 7")
     assert "= 2" not in str(raised.value), "the message of JAX is the same in every run"
+
+
+def test_note_leaves_out_operands_that_a_capability_adds():
+    class Numbered:
+        __name__ = "numbered"
+        _operand_names = "x", AddedName("number of the call"), "y"
+
+        def __call__(self, *operands):
+            raise ValueError
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        x = np.float32(1)
+        jaxcb.pure_callback(Numbered(), x, x, 2, np.float32(3)).block_until_ready()
+    (note,) = jaxcb.host_error(raised.value).__notes__
+    assert note.endswith("called with float32[] = 1, float32[] = 3")
 
 
 def test_note_on_a_buffer_function_has_no_values_which_it_may_have_overwritten():
