@@ -173,25 +173,19 @@ function showLine(tracker: INotebookTracker, inPanel: boolean): void {
   }
 }
 
-function panelsOf(tracker: INotebookTracker): NotebookPanel[] {
-  const panels: NotebookPanel[] = [];
-  tracker.forEach(panel => panels.push(panel));
-  return panels;
-}
-
 /** What asks the user and restarts the kernel of the notebook that `node` is in, if one runs. */
 function restartIn(
   tracker: INotebookTracker,
   dialogs: ISessionContextDialogs,
   node: Element
 ): (() => void) | null {
-  const context = panelsOf(tracker).find(panel => panel.node.contains(node))?.sessionContext;
+  const context = tracker.find(panel => panel.node.contains(node))?.sessionContext;
   return context?.session?.kernel ? () => void dialogs.restart(context) : null;
 }
 
 function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surroundings {
   return output => {
-    const find = (): Owner | null => ownerOf(panelsOf(tracker), output);
+    const find = (): Owner | null => ownerOf(tracker.filter(() => true), output);
     return {
       reveal: target => {
         const owner = find();

@@ -2,7 +2,7 @@
  * The side panel: every callback of the current notebook's kernel, or what its saved traces say.
  */
 
-import { h, setText } from '../../view/dom/elements.js';
+import { h, menu, setText } from '../../view/dom/elements.js';
 import { pointAt } from '../../view/dom/point.js';
 import { counted, joined } from '../../view/data/words.js';
 import { NO_CELLS, type Cells } from './cells.js';
@@ -39,7 +39,7 @@ export class Panel {
     placeholder: 'Filter',
     'aria-label': 'Filter by function, flavor, status or cell'
   });
-  private readonly order = orderSelect();
+  private readonly order = menu('Order of callbacks', ORDERS, 'jaxcb-panel-order');
   private readonly tools = h('div', { class: 'jaxcb-panel-tools' }, this.filter, this.order);
   private rows = new Map<string, CallbackRow>();
   private notebook: NotebookState | null = null;
@@ -164,10 +164,4 @@ function setWords(node: HTMLElement, words: readonly Words[]): void {
     node.replaceChildren(...parts);
   }
   node.hidden = text === '';
-}
-
-function orderSelect(): HTMLSelectElement {
-  const options = Object.entries(ORDERS).map(([value, words]) => h('option', { value }, words));
-  const attributes = { class: 'jaxcb-panel-order', 'aria-label': 'Order of callbacks' };
-  return h('select', attributes, ...options);
 }

@@ -4,7 +4,7 @@ import { CONSEQUENCES, NAME, SENTENCE } from '../data/parse/known.js';
 import { amount, listOf, objectOf, oneOf, text, tupleOf, whole } from '../data/parse/fields.js';
 import type { Site } from '../data/schema.js';
 import { pairsOf } from './differences.js';
-import type { Run, RunSite } from './run.js';
+import { runSite, type Run } from './run.js';
 
 const MOST_RUNS = 20;
 const MOST_SITES = 5_000; // of all runs
@@ -58,7 +58,7 @@ export interface Trend {
 
 /** The trends of `sites`, by place, from at least two runs; `runs` end with that of the sites. */
 export function trendsOf(runs: readonly PastRun[], sites: readonly Site[]): Map<number, Trend> {
-  const own = sites.map(runSite);
+  const own = sites.map(site => runSite(site));
   const times: number[][] = own.map(() => []);
   for (const run of runs.slice(0, -1)) {
     for (const { before, after } of pairsOf(run.sites, own)) {
@@ -74,11 +74,6 @@ export function trendsOf(runs: readonly PastRun[], sites: readonly Site[]): Map<
     }
   });
   return trends;
-}
-
-function runSite({ function: name, flavor, where, source, ...site }: Site): RunSite {
-  const { consequence, calls, host_ns: total } = site;
-  return { function: name, flavor, where, source, consequence, calls, total, p95: null };
 }
 
 /**

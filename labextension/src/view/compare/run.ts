@@ -1,7 +1,7 @@
 /** What is kept of a pinned run: figures by site. */
 
 import { appendInSteps, callsOf, type RawCalls } from '../data/raw.js';
-import type { Consequence, Facts, Measured } from '../data/schema.js';
+import type { Consequence, Facts, Measured, Site } from '../data/schema.js';
 import { labelsOf } from '../data/labels.js';
 import { Store } from '../data/store.js';
 import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
@@ -31,12 +31,14 @@ export async function runOf(
   raw: RawCalls | null
 ): Promise<Run> {
   const p95 = await p95BySite(facts, measured, raw);
-  const sites = facts.sites.map((site, place) => {
-    const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
-    const known = { function: name, flavor, where, source, consequence, calls, total };
-    return { ...known, p95: p95.get(place) ?? null };
-  });
+  const sites = facts.sites.map((site, place) => runSite(site, p95.get(place)));
   return { id: measured.id, sites };
+}
+
+/** What is kept of a site. */
+export function runSite(site: Site, p95: number | null = null): RunSite {
+  const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
+  return { function: name, flavor, where, source, consequence, calls, total, p95 };
 }
 
 /** Empty if the calls are not saved or cannot be read, which the view says elsewhere. */

@@ -26,6 +26,12 @@ export function button(
   return node;
 }
 
+/** Creates a menu of words by value. */
+export function menu(label: string, words: Readonly<Record<string, string>>, css = ''): HTMLSelectElement {
+  const options = Object.entries(words).map(([value, text]) => h('option', { value }, text));
+  return h('select', { class: css || null, 'aria-label': label }, ...options);
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** As `h`, for SVG. */
@@ -56,7 +62,8 @@ export function set(element: Element, attributes: Attributes): void {
   }
 }
 
-function add(element: Element, children: readonly Child[]): void {
+/** Appends children. */
+export function add(element: Element, children: readonly Child[]): void {
   for (const child of children) {
     if (child !== null && child !== undefined && child !== false) {
       element.append(typeof child === 'number' ? String(child) : child);

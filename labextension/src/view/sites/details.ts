@@ -3,7 +3,7 @@
 import { arrayPicture } from './array-picture.js';
 import { batchingDiagram } from './batching.js';
 import { elementWords, methodWords } from './batching-axes.js';
-import { button, h, type Child } from '../dom/elements.js';
+import { add, button, h, type Child } from '../dom/elements.js';
 import { marked } from '../dom/not-finite.js';
 import { term } from '../dom/term.js';
 import { errorWords, firstWords, sampleWords, shardWords } from './words.js';
@@ -72,11 +72,7 @@ export function disclosure(summary: Child, open: boolean, content: () => Child[]
   const fill = (): void => {
     if (node.open && !filled) {
       filled = true;
-      for (const child of content()) {
-        if (child !== null && child !== undefined && child !== false) {
-          node.append(typeof child === 'number' ? String(child) : child);
-        }
-      }
+      add(node, content());
     }
   };
   node.addEventListener('toggle', fill);

@@ -1,6 +1,6 @@
 /** The sites of a recording, each with a row and details; the user orders and filters many. */
 
-import { button, h, set } from '../dom/elements.js';
+import { button, h, menu, set } from '../dom/elements.js';
 import { pointAt } from '../dom/point.js';
 import type { Trend } from '../compare/history.js';
 import { trendNode } from '../compare/trend.js';
@@ -26,7 +26,11 @@ export class SiteList {
     placeholder: 'Search',
     'aria-label': 'Search sites'
   });
-  private readonly order = orderSelect();
+  private readonly order = menu('Order of sites', {
+    problem: 'Problems first',
+    program: 'As in the program',
+    time: 'Most time'
+  });
   private trends: ReadonlyMap<number, Trend> = new Map(); // by site
   private status = ''; // only sites with it, if not empty
   private places: readonly number[] = []; // of the listed sites, in their order
@@ -183,9 +187,3 @@ const RANKS = {
   program: () => 0,
   time: ({ host_ns }: Site) => -(host_ns ?? 0)
 } as const;
-
-function orderSelect(): HTMLSelectElement {
-  const words = { problem: 'Problems first', program: 'As in the program', time: 'Most time' };
-  const options = Object.entries(words).map(([value, text]) => h('option', { value }, text));
-  return h('select', { 'aria-label': 'Order of sites' }, ...options);
-}

@@ -40,7 +40,7 @@ export function columnsOf(store: Store): Column[] {
       share: 1.6,
       differs: () => store.labels.sites.length > 1,
       text: row => siteOf(store, row),
-      key: () => siteKey(store)
+      key: () => byRank(store.labels.sites, row => store.site(row) ?? -1)
     },
     {
       name: 'element',
@@ -76,7 +76,7 @@ export function columnsOf(store: Store): Column[] {
       share: 1,
       differs: () => store.labels.threads.length > 1,
       text: row => threadName(store, calls.thread(row)),
-      key: () => threadKey(store)
+      key: () => byRank(store.labels.threads, row => calls.thread(row))
     },
     {
       name: 'shapes',
@@ -85,7 +85,7 @@ export function columnsOf(store: Store): Column[] {
       share: 1.6,
       differs: () => new Set(store.labels.variants.map(variantShapes)).size > 1,
       text: row => shapesOf(store, row),
-      key: () => variantKey(store)
+      key: () => byRank(store.labels.variants.map(variantShapes), row => calls.variant(row))
     },
     {
       name: 'error',
@@ -94,7 +94,7 @@ export function columnsOf(store: Store): Column[] {
       share: 1.6,
       differs: () => store.labels.errors.length > 0,
       text: row => errorOf(store, row),
-      key: () => errorKey(store)
+      key: () => byRank([RETURNED, ...store.labels.errors], row => calls.error(row))
     },
     {
       name: 'sample',
@@ -108,6 +108,7 @@ export function columnsOf(store: Store): Column[] {
   ];
 }
 
+const RETURNED = ''; // its rank is before that of every error
 const LEFT_OUT = ['shapes', 'thread', 'start', 'sample', 'element', 'error']; // where they do not fit
 
 /** The columns without the first of `LEFT_OUT`, until they fit into a width (0: unknown). */
@@ -135,34 +136,14 @@ function someRow(store: Store, passes: (row: number) => boolean): () => boolean 
   };
 }
 
-function siteKey(store: Store): (row: number) => number {
-  const rank = ranks(store.labels.sites);
-  return row => rank[store.site(row) ?? -1] ?? Infinity;
-}
-
-function threadKey(store: Store): (row: number) => number {
-  const rank = ranks(store.labels.threads);
-  return row => rank[store.calls.thread(row)] ?? Infinity;
-}
-
-function variantKey(store: Store): (row: number) => number {
-  const rank = ranks(store.labels.variants.map(variantShapes));
-  return row => rank[store.calls.variant(row)] ?? Infinity;
-}
-
-/** Calls that returned come before those that failed. */
-function errorKey(store: Store): (row: number) => number {
-  const rank = ranks(store.labels.errors);
-  return row => {
-    const error = store.calls.error(row);
-    return error === 0 ? -1 : (rank[error - 1] ?? Infinity);
-  };
+/** The keys of rows by the rank of their texts; rows without one come last. */
+function byRank(texts: readonly string[], place: (row: number) => number): (row: number) => number {
+  const rank = ranks(texts);
+  return row => rank[place(row)] ?? Infinity;
 }
 
 /** Calls without sample values come first. */
 function sampleKey({ labels }: Store): (row: number) => number {
-  const rows = [...labels.samples.keys()];
-  const rank = ranks([...labels.samples.values()]);
-  const ranked = new Map(rows.map((row, place) => [row, rank[place]!]));
-  return row => ranked.get(row) ?? -1;
+  const places = new Map([...labels.samples.keys()].map((row, place) => [row, place + 1]));
+  return byRank(['', ...labels.samples.values()], row => places.get(row) ?? 0);
 }
