@@ -1,6 +1,6 @@
 /** Pins a run, or an earlier one of its cell, and shows how other runs of the cell differ. */
 
-import { button, h, type Child } from '../dom/elements.js';
+import { button, h, setText, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
 import { callWords, counted, numberWords, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
@@ -8,7 +8,6 @@ import type { PastRun } from './history.js';
 import type { Run } from './run.js';
 
 const MOST_SITES = 100;
-const UNPIN = 'Unpin';
 
 export class Comparison {
   /** The button that pins the run, while none is pinned. */
@@ -16,11 +15,20 @@ export class Comparison {
   /** The button, and the menu of earlier runs. */
   readonly actions = h('span', { class: 'jaxcb-compare-menu' });
   /** What differs from the pinned run; hidden while none is pinned. */
-  readonly node = h('section', { class: 'jaxcb-compare', 'aria-label': 'Comparison' });
+  readonly node = h('section', { class: 'jaxcb-compare', 'aria-label': 'Comparison', hidden: true });
   /** The same in a few words, for the summary line; empty while none is pinned. */
   readonly words = h('span', { class: 'jaxcb-summary-part' });
   private readonly menu = h('select', { 'aria-label': 'Compare with an earlier run' });
   private readonly afterMenu = h('select', { 'aria-label': 'Run to compare' });
+  private readonly said = h('span');
+  private readonly table = h('div');
+  private readonly again = link('Pin this run instead', () => this.pin());
+  private readonly unpinning = link('Unpin', () => this.unpin());
+  private readonly parts = [
+    h('p', {}, this.afterMenu, this.said),
+    this.table,
+    h('p', { class: 'jaxcb-compare-actions' }, this.again, this.unpinning)
+  ];
   private own: Run | null = null; // null: not computed
   private ownRun: (() => Promise<Run>) | null = null;
   private chosen: Run | null = null;
@@ -68,7 +76,7 @@ export class Comparison {
   /** Fills the menus; without earlier runs there are none. */
   private offer(): void {
     const earlier = this.runs.slice(0, -1).reverse();
-    this.menu.hidden = this.afterMenu.hidden = earlier.length === 0;
+    this.menu.hidden = earlier.length === 0;
     const options = (): HTMLElement[] =>
       earlier.map(run => h('option', { value: run.id }, optionWords(run)));
     this.menu.replaceChildren(h('option', { value: '' }, 'Compare with…'), ...options());
@@ -78,7 +86,7 @@ export class Comparison {
   private async pin(): Promise<void> {
     this.chosen = await this.current();
     await this.refresh();
-    this.focusOn(UNPIN);
+    this.unpinning.focus();
   }
 
   private unpin(): void {
@@ -107,49 +115,29 @@ export class Comparison {
   private draw(): void {
     const { pinned } = this;
     const own = pinned && this.own && (this.other ?? this.own);
-    const focused = this.buttons.find(button => button === document.activeElement);
-    const chosen = document.activeElement === this.afterMenu;
+    const same = pinned !== null && !this.other && isRun(own, pinned);
     this.button.hidden = pinned !== null;
-    this.node.hidden = pinned === null || own === null;
+    const hidden = pinned === null || own === null;
+    if (hidden !== this.node.hidden) {
+      this.node.hidden = hidden;
+      this.node.replaceChildren(...(hidden ? [] : this.parts));
+    }
+    this.node.classList.toggle('jaxcb-compare-pinned', same);
+    this.again.hidden = same;
+    this.afterMenu.hidden = same || this.runs.length < 2;
     this.menu.value = this.runs.find(({ id }) => id === pinned?.id)?.id ?? '';
     this.afterMenu.value = this.other?.id ?? '';
     this.words.replaceChildren();
-    this.node.replaceChildren();
-    if (pinned && !this.other && isRun(own, pinned)) {
-      const words = 'Pinned. The next runs of this cell are compared with this one.';
-      this.node.append(h('p', {}, words, ' ', link(UNPIN, () => this.unpin())));
+    this.table.replaceChildren();
+    if (same) {
+      setText(this.said, 'Pinned. The next runs of this cell are compared with this one. ');
     } else if (pinned && own) {
       const words = differenceWords(pinned, own);
       const name = pinned.number ? `run [${pinned.number}]` : 'the pinned run';
       this.words.append(this.other ? '' : ` · vs ${name.replace(/^the /, '')}: ${words}`);
-      this.node.append(
-        this.runs.length > 1
-          ? h('p', {}, this.afterMenu, ` compared with ${name}: ${words}`)
-          : h('p', {}, `Compared with ${name}: ${words}`),
-        table(pairsOf(pinned.sites, own.sites), name),
-        h(
-          'p',
-          { class: 'jaxcb-compare-actions' },
-          link('Pin this run instead', () => void this.pin()),
-          ' ',
-          link(UNPIN, () => this.unpin())
-        )
-      );
+      setText(this.said, `${this.afterMenu.hidden ? 'Compared' : ' compared'} with ${name}: ${words}`);
+      this.table.append(table(pairsOf(pinned.sites, own.sites), name));
     }
-    if (chosen) {
-      this.afterMenu.focus();
-    } else if (focused) {
-      this.focusOn(focused.textContent);
-    }
-  }
-
-  private focusOn(text: string | null): void {
-    const { buttons } = this;
-    (buttons.find(button => button.textContent === text) ?? buttons[0])?.focus();
-  }
-
-  private get buttons(): HTMLElement[] {
-    return [...this.node.querySelectorAll('button')];
   }
 }
 

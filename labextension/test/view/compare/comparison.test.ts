@@ -36,7 +36,7 @@ async function show(run: Run, pinned: Run | null): Promise<void> {
 }
 
 function buttons(): HTMLElement[] {
-  return [...comparison.node.querySelectorAll('button')];
+  return [...comparison.node.querySelectorAll('button')].filter(button => !button.hidden);
 }
 
 function rows(): string[][] {
