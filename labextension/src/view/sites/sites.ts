@@ -14,6 +14,7 @@ import { numberWords, placeOf, statusWord, toneOf } from '../data/words.js';
 const AT_ONCE = 100; // sites that are listed at a time
 const MANY = 10; // more sites than this begin with problems, and can be ordered and filtered
 const FEW_DIAGRAMS = 4; // diagrams that are expanded initially
+const MOST_UNFOLDED = 10; // sites that are unfolded because of what there is to read
 
 export class SiteList {
   readonly node = h('div', { class: 'jaxcb-sites' });
@@ -34,6 +35,7 @@ export class SiteList {
   private trends: ReadonlyMap<number, Trend> = new Map(); // by site
   private status = ''; // only sites with it, if not empty
   private places: readonly number[] = []; // of the listed sites, in their order
+  private unfoldedSites = 0; // without a click
 
   constructor(
     private readonly facts: Facts,
@@ -127,6 +129,7 @@ export class SiteList {
       })
       .sort((one, other) => rank(sites[one]!) - rank(sites[other]!));
     this.list.replaceChildren();
+    this.unfoldedSites = 0;
     this.listMore();
   }
 
@@ -145,7 +148,7 @@ export class SiteList {
     }
   };
 
-  /** One line; below it are the details, shown from the start if there is something to read. */
+  /** One line; below it are the details. The first ones with something to read are shown at once. */
   private item(place: number): HTMLElement {
     const site = this.facts.sites[place]!;
     const below = h('div', { class: 'jaxcb-site-below', hidden: true });
@@ -163,7 +166,8 @@ export class SiteList {
       fold.setAttribute('aria-expanded', String(shown));
     };
     const only = this.facts.sites.length === 1 && site.shapes.some(({ levels }) => levels.length);
-    show(this.folds.get(place) ?? (only || !isPlain(site)));
+    const chosen = this.folds.get(place);
+    show(chosen ?? (only || (!isPlain(site) && this.unfoldedSites++ < MOST_UNFOLDED)));
     fold.classList.toggle('jaxcb-empty', !below.hidden && !below.hasChildNodes());
     return h(
       'li',

@@ -162,6 +162,19 @@ describe('the details of SiteList', () => {
     expect(node.querySelectorAll('.jaxcb-site-below')[0]!.childElementCount).toBe(1);
   });
 
+  it('are unfolded of the first ten sites with something to read, in each order', () => {
+    const sites = [...Array.from({ length: 12 }, () => unusedSite()), aSite({ consequence: 'raised' })];
+    const { node } = list(someFacts(sites));
+    const ten = [...Array(10).fill(false), true, true, true];
+    expect(folded(node)).toEqual(ten);
+    expect(text(node, '.jaxcb-site')).toContain('raised');
+    node.querySelectorAll<HTMLElement>('.jaxcb-site-fold')[1]!.click();
+    const order = node.querySelector('select')!;
+    order.value = 'program';
+    order.dispatchEvent(new Event('change'));
+    expect(folded(node)).toEqual([true, ...ten.slice(0, 12)]);
+  });
+
   it('name the first call that returned NaN or infinity for finite arguments', () => {
     const site = aSite({
       consequence: 'not_finite',
