@@ -31,6 +31,7 @@ class Counts:
         numbers: by site, the indices of its entries in `Recording.lowered`.
         exact: whether `calls` counts every call, including those without rows.
         outcomes: by site, its outcomes.
+        programs: knows which programs ran, and failed.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -64,7 +65,7 @@ class Counts:
         reached = self.calls.copy()
         for number, calls_not_made in not_made.items():
             reached[number] += calls_not_made
-        self._programs = _Programs(recording, reached, self.exact)
+        self.programs = Programs(recording, reached, self.exact)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
         """Return the number of crossings and the distinct errors, in order, of each site."""
@@ -154,31 +155,6 @@ class Counts:
         own = self._sample_values.get(site, ())
         return tuple(sorted(own, key=lambda pair: -1 if pair[1] is None else pair[1]))
 
-    def called(self, program: Program) -> bool:
-        """Whether a program made any call."""
-        return program in self._programs.called
-
-    def failed(self, program: Program) -> bool:
-        """Whether a call of a program raised."""
-        return program in self._programs.failures
-
-    def failures(self, program: Program) -> tuple[int, int]:
-        """Return how many runs of a program failed, at least and at most.
-
-        A failing crossing ends its run; failing crossings of several callbacks may have ended the
-        same run.
-        """
-        own = self._programs.failures.get(program, {}).values()
-        return max(own, default=0), sum(own)
-
-    def completed(self, program: Program) -> tuple[int, int | None]:
-        """Return how many runs of a program completed, at least and at most; None: unknown."""
-        return self._programs.completed(program, *self.failures(program))
-
-    def runs(self, program: Program) -> int | None:
-        """Count the runs of a program from the calls that every run makes, else as recorded."""
-        return self._programs.runs(program)
-
 
 def _distinct(pairs: np.ndarray) -> np.ndarray:
     # Not np.unique: since numpy 2.3 it hashes, which takes ten times as long for a million.
@@ -248,12 +224,16 @@ def _compiled(recording: Recording) -> np.ndarray:
     return np.bincount(rows["lowered"], minlength=len(recording.lowered))
 
 
-class _Programs:
-    """Which programs ran, and failed."""
+class Programs:
+    """Which programs ran, and failed.
+
+    Attributes:
+        called: the programs that made a call.
+    """
 
     def __init__(self, recording: Recording, calls: np.ndarray, exact: bool) -> None:
         self.called: set[Program] = set()
-        self.failures: dict[Program, Counter[int]] = {}  # failing crossings by lowered site
+        self._failures: dict[Program, Counter[int]] = {}  # failing crossings by lowered site
         self._recording = recording
         self._exact = exact
         self._calls: Counter[tuple[Program, Site]] = Counter()
@@ -265,23 +245,38 @@ class _Programs:
                 self._calls[fact.program, fact.site] += count
                 self.called.add(fact.program)
                 if failed[number] and ends_runs(fact):
-                    own = self.failures.setdefault(fact.program, Counter())
+                    own = self._failures.setdefault(fact.program, Counter())
                     own[number] = failed[number]
         self._running = Counter(recording.lowered[one.lowered].program for one in recording.running)
         for outcome in recording.outcomes:
             self._outcomes.setdefault(outcome.program, []).append(outcome)
 
     def runs(self, program: Program) -> int | None:
+        """Count the runs of a program from the calls that every run makes, else as recorded."""
         if program not in self._runs:
             self._runs[program] = self._find_runs(program)
         return self._runs[program]
 
-    def completed(self, program: Program, least: int, most: int) -> tuple[int, int | None]:
-        """Return how many runs completed, given how many failed at least and at most.
+    def failed(self, program: Program) -> bool:
+        """Whether a call of a program raised."""
+        return program in self._failures
+
+    def failures(self, program: Program) -> tuple[int, int]:
+        """Return how many runs of a program failed, at least and at most.
+
+        A failing crossing ends its run; failing crossings of several callbacks may have ended the
+        same run.
+        """
+        own = self._failures.get(program, {}).values()
+        return max(own, default=0), sum(own)
+
+    def completed(self, program: Program) -> tuple[int, int | None]:
+        """Return how many runs of a program completed, at least and at most; None: unknown.
 
         JAX does not report failed runs of a program without effects. The calls that every run
         makes reveal them.
         """
+        least, most = self.failures(program)
         reported = self._recording.runs.get(program)
         begun = self._begun(program)
         total = max(reported or 0, begun)
@@ -293,30 +288,26 @@ class _Programs:
 
     def _begun(self, program: Program) -> int:
         """Return the smallest number of runs that can have made the recorded calls."""
-        found = 0
-        for site, counts in self._compiled(program).items():
-            every_run = sum(count or 0 for count in counts)
-            if None not in counts and every_run:
-                found = max(found, -(-self._calls[program, site] // every_run))
-        return found
+        pairs = self._calls_and_each_run(program)
+        return max((-(-calls // each_run) for calls, each_run in pairs), default=0)
 
-    def _compiled(self, program: Program) -> dict[Site, list[int | None]]:
-        """Map each site to the calls per run of each of its binds."""
+    def _calls_and_each_run(self, program: Program) -> list[tuple[int, int]]:
+        """Return, for each site that every run calls equally often, its calls, and how often."""
         compiled: dict[Site, list[int | None]] = {}
         for outcome in self._outcomes.get(program, ()):
             compiled.setdefault(outcome.site, []).append(outcome.compiled)
-        return compiled
+        return [
+            (self._calls[program, site], sum(filter(None, counts)))
+            for site, counts in compiled.items()
+            if None not in counts and any(counts)
+        ]
 
     def _find_runs(self, program: Program) -> int | None:
         if self._recording.ahead:
             return 1
-        if program not in self.failures and self._exact:
-            found: set[int | None] = set()
-            for site, counts in self._compiled(program).items():
-                every_run = sum(count or 0 for count in counts)
-                if None not in counts and every_run:
-                    runs, more = divmod(self._calls[program, site], every_run)
-                    found.add(None if more else runs)
+        if program not in self._failures and self._exact:
+            pairs = self._calls_and_each_run(program)
+            found = {None if calls % each_run else calls // each_run for calls, each_run in pairs}
             if found:  # an unfinished run has made only some of its calls, or only at some sites
                 return found.pop() if len(found) == 1 else None
         return self._recording.runs.get(program)

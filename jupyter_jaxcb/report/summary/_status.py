@@ -70,22 +70,23 @@ class Seen:
     @property
     def failed(self) -> bool:
         """Whether a run of its programs failed."""
-        return any(map(self.counts.failed, self.programs))
+        return any(map(self.counts.programs.failed, self.programs))
 
     @property
     def completed(self) -> int:
         """The number of completed runs of its programs, at least."""
-        return sum(self.counts.completed(program)[0] for program in self.programs)
+        return sum(self.counts.programs.completed(one)[0] for one in self.programs)
 
     @property
     def ran(self) -> bool:
         """Whether a program that holds the call ran."""
-        return any(self.counts.runs(p) or self.counts.called(p) for p in self.programs)
+        known = self.counts.programs
+        return any(known.runs(p) or p in known.called for p in self.programs)
 
     @property
     def unseen(self) -> bool:
         """Whether the runs of a program that holds the call were not observed."""
-        return any(self.counts.runs(program) is None for program in self.programs)
+        return any(self.counts.programs.runs(program) is None for program in self.programs)
 
 
 def _fewer(seen: Seen) -> Outcome | None:
@@ -221,8 +222,8 @@ def _own_cause(reason: Reason | None, seen: Seen) -> tuple[Cause, ...]:
         return ()
     if reason is not Reason.NOT_REACHED_OR_FAILED:
         return (Cause(reason),)
-    completed = [seen.counts.completed(program) for program in seen.programs]
-    failed = [seen.counts.failures(program) for program in seen.programs]
+    completed = [seen.counts.programs.completed(program) for program in seen.programs]
+    failed = [seen.counts.programs.failures(program) for program in seen.programs]
     return (Cause(reason, completed=_runs(completed), failed=_runs(failed)),)
 
 

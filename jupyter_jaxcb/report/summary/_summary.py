@@ -206,14 +206,14 @@ def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None
     """
     if not outcomes or not counts.exact:
         return None
-    if any(counts.failed(outcome.program) for outcome in outcomes):
+    if any(counts.programs.failed(outcome.program) for outcome in outcomes):
         return None
     if counts.called_unseen(outcomes[0].site):
         return None
     total = counts.eager_calls(outcomes[0].site)
     for outcome in outcomes:
         calls = getattr(outcome, field)
-        runs = 0 if calls == 0 else counts.runs(outcome.program)
+        runs = 0 if calls == 0 else counts.programs.runs(outcome.program)
         if calls is None or runs is None:
             return None
         total += calls * runs
