@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from jupyter_jaxcb_worker import ChunkOutcome, run_elements
 
 from ...stack.dispatch import CallElsewhere, finds_calls
+from ...stack.trace import stack_of
 from ._crossing import CROSS, LEFT
 from ._flight import SubmittedChunk
 
@@ -34,8 +35,8 @@ def calls_of_workers(
     begun: dict[int, _Begun] = {}  # by number of the chunk
     crossings = [names for names in LEFT if names["run"].is_running()]
     for ident, innermost in frames.items():
-        frame, inside = innermost, []
-        while frame is not None:
+        inside: list[FrameType] = []
+        for frame in stack_of(innermost):
             if frame.f_code is CROSS:
                 crossings.append(frame.f_locals)
             elif frame.f_code is run_elements.__code__ and "outcome" in frame.f_locals:
@@ -44,7 +45,6 @@ def calls_of_workers(
                 )
                 begun[frame.f_locals["chunk"].number] = found
             inside = [*inside, frame]
-            frame = frame.f_back
     for crossing in crossings:
         run = crossing.get("run")
         for flight in list(run.flights.values()) if run is not None else ():

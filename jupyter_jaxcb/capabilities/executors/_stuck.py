@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jupyter_jaxcb_worker import run_elements, running
 
 from ...stack.interrupt import end_call_in
-from ...stack.trace import JAX_FOLDER, WAITING, frames_of_threads
+from ...stack.trace import JAX_FOLDER, WAITING, frames_of_threads, stack_of
 from ._engine import Engine
 
 if TYPE_CHECKING:
@@ -41,10 +41,11 @@ def _same_executor(engine: Engine, other: Engine | None) -> bool:
 
 
 def _is_waiting(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code is not run_elements.__code__:
-        if frame.f_code in WAITING or frame.f_code.co_filename.startswith(JAX_FOLDER):
+    for one in stack_of(frame):
+        if one.f_code is run_elements.__code__:
+            return False
+        if one.f_code in WAITING or one.f_code.co_filename.startswith(JAX_FOLDER):
             return True
-        frame = frame.f_back
     return False
 
 
@@ -76,9 +77,8 @@ def end_workers(flights: Iterable[SubmittedChunk], engine: Engine) -> None:
             _kill(flight, mark.pid)
     numbers = {flight.chunk.number for flight in left}
     for thread, innermost in frames_of_threads().items():
-        frame: FrameType | None = innermost
-        while frame is not None and frame.f_code is not run_elements.__code__:
-            frame = frame.f_back
+        crossings = (one for one in stack_of(innermost) if one.f_code is run_elements.__code__)
+        frame = next(crossings, None)
         if frame is not None and frame.f_locals["chunk"].number in numbers:
             end_call_in(thread, {run_elements.__code__})
 

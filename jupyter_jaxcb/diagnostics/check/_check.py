@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from ... import jax_compat
 from ...capabilities.lint import impurities, jax_inside
-from ...recording import Check, Checks, Finding
+from ...recording import Check, Checks, Finding, Frame
 from ...register import Callback
 from ...stack.errors import message_of
 from ...stack.results import ResultError
@@ -360,4 +359,4 @@ def _writes(what: str) -> Finding:
 
 
 def _where(file: str, line: int) -> str:
-    return f"line {line}" if is_cell(file) else f"{os.path.basename(file)}:{line}"
+    return Frame("", file, line, cell=is_cell(file)).where

@@ -7,8 +7,8 @@ import enum
 import threading
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
-from types import CodeType, FrameType
+from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import NamedTuple
 
 import jax
@@ -17,7 +17,14 @@ from ... import jax_compat
 from ...capabilities.lint import advice_for_jax_inside
 from ...recording import COMPILED_THREAD, active
 from ...stack.interrupt import is_call_of_jax
-from ...stack.trace import AWAITING_ROOM, any_lowered, frames_of_threads, is_user_code
+from ...stack.trace import (
+    AWAITING_ROOM,
+    any_lowered,
+    frames_of_threads,
+    is_below,
+    is_user_code,
+    stack_of,
+)
 from ..record import RunningCall, all_running_calls, calls_on_stack
 from ._cpu import CpuTimes, CpuUse, cpu_use
 from ._place import Place, place_of
@@ -97,25 +104,14 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
     )
 
 
-def diagnosis(now_ns: int) -> str:
-    """Return a paragraph on each running host call, or on the main thread if there is none.
-
-    Takes 0.2 s, in which it measures which threads compute.
-
-    Args:
-        now_ns: time of the recorder's clock.
-    """
-    return examine(now_ns).text
-
-
 def calls_left() -> str:
-    """Return the `diagnosis` of the host calls that an interrupt has not ended; empty if none.
+    """Return what `examine` says of the host calls that an interrupt has not ended; empty if none.
 
     Without any, name the other threads in the user's code for which Python waits at its end, such
     as workers of an executor, or say that a device waits for others.
     """
     if all_running_calls():
-        said = diagnosis(time.perf_counter_ns())
+        said = examine(time.perf_counter_ns()).text
         return said if all_running_calls() else ""
     deadline = time.monotonic() + _ENDING_SECONDS
     while (said := _threads_left() or _devices_left()) and time.monotonic() < deadline:
@@ -140,10 +136,7 @@ def _devices_left() -> str:
 
 def _is_waited_for(thread: threading.Thread, frame: FrameType | None) -> bool:
     """Return whether a thread runs code of the user, and Python waits for it at its end."""
-    files = set()
-    while frame is not None:
-        files.add(frame.f_code.co_filename)
-        frame = frame.f_back
+    files = {one.f_code.co_filename for one in stack_of(frame)}
     waits = not thread.daemon or concurrent.futures.thread.__file__ in files
     return waits and any(map(is_user_code, files))
 
@@ -232,7 +225,7 @@ def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> t
     jax_computes = now.cpu.process if now.cpu.others is None else now.cpu.others
     if computes or jax_computes:
         return HangKind.SLOW, f"it is inside JAX at {line}, {advice_for_jax_inside()}."
-    if any(_is_in(AWAITING_ROOM, frame) for frame in now.frames.values()):
+    if any(is_below(AWAITING_ROOM, frame) for frame in now.frames.values()):
         return HangKind.FULL_QUEUE, (
             f"it is inside JAX at {line}, and waits for a program that waits for it, because the "
             "queue is full: a deadlock. Use NumPy in queued host functions."
@@ -251,12 +244,6 @@ def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> t
         f"it is inside JAX at {line}, and nothing computes, so it waits for a program that waits "
         f"for it: a deadlock.{_way_out(call)}"
     )
-
-
-def _is_in(codes: Collection[CodeType], frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code not in codes:
-        frame = frame.f_back
-    return frame is not None
 
 
 def _way_out(call: RunningCall | None) -> str:

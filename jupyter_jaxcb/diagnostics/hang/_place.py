@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from ...recording import Frame
 from ...stack.trace import IS_TRIED, JAX_FOLDER, is_cell, is_user_code
 
 _IN_JAX = type(jax.jit(len))
@@ -42,8 +43,7 @@ def place_of(frame: FrameType | None) -> Place:
         return Place("code of a library", of_jax, at_lock)
     file, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, line).strip()
-    name = file.replace("\\", "/").rpartition("/")[2]
-    where = f"line {line}" if is_cell(file) else f"{name}:{line}"
+    where = Frame("", file, line, cell=is_cell(file)).where
     now = _expressions_now(frame)
     used = [value for tree in now for value in _used_by(tree, frame)]
     awaits = any(map(_awaits_array, now))

@@ -12,7 +12,7 @@ from types import FrameType
 import numpy as np
 
 from ...recording import Frame
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code
+from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code, stack_of
 from ._division import Samples
 from ._events import OWN
 from ._session import Tracing, mark
@@ -30,13 +30,12 @@ def place_of(frame: FrameType | None) -> tuple[Frame | None, bool]:
         frame: the innermost frame of a thread.
     """
     runs = _ANY
-    while frame is not None:
-        code = frame.f_code
+    for one in stack_of(frame):
+        code = one.f_code
         owner = _owner(code.co_filename)
         runs = runs or owner
         if owner == _USER:
-            return _frame(code.co_name, code.co_filename, frame.f_lineno), runs == _JAX
-        frame = frame.f_back
+            return _frame(code.co_name, code.co_filename, one.f_lineno), runs == _JAX
     return None, runs == _JAX
 
 

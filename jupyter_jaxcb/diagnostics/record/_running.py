@@ -16,7 +16,7 @@ from ...capabilities.lint import body_of, jax_inside, warn_once
 from ...recording import Frame, JaxUse, LoweredSite, Recorder
 from ...stack.call import HostFunction
 from ...stack.dispatch import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code
+from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code, stack_of
 
 
 class RunningCall(NamedTuple):
@@ -69,11 +69,11 @@ def all_running_calls() -> list[RunningCall]:
     ]
 
 
-def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall]:
-    """Yield the host calls that `frame` and its callers are in, innermost first."""
+def calls_on_stack(innermost: FrameType | None, thread: str) -> Iterator[RunningCall]:
+    """Yield the host calls that the frame `innermost` and its callers are in, innermost first."""
     inside: list[FrameType] = []  # frames above the next host call
     stamps: list[int] | None = None  # of the loop over its batch elements
-    while frame is not None:
+    for frame in stack_of(innermost):
         code = frame.f_code
         if code is RECORDED_ELEMENTS:
             stamps = frame.f_locals.get("stamps")
@@ -89,7 +89,6 @@ def calls_on_stack(frame: FrameType | None, thread: str) -> Iterator[RunningCall
                 call = _call(frame.f_locals, thread, *seen, inside)
                 yield call._replace(**_returned(stamps)) if stamps else call
             inside, stamps = [], None
-        frame = frame.f_back
 
 
 def _returned(stamps: Sequence[int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from ...capabilities import advice_for_jax_inside
 from ...diagnostics import RunningCall
 from ...recording import Frame
 from ...report import time_words
-from ...stack import frames_of_threads, is_cell, is_user_code
+from ...stack import frames_of_threads, is_cell, is_user_code, stack_of
 
 
 def running_line(call: RunningCall, now_ns: int) -> str:
@@ -57,18 +57,15 @@ def stacks(calls: list[RunningCall], now_ns: int, waiting: object) -> str:
 def main_stack() -> str:
     """Return the Python stack of the main thread, without code of libraries."""
     frame = frames_of_threads().get(threading.main_thread().ident or 0)
-    lines = []
-    while frame is not None:
-        code = frame.f_code
-        if is_user_code(code.co_filename):
-            place = _place(Frame(code.co_name, code.co_filename, frame.f_lineno or 0))
-            lines.append(f"    {place}")
-        frame = frame.f_back
+    frames = [
+        Frame(one.f_code.co_name, one.f_code.co_filename, one.f_lineno or 0)
+        for one in stack_of(frame)
+    ]
+    lines = [f"    {_place(one)}" for one in frames if is_user_code(one.file)]
     return "\n".join(["main thread", *reversed(lines)])
 
 
 def _place(frame: Frame) -> str:
-    name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
-    where = f"line {frame.line}" if is_cell(frame.file) else f"{name}:{frame.line}"
+    where = frame._replace(cell=is_cell(frame.file)).where
     source = linecache.getline(frame.file, frame.line).strip()
     return f"{where}, in {frame.function}{f': {source}' if source else ''}"

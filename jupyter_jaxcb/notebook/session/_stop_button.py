@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 from ...diagnostics import (
@@ -17,7 +17,7 @@ from ...diagnostics import (
     explain_and_end,
     makes_host_calls,
 )
-from ...stack import Stuck, interrupt
+from ...stack import Stuck, interrupt, is_below
 from ..errors import SIGNAL_HANDLERS
 
 
@@ -60,7 +60,7 @@ class Stop:
         def stop(number: int, frame: Any) -> Any:
             self.pressed = True
             interrupt()
-            if self._is_ending(frame):
+            if is_below((self._ends,), frame):
                 return None
             return before(number, frame)
 
@@ -69,11 +69,6 @@ class Stop:
         self._before, self._handler = before, stop
         signal.signal(signal.SIGINT, stop)
         self._signals.listen()
-
-    def _is_ending(self, frame: FrameType | None) -> bool:
-        while frame is not None and frame.f_code is not self._ends:
-            frame = frame.f_back
-        return frame is not None
 
     def end(self) -> None:
         """Restore the previous handler, unless the cell has installed another one."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import is_cell
+from ...stack import is_cell, stack_of
 from ..display import blank_lines
 
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
@@ -48,10 +48,8 @@ class TimedCode:
 
 def cell_frame() -> FrameType | None:
     """Return the innermost frame of the notebook's code; None outside of a cell."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_cell(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
+    callers = stack_of(sys._getframe(1))
+    return next((frame for frame in callers if is_cell(frame.f_code.co_filename)), None)
 
 
 def _placed(tree: ast.AST, name: str) -> str:

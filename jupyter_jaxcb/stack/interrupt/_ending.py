@@ -26,8 +26,10 @@ from ..trace import (
     JAX_FOLDER,
     WAITING,
     frames_of_threads,
+    is_below,
     is_own_module,
     is_recording,
+    stack_of,
     without_collecting,
 )
 
@@ -62,7 +64,7 @@ def end_call_in(thread: int, callers: Collection[CodeType] = CROSSINGS) -> None:
     """
     frame = frames_of_threads().get(thread)
     _end_elements(frame)
-    while IS_TRIED and _is_below(callers, frame) and _is_in_host_function(frame):
+    while IS_TRIED and is_below(callers, frame) and _is_in_host_function(frame):
         if _raise_at(thread, frame):
             break
         frame = frames_of_threads().get(thread)
@@ -132,11 +134,9 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
     """
     if is_own(frame):
         return False
-    while frame is not None:
-        if frame.f_code in WAITING or (is_own(frame) and _keeps_account(frame)):
-            return False
-        frame = frame.f_back
-    return True
+    return not any(
+        one.f_code in WAITING or (is_own(one) and _keeps_account(one)) for one in stack_of(frame)
+    )
 
 
 def _keeps_account(frame: FrameType) -> bool:
@@ -144,16 +144,9 @@ def _keeps_account(frame: FrameType) -> bool:
     return is_recording(frame) or "error" in frame.f_locals
 
 
-def _is_below(callers: Collection[CodeType], frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code not in callers:
-        frame = frame.f_back
-    return frame is not None
-
-
 def _end_elements(frame: FrameType | None) -> None:
     """Clear the guards of the crossings on the stack of `frame`, which ends their loops."""
-    while frame is not None:
-        guard = frame.f_locals.get("guard") if frame.f_code in CROSSINGS else None
+    for one in stack_of(frame):
+        guard = one.f_locals.get("guard") if one.f_code in CROSSINGS else None
         if isinstance(guard, bytearray):
             guard.clear()
-        frame = frame.f_back

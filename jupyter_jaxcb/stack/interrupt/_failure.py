@@ -21,7 +21,7 @@ from typing import Any
 
 from ...recording import LoweredSite
 from ..errors import HostCallError, attribute_of, forget_error, host_call_error, is_a
-from ..trace import EAGER, IS_TRIED
+from ..trace import EAGER, IS_TRIED, stack_of
 from ._ending import is_own, raise_in_thread
 
 _raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by number
@@ -100,8 +100,5 @@ def caller_of(frame: FrameType | None) -> FrameType | None:
 
     For an eager call this is our own frame, one of `EAGER`.
     """
-    while frame is not None:
-        if not is_own(frame) or frame.f_code in EAGER:
-            return frame
-        frame = frame.f_back
-    return None
+    callers = (one for one in stack_of(frame) if not is_own(one) or one.f_code in EAGER)
+    return next(callers, None)

@@ -22,4 +22,4 @@ from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_threa
 from ._python import IS_TRIED
 from ._rules import bound_where, frames_of_rule
 from ._site import Found, Frames, find_frames, function_of, site_of_frames
-from ._threads import frames_of_threads, without_collecting
+from ._threads import frames_of_threads, is_below, stack_of, without_collecting

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Collection, Iterator
+from types import CodeType, FrameType
 from typing import TypeVar
 
 from ...recording import HAS_GIL
@@ -42,3 +42,15 @@ def frames_of_threads() -> dict[int, FrameType]:
     Without the GIL, a look at the variables of a frame that another thread runs may crash Python.
     """
     return without_collecting(sys._current_frames) if HAS_GIL else {}
+
+
+def stack_of(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame, its caller, the caller of that, and so on; nothing for None."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def is_below(callers: Collection[CodeType], frame: FrameType | None) -> bool:
+    """Return whether one of these functions is on the stack of `frame`."""
+    return any(one.f_code in callers for one in stack_of(frame))
