@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +31,6 @@ _NOT_COMPARED = {  # derivatives by kind of rule
     "finite": "the rule is finite differences",
     "residual": "it follows from the residual",
 }
-
-
-class Skipped(NamedTuple):
-    """A check that was not made."""
-
-    why: str
 
 
 def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Checks:
@@ -171,24 +165,29 @@ class _Checking:
             self._methods,
         )
 
-    def _optional(self) -> dict[str, Callable[[], Iterator[Finding | Skipped]]]:
+    def _optional(self) -> dict[str, Callable[[], Iterator[Finding | str]]]:
         """Return the checks of options that the callback has, by their kinds."""
         checks = {}
         if self._subject.callback.host.derivative is not None:
-            checks[_linear.KIND] = self._linear
+            checks[_linear.KIND] = lambda: _linear.linear_findings(self._subject)
         if self._subject.settings.get("partitioned") and self._subject.avals:
-            checks[_rows.KIND] = self._rows
+            checks[_rows.KIND] = lambda: _rows.rows_findings(self._elements)
         return checks
 
-    def _run(self, kind: str, check: Callable[[], Iterator[Finding | Skipped]]) -> bool:
-        """Run one check and keep its findings; return whether there are none."""
-        found: list[Finding | Skipped] = []
+    def _run(self, kind: str, check: Callable[[], Iterator[Finding | str]]) -> bool:
+        """Run one check and keep its findings; return whether there are none.
+
+        Args:
+            kind: of the check.
+            check: yields findings, and texts that say why something was not checked.
+        """
+        found: list[Finding | str] = []
         try:
             found.extend(check())
         except OutOfTime as error:
-            found.append(Skipped(str(error)))
+            found.append(str(error))
         findings = [one for one in found if isinstance(one, Finding)]
-        skipped = [one.why for one in found if isinstance(one, Skipped)]
+        skipped = [one for one in found if isinstance(one, str)]
         self._findings += findings
         if skipped:
             self._left_out[kind] = "; ".join(skipped)
@@ -300,10 +299,10 @@ class _Checking:
                 "Print in a debug callback (jaxcb.debug), or register it as io.",
             )
 
-    def _no_jax(self) -> Iterator[Finding | Skipped]:
+    def _no_jax(self) -> Iterator[Finding | str]:
         subject = self._subject
         if subject.settings.get("arrays") == "jax":
-            yield Skipped('it is registered with arrays="jax"')
+            yield 'it is registered with arrays="jax"'
             return
         use = jax_inside(subject.callback.host)
         seen = None if use else jax_compat.first_operation(self._call)
@@ -318,35 +317,26 @@ class _Checking:
         with contextlib.suppress(Exception):  # reported by the checks that compare results
             self._subject.call()
 
-    def _vmap(self) -> Iterator[Finding | Skipped]:
+    def _vmap(self) -> Iterator[Finding | str]:
         subject = self._subject
         method = subject.settings.get("vmap_method")
         if method in BATCHED:
             yield from vmap_findings(self._elements, method)
         elif not subject.operands or not subject.avals:
-            yield Skipped("no array to map over")
+            yield "no array to map over"
         elif not takes_any_batch(subject.callback.host.current):
             each = "each batch element is a separate call"
-            yield Skipped(f"{method}: {each}" if method else "vmap_method=None: vmap is refused")
+            yield f"{method}: {each}" if method else "vmap_method=None: vmap is refused"
         else:
             for method in BATCHED:
                 self._methods[method] = matches_single_calls(self._elements, method)
 
-    def _derivative(self) -> Iterator[Finding | Skipped]:
-        if self._subject.callback.rule not in ("jvp", "vjp", "gradient"):
-            rule = self._subject.callback.rule
-            yield Skipped(_NOT_COMPARED.get(rule or "", "it has no rule"))
-            return
-        for one in _derivative.derivative_findings(self._subject, self._result):
-            yield Skipped(one) if isinstance(one, str) else one
-
-    def _linear(self) -> Iterator[Finding | Skipped]:
-        for one in _linear.linear_findings(self._subject):
-            yield Skipped(one) if isinstance(one, str) else one
-
-    def _rows(self) -> Iterator[Finding | Skipped]:
-        for one in _rows.rows_findings(self._elements):
-            yield Skipped(one) if isinstance(one, str) else one
+    def _derivative(self) -> Iterator[Finding | str]:
+        rule = self._subject.callback.rule
+        if rule in ("jvp", "vjp", "gradient"):
+            yield from _derivative.derivative_findings(self._subject, self._result)
+        else:
+            yield _NOT_COMPARED.get(rule or "", "it has no rule")
 
 
 def _writes(what: str) -> Finding:

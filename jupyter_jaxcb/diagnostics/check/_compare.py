@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -79,12 +79,18 @@ def _is_exact(dtype: np.dtype) -> bool:
     return kind_of(dtype) in ("b", "i")
 
 
+def wide(x: Any) -> np.ndarray:
+    """Return an array in float64 or complex128."""
+    x = np.asarray(x)
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
 def _largest(array: np.ndarray) -> float:
     """Return the largest finite absolute value."""
     if _is_exact(array.dtype):
         return 0.0
     with np.errstate(all="ignore"):  # signaling NaN
-        sizes = np.abs(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+        sizes = np.abs(wide(array))
     return float(sizes.max(initial=0.0, where=np.isfinite(sizes)))
 
 
@@ -93,8 +99,7 @@ def close(one: np.ndarray, other: np.ndarray, power: float, largest: float) -> n
     if _is_exact(one.dtype):
         return one == other
     eps = float(ml_dtypes.finfo(one.dtype).eps)
-    wide = np.complex128 if one.dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
-        one, other = one.astype(wide), other.astype(wide)
+        one, other = wide(one), wide(other)
         near = np.abs(one - other) <= eps**power * largest
     return near | (one == other) | (np.isnan(one) & np.isnan(other))

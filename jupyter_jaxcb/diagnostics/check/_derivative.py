@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ...recording import Finding
-from ._compare import difference
+from ._compare import difference, wide
 from ._probes import Probes
 from ._slopes import (
     MIDDLE,
@@ -102,7 +102,7 @@ class _Rule:
         given = self.subject.operands if operands is None else operands
         tangents = list(direction.changes.values())
         _, moved = jax.jvp(of_some, [given[n] for n in direction.changes], tangents)
-        return self.probes([_wide(y) for y in moved])
+        return self.probes([wide(y) for y in moved])
 
     def value_findings(self, result: Sequence[np.ndarray]) -> Iterator[Finding]:
         """Check that the rule runs, and that its primal value is the host function's result."""
@@ -153,16 +153,11 @@ class _Rule:
             self.subject.pause()
             gradients = pull([jax.numpy.asarray(one) for one in cotangents])
             products = (
-                np.real(_wide(g).reshape(-1) @ _wide(v).reshape(-1))
+                np.real(wide(g).reshape(-1) @ wide(v).reshape(-1))
                 for g, v in zip(gradients, changes.values(), strict=True)
             )
             numbers.append(sum(products))
         return np.array(numbers, np.float64)
-
-
-def _wide(y: Any) -> np.ndarray:
-    y = np.asarray(y)
-    return y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)
 
 
 def _along(rule: _Rule, direction: Direction) -> Finding | str:
@@ -239,7 +234,7 @@ class _Function:
         subject, rule = self._rule.subject, self._rule
         changes = self._direction.changes
         operands = [
-            np.asarray(_wide(x) + distance * _wide(changes[n])) if n in changes else x.copy()
+            np.asarray(wide(x) + distance * wide(changes[n])) if n in changes else x.copy()
             for n, x in enumerate(subject.operands)
         ]
         dtypes = [np.dtype(aval.dtype) for aval in subject.avals]
@@ -269,7 +264,7 @@ def _nudged(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     if not is_inexact(x.dtype):
         return x
     eps = float(ml_dtypes.finfo(x.dtype).eps)
-    return (_wide(x) * (1 + eps * generator.choice([-1, 1], x.shape))).astype(x.dtype)
+    return (wide(x) * (1 + eps * generator.choice([-1, 1], x.shape))).astype(x.dtype)
 
 
 def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Finding:

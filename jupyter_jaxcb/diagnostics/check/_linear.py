@@ -10,6 +10,7 @@ import numpy as np
 
 from ...capabilities.linear import Linear
 from ...recording import Finding
+from ._compare import wide
 from ._subject import Subject, one_line
 
 KIND = "linear"
@@ -122,7 +123,7 @@ class _Trial:
         return off / size if size else off
 
     def _results(self, vectors: Vectors) -> Vectors:
-        return [_wide(y) for y in self.function(*vectors)]
+        return [wide(y) for y in self.function(*vectors)]
 
     def not_transposed(self, scale: float) -> str:
         """Describe how the transpose is wrong; empty if it is right."""
@@ -133,10 +134,10 @@ class _Trial:
 
         def pulled(ct: Vectors) -> Vectors:
             self.subject.pause()
-            return [_wide(x) for x in pull([jax.numpy.asarray(x) for x in ct])]
+            return [wide(x) for x in pull([jax.numpy.asarray(x) for x in ct])]
 
         found = pulled(w)
-        y = [_wide(x) for x in results]
+        y = [wide(x) for x in results]
         size = _norm(y) * _norm(w) + _norm(u) * _norm(found)
 
         def equal(one: complex, other: complex) -> bool:
@@ -181,7 +182,7 @@ class _Trial:
             with self.subject.quiet():
                 x = self.subject.callback_result()
                 at_x, at_zero, b = (
-                    list(map(_wide, one)) for one in residual(self.call, operands, x)
+                    list(map(wide, one)) for one in residual(self.call, operands, x)
                 )
         except Exception as error:
             yield Finding(KIND, f"its residual fails: {one_line(error)}", advice)
@@ -209,20 +210,15 @@ def _random(generator: np.random.Generator, like: Any, scale: float) -> np.ndarr
     return whole.astype(like.dtype)
 
 
-def _wide(x: Any) -> np.ndarray:
-    x = np.asarray(x)
-    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
-
-
 def _pair(one: Vectors, other: Vectors) -> complex:
     """Return the sum of products, without a conjugate."""
     pairs = zip(one, other, strict=True)
-    return sum(((_wide(x) * _wide(y)).sum() for x, y in pairs), np.float64(0))
+    return sum(((wide(x) * wide(y)).sum() for x, y in pairs), np.float64(0))
 
 
 def _norm(vectors: Sequence[Any]) -> float:
-    return float(np.sqrt(sum(np.sum(np.abs(_wide(x)) ** 2) for x in vectors)))
+    return float(np.sqrt(sum(np.sum(np.abs(wide(x)) ** 2) for x in vectors)))
 
 
 def _largest(x: Any) -> float:
-    return float(np.abs(_wide(x)).max(initial=0.0))
+    return float(np.abs(wide(x)).max(initial=0.0))

@@ -1,11 +1,10 @@
 """Displays: host traces, the live view, the side panel, badges.
 
-`_host_trace` displays a recording, `_live` a running cell, `_hang` that it hangs, `_watched` the
-values of one, and `_output` matrices, checks and tables; `_panel`, `_line_values` and `_panel_link`
-send data to JupyterLab's side panel and badges. `_history` has the last runs of each cell.
+`_host_trace` displays a recording, `_live` a running cell, `_watched` the values of one, and
+`_output` matrices, checks and tables; `_panel`, `_line_values` and `_panel_link` send data to
+JupyterLab's side panel and badges. `_history` has the last runs of each cell.
 """
 
-from ._hang import hang_message, hang_title
 from ._history import History
 from ._host_trace import HostTrace, widget_of
 from ._line_values import LineValues

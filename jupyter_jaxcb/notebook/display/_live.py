@@ -62,7 +62,7 @@ class LiveView:
         self._thread.start()
 
     def tell(self, hang: dict[str, str] | None) -> None:
-        """Show the notice that the cell hangs, see `hang_message`; None removes it."""
+        """Show the notice that the cell hangs: its title, text and stacks; None removes it."""
         self._hang = hang or {}
 
     def end(self) -> None:

@@ -11,11 +11,21 @@ from IPython.core.interactiveshell import InteractiveShell
 from ...capabilities import queue
 from ...diagnostics import Hang, HangKind, Watchdog, all_running_calls, is_off, way_out
 from ...recording import Recording
-from ..display import LiveView, hang_message, hang_title
+from ..display import LiveView
 from ._left_recording import LeftRecording
 from ._stacks import main_stack, stacks
 
 DEFAULT_SECONDS = 30.0
+_LOOKS_LIKE = {
+    HangKind.DEADLOCK: "a deadlock",
+    HangKind.FULL_QUEUE: "a full queue",
+    HangKind.GIL: "a thread that holds the GIL",
+    HangKind.SLOW: "a slow function",
+    HangKind.COLLECTIVE: "a collective operation that waits for a device",
+    HangKind.PROGRAM: "a long or endless loop in a compiled program",
+    HangKind.LOCK: "a wait for a lock or another thread",
+    HangKind.UNKNOWN: "a wait for something outside, such as a file or a connection",
+}
 
 
 class Hangs:
@@ -72,7 +82,7 @@ class Hangs:
         self._leave()
         self._show(hang)
         if self._in_terminal:
-            _print(f"{hang_title(hang)}\n{hang.text}")
+            _print(f"{_title(hang)}\n{hang.text}")
 
     def _moved(self) -> None:
         self._show(None)
@@ -80,8 +90,10 @@ class Hangs:
 
     def _show(self, hang: Hang | None) -> None:
         live = self._live
-        if live is not None:
-            live.tell(None if hang is None else hang_message(hang, _stacks()))
+        if live is not None and hang is not None:
+            live.tell({"title": _title(hang), "text": hang.text, "stacks": _stacks()})
+        elif live is not None:
+            live.tell(None)
 
     def _leave(self) -> str:
         """Leave the recording so far to the next session; return what to say of it."""
@@ -93,6 +105,12 @@ class Hangs:
         if not self._is_running:  # the cell has just ended after all
             self._left.discard()
         return " %load_ext jupyter_jaxcb will offer its recording so far." if left else ""
+
+
+def _title(hang: Hang) -> str:
+    """Return one line: for how long no host call has returned, and what that looks like."""
+    seconds = f" for {hang.seconds:,.0f} s" if hang.seconds else ""
+    return f"No host call has returned{seconds}. This looks like {_LOOKS_LIKE[hang.kind]}."
 
 
 def _stacks() -> str:
