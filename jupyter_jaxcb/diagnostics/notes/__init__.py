@@ -11,6 +11,16 @@ from ._binding import around_bind
 from ._choice import chosen
 from ._contexts import WRAPPERS, key, unwatched
 from ._note import Note, Options, condition
-from ._received import Block, Facts, History, Store, Totals, merged, receive_into, totals_of
+from ._received import (
+    Block,
+    Facts,
+    History,
+    Store,
+    Totals,
+    merged,
+    receive_into,
+    totals_of,
+    values_of,
+)
 from ._reductions import MOST_ELEMENTS
 from ._variables import Following

@@ -131,6 +131,11 @@ class Note:
         """The variable whose value or cotangent it is."""
         return self.cotangent_of if self.is_backward else self.place.expression
 
+    @property
+    def direction(self) -> str:
+        """``"backward"`` for a cotangent, else ``"forward"``."""
+        return "backward" if self.is_backward else "forward"
+
     def backward(self) -> Note:
         """Return the note of the cotangent, at the moment when the backward pass is traced."""
         of = self.held_by[0] if self.held_by else self.cotangent_of

@@ -171,7 +171,7 @@ class Store:
         block, _ = sender
         older = slice(1, len(kept) // 2, 2)  # the recent ones stay whole
         sent = [numbers for *_, numbers in kept[older]]
-        found = [totals_of(numbers) for _, numbers, _ in _values(block, sent)]
+        found = [totals_of(numbers) for _, numbers, _ in values_of(block, sent)]
         before = self.dropped.get(sender, [Totals()] * len(found))
         self.dropped[sender] = [merged(pair) for pair in zip(before, found, strict=True)]
         del kept[older]
@@ -267,7 +267,7 @@ def _histories(
 ) -> list[History]:  # fmt: skip
     arrivals = np.array([arrival for arrival, _, _ in kept])
     around = [iterations for _, iterations, _ in kept]
-    values = _values(block, [sent for *_, sent in kept])
+    values = values_of(block, [sent for *_, sent in kept])
     return [
         History(facts, shard, count, arrivals, numbers, steps, around, totals)
         for (facts, numbers, steps), totals in zip(
@@ -276,7 +276,7 @@ def _histories(
     ]
 
 
-def _values(block: Block, sent: list[bytes]) -> Iterator[tuple[Facts, np.ndarray, np.ndarray]]:
+def values_of(block: Block, sent: list[bytes]) -> Iterator[tuple[Facts, np.ndarray, np.ndarray]]:
     """Return the numbers and the steps of each value."""
     whole = np.frombuffer(b"".join(sent), np.int32).reshape(len(sent), -1)
     at = 0

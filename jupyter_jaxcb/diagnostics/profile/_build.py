@@ -27,6 +27,7 @@ from ._division import (
     Outside,
     Samples,
     by_place,
+    concatenated,
     divide,
     interval_of,
     outside,
@@ -52,7 +53,6 @@ _LAYERS = (
     PartKind.CROSSING,
     PartKind.HOST,
 )
-_EMPTY = Intervals(*np.empty((3, 0), np.int64))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _intervals(
     for lane in lanes:
         lane.events = parts.name_crossings_without_rows(lane.events)
     kinds = np.array([_LAYERS.index(kind) for kind, _, _ in parts.keys], np.int64)
-    events = _concatenated([lane.events for lane in lanes])
+    events = concatenated([lane.events for lane in lanes])
     block = collected.start_ns, collected.end_ns
     for intervals in (events, host, background):
         parts.count(intervals.touching(*block).owners)
@@ -159,7 +159,7 @@ def _rests(numbered: Sequence[tuple[Events, np.ndarray]]) -> Intervals:
         for lane in events.lanes:
             own = Intervals(lane.starts, lane.ends, numbers[lane.keys])
             found.append(own.chosen(is_rest[lane.keys]))
-    return _concatenated(found)
+    return concatenated(found)
 
 
 def _unknown_since(begin: int, lanes: Sequence[ThreadLane], parts: Parts) -> int:
@@ -212,7 +212,7 @@ def _of_lane(
                 calls._replace(owners=np.full_like(calls.owners, NOBODY)) for calls in lane.waits
             ]
             own += lane.calls
-        found.append(_concatenated(own))
+        found.append(concatenated(own))
     return found
 
 
@@ -221,7 +221,7 @@ def _wall(block: _Block, collected: Collected, parts: Parts) -> np.ndarray:
     division, _, found = block
     samples = collected.samples
     weights = division.lengths.astype(float)
-    at = np.clip(interval_of(division, samples), 0, len(found.background) - 1)
+    at = interval_of(division, samples)
     behind = block.is_free & (division.owners != NOBODY)
     weights[behind] *= found.background[at][behind]
     owned = division.owners != NOBODY
@@ -289,7 +289,7 @@ def _drawn(block: _Block, samples: Samples, parts: Parts) -> Division:
     first = {kind: number for (kind, _, _), number in reversed(parts.keys.items())}
     of_jax = [number for (_, name, _), number in parts.keys.items() if name == PYTHON_OF_JAX]
     python = first.get(PartKind.PYTHON, of_jax[0] if of_jax else NOBODY)
-    at = np.clip(interval_of(division, samples), 0, len(found.background) - 1)
+    at = interval_of(division, samples)
     owners = division.owners.copy()
     nobody = owners == NOBODY
     owners[nobody] = first.get(PartKind.IDLE, NOBODY)
@@ -349,7 +349,3 @@ def _drawn_lanes(drawn: Sequence[tuple[str, Division]], numbers: np.ndarray) -> 
     (_, block), *threads = found
     kept = sorted(threads, key=lambda one: -one[0])[:MAX_LANES]
     return block, *(lane for busy, lane in threads if (busy, lane) in kept and busy)
-
-
-def _concatenated(intervals: Sequence[Intervals]) -> Intervals:
-    return Intervals(*(np.concatenate(column) for column in zip(_EMPTY, *intervals, strict=True)))

@@ -5,7 +5,7 @@ Where nothing of JAX runs, Python runs or the thread waits; samples and its CPU 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,14 @@ class Intervals(NamedTuple):
     def chosen(self, which: np.ndarray) -> Intervals:
         """Return some of the intervals, in the order of their numbers or their flags."""
         return Intervals(*(column[which] for column in self))
+
+
+NOTHING = Intervals(*np.empty((3, 0), np.int64))
+
+
+def concatenated(intervals: Iterable[Intervals]) -> Intervals:
+    """Return all intervals, one after the other."""
+    return Intervals(*(np.concatenate(column) for column in zip(NOTHING, *intervals, strict=True)))
 
 
 class Division(NamedTuple):
@@ -169,10 +177,9 @@ def outside(block: Division, is_free: np.ndarray, own: Division, samples: Sample
         own: what the block's own thread does for JAX.
         samples: the samples; `block` and `own` have edges at their times.
     """
-    count = len(samples.times) - 1
-    free = _per_interval(block, is_free, samples, count)
-    background = free - _per_interval(block, block.owners == NOBODY, samples, count)
-    known = _per_interval(own, own.owners != NOBODY, samples, count)
+    free = _per_interval(block, is_free, samples)
+    background = free - _per_interval(block, block.owners == NOBODY, samples)
+    known = _per_interval(own, own.owners != NOBODY, samples)
     cpu, lengths = np.diff(samples.cpu), np.diff(samples.times)
     covered = known >= _COVERED * lengths
     load = cpu[covered].sum() / max(known[covered].sum(), 1) if covered.any() else 1.0
@@ -183,7 +190,8 @@ def outside(block: Division, is_free: np.ndarray, own: Division, samples: Sample
 
 def interval_of(division: Division, samples: Samples) -> np.ndarray:
     """Return the number of the interval between samples in which each segment lies."""
-    return np.searchsorted(samples.times, division.edges[:-1], side="right") - 1
+    found = np.searchsorted(samples.times, division.edges[:-1], side="right") - 1
+    return np.clip(found, 0, len(samples.times) - 2)
 
 
 def by_place(
@@ -218,8 +226,6 @@ def _shared(total: int, counts: dict[_Where, int]) -> dict[_Where, int]:
     return {place: int(n) for place, n in zip(places, np.diff(bounds), strict=True)}
 
 
-def _per_interval(
-    division: Division, which: np.ndarray, samples: Samples, count: int
-) -> np.ndarray:
-    numbers = np.clip(interval_of(division, samples)[which], 0, count - 1)
+def _per_interval(division: Division, which: np.ndarray, samples: Samples) -> np.ndarray:
+    numbers, count = interval_of(division, samples)[which], len(samples.times) - 1
     return np.bincount(numbers, weights=division.lengths[which], minlength=count).astype(np.int64)

@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from ...recording import Recording
-from ._division import Intervals
+from ._division import NOTHING, Intervals, concatenated
 from ._events import Events, LaneEvents
 
 _XLA_THREADS = "tf_"  # begins the names of the threads that XLA starts
@@ -111,7 +111,7 @@ def add_calls(
     threads = np.flatnonzero(np.bincount(rows["thread"][left])).tolist()
     for name, thread in sorted((lane_name(recording.threads[one]), one) for one in threads):
         if name not in by_name:
-            by_name[name] = ThreadLane(name, Intervals(*np.empty((3, 0), np.int64)))
+            by_name[name] = ThreadLane(name, NOTHING)
             lanes.append(by_name[name])
         by_name[name].calls.append(calls.chosen(left & (rows["thread"] == thread)))
 
@@ -182,8 +182,7 @@ def _containing(
 
 
 def _joined(parts: list[ThreadLane]) -> ThreadLane:
-    columns = zip(*(part.events for part in parts), strict=True)
-    events = Intervals(*(np.concatenate(column) for column in columns))
+    events = concatenated(part.events for part in parts)
     return ThreadLane(parts[0].name, events, any(part.is_own for part in parts))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 
 from ...stack.trace import is_cell
 from ._rows import element_of
-from ._series import Series
+from ._series import Series, numbered
 from ._text import cells, label, title
 
 _MOST = 20  # sentences
@@ -118,7 +117,7 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
     where = np.flatnonzero(differs.any(axis=(1, 2)))
     if len(where):
         first = int(where[0])
-        steps = common[first][0]
+        _, steps = common[first]
         element, field = np.argwhere(differs[first])[0]
         names = [f"value {place}" for place in range(now.values.shape[-1])]
         what = ("mean", "min", "max", "NaN", "inf", *own, *names)[field]
@@ -132,15 +131,9 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
         yield _difference(now, f"is equal, but has {now.count:,} steps, had {before.count:,}")
 
 
-def _rows(one: Series) -> dict[tuple[tuple[int, ...], int], int]:
-    """Return the place of each step; a program that runs again has the same steps again."""
-    count: collections.Counter[tuple[int, ...]] = collections.Counter()
-    found = {}
-    for place, row in enumerate(one.steps.tolist()):
-        steps = tuple(row)
-        found[steps, count[steps]] = place
-        count[steps] += 1
-    return found
+def _rows(one: Series) -> dict[tuple[int, tuple[int, ...]], int]:
+    """Return the place of each step, see `numbered`."""
+    return {key: place for place, key in enumerate(numbered(map(tuple, one.steps.tolist())))}
 
 
 def _numbers(one: Series, own: Sequence[str]) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..notes import Note, Store
-from ._rows import direction, element_of
+from ._rows import element_of
 
 _SPREADING = {"nan", "both"}  # what comes of an infinite or a large value need not be like it
 
@@ -118,7 +118,7 @@ def _bad(call: Any, numbers: list[float], steps: list[int]) -> Bad:
     described = tuple((name, _describe(one)) for name, one in zip(note.names, inputs, strict=True))
     return Bad(
         note.place.file, note.place.line, note.place.function, note.place.expression,
-        tuple(within), note.knows_steps, element_of(element, call.batch), shard, direction(call),
+        tuple(within), note.knows_steps, element_of(element, call.batch), shard, note.direction,
         note.cotangent_of, what, described,
         not any(one[6] for one in inputs),
     )  # fmt: skip

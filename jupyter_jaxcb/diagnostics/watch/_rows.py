@@ -82,12 +82,8 @@ def _row(history: History, numbers: list[float], steps: list[int], element: Any)
     name = facts.note.variable
     return Row(
         place.file, place.line, place.function, place.source, name, tuple(steps),
-        element, history.shard, direction(facts), facts.shape, facts.dtype,
+        element, history.shard, facts.note.direction, facts.shape, facts.dtype,
         least if some else math.nan, total / finite if some else math.nan,
         most if some else math.nan, int(nan), int(inf),
         dict(zip([name for name, _ in facts.note.options.reductions], others, strict=False)),
     )  # fmt: skip
-
-
-def direction(call: Any) -> str:
-    return "backward" if call.note.is_backward else "forward"

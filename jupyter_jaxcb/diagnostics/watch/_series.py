@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -126,14 +126,14 @@ def _joined(shards: list[History]) -> History:
     return dataclasses.replace(shards[0], arrivals=arrivals, numbers=numbers, dropped=dropped)
 
 
-def _by_step(steps: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the places by step; a program that runs again has the same steps again, after them."""
+def numbered(steps: Iterable[tuple[int, ...]]) -> list[tuple[int, tuple[int, ...]]]:
+    """Return how often each step came before, and the step: a program may run several times."""
     count: collections.Counter[tuple[int, ...]] = collections.Counter()
-    keys = []
+    found = []
     for step in steps:
-        keys.append((count[step], step))
+        found.append((count[step], step))
         count[step] += 1
-    return sorted(range(len(steps)), key=keys.__getitem__)
+    return found
 
 
 def _series(several: list[History]) -> Series:
@@ -146,7 +146,7 @@ def _series(several: list[History]) -> Series:
     within = list(itertools.chain.from_iterable(h.steps.max(axis=1).tolist() for h in several))
     steps = [(*around[place], *within[place]) for place in order]
     if note.is_backward:  # which runs from the last step to the first
-        turned = _by_step(steps)
+        turned = sorted(range(len(steps)), key=numbered(steps).__getitem__)
         order, steps = order[turned], [steps[place] for place in turned]
     numbers = np.concatenate([h.numbers.astype(np.float64) for h in several])[order]
     depth = max(map(len, steps), default=0)
@@ -162,7 +162,7 @@ def _series(several: list[History]) -> Series:
     return Series(
         *note.place[:4],
         note.variable,
-        "backward" if note.is_backward else "forward",
+        note.direction,
         facts.shape,
         facts.dtype,
         facts.batch,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..notes import Block
+from ..notes import Block, values_of
 
 Sink = Callable[[int, dict[str, float]], object]
 
@@ -83,10 +83,8 @@ class Sinking:
 
 def means(block: Block, sent: list[bytes]) -> dict[str, float]:
     """Return the mean of each variable over its values, batch elements and shards."""
-    whole, at, found = np.stack([np.frombuffer(one, np.int32) for one in sent]), 0, {}
-    for facts in block.facts:
-        numbers, _ = facts.read(whole[:, at : at + facts.size])
-        at += facts.size
+    found = {}
+    for facts, numbers, _ in values_of(block, sent):
         total, _, _, nan, inf, finite, *own = numbers.astype(np.float64).sum(axis=(0, 1))
         good = finite and not nan and not inf
         found[facts.name] = float(total / finite) if good else float("nan")
