@@ -112,17 +112,6 @@ def test_names_imported_in_one_cell_are_known_in_the_next(file):
     assert "  cell 2, line 2: id_print: hcb.id_print(x)" in text
 
 
-def test_jax_imported_in_the_previous_cell_is_not_imported_again(file):
-    cells = (
-        code("import jax"),
-        code("import jax.experimental.host_callback\n", "jax.numpy.ones(3)"),
-    )
-    path = file(notebook(*cells), indent=1)
-    migrate.read(path).write()
-    cells[1]["source"][0] = "import jupyter_jaxcb.host_callback\n"
-    assert json.loads(path.read_text()) == notebook(*cells)
-
-
 def test_broken_cell_is_reported_and_the_others_are_read(file):
     path = file(notebook(code("x = 1\n", "def f(:\n"), code(OLD)), indent=1)
     source = migrate.read(path)

@@ -157,6 +157,10 @@ def test_programs_with_different_names_are_not_counted_together():
     assert Builder().program("jit_f", function=1).program("jit_g", function=2).notes() == {SITE: ()}
 
 
+def test_functions_of_one_name_are_not_counted_together():
+    assert Builder().program(function=1).program(function=2, code=2).notes() == {SITE: ()}
+
+
 def test_note_is_shown_only_at_the_sites_of_its_program():
     builder = Builder().program(site=OTHER, name="jit_g")
     builder.program(arguments=[vector(3)]).program(arguments=[vector(4)])

@@ -309,26 +309,10 @@ def test_a_function_compiled_for_several_shapes_lists_them():
     assert "was compiled" not in said(SLOW, compilations=[compiled(3, ms=100)])
 
 
-def test_a_function_compiled_again_for_the_same_shapes_has_static_arguments():
-    text = said(SLOW, compilations=[compiled(3, ms=50)] * 3)
-    assert "3 times (153 ms), for arguments of the same shapes: static arguments, dev" in text
-
-
 def test_only_shapes_that_padding_makes_equal_are_said_to_be_padded():
     text = said(SLOW, compilations=[compiled(3, ms=50), compiled(3, 3, ms=50)])
     assert "for (float32[3]), (float32[3], float32[3])." in text
     assert "padded" not in text
-
-
-def test_functions_of_one_name_are_not_mixed_up():
-    others = [compiled(3, ms=100), compiled(4, ms=100, code=2)]
-    assert "was compiled" not in said(SLOW, compilations=others)
-
-
-def test_only_arguments_that_differ_are_listed_if_there_are_many():
-    many = [compiled(*range(50), size, ms=100) for size in (61, 62)]
-    text = said(SLOW, compilations=many)
-    assert "for (float32[61]), (float32[62]); the other arguments are the same: argu" in text
 
 
 def test_functions_that_took_longest_to_compile_are_listed():

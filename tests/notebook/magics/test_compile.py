@@ -46,9 +46,3 @@ def test_compiled_program_calls_the_new_function_when_the_cell_runs_again(progra
 def test_wrong_options_are_refused_with_what_to_write(kernel, line, words):
     ran = kernel.run(f"%%jax_callback {line}\ndef show(x):\n    return x")
     assert words in ran.text + " ".join(map(str, ran.error or ()))
-
-
-def test_tab_completes_the_compiler(kernel):
-    line = LINE.removesuffix("numba")
-    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
-    assert "numba" in reply["matches"]

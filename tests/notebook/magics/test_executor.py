@@ -54,9 +54,3 @@ def test_error_for_a_wrong_option_has_advice(kernel, line, words):
 def test_refused_combination_of_order_and_executor_names_options_of_the_magic(kernel):
     line = "%%jax_callback io --ordered --result x --executor threads"
     assert "Drop --ordered or --executor" in kernel.run(f"{line}\ndef f(x): return x").text
-
-
-def test_tab_completes_names_of_executors(kernel):
-    line = "%%jax_callback pure --executor "
-    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
-    assert {"threads", "processes", "dask"} <= set(reply["matches"])

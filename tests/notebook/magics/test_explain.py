@@ -238,11 +238,6 @@ def test_unloading_removes_the_magic(notebook):
     notebook.run("%load_ext jupyter_jaxcb")
 
 
-def test_help_names_the_options(notebook):
-    ran = notebook.run("print(get_ipython().find_line_magic('jax_explain').__doc__)")
-    assert "[--matrix] [--cost]" in ran.text
-
-
 def test_terminal_shows_plain_text(terminal):
     setup = "import jax, jax.numpy as jnp, numpy as np"
     text = terminal("%load_ext jupyter_jaxcb", setup, DEFINE, "%jax_explain f(X)", "print(calls)")

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from jupyter_jaxcb.notebook.magics._callback import JaxMagics
+from jupyter_jaxcb.notebook.magics._options import option_names
 from jupyter_jaxcb.notebook.magics._record import RecordMagics
 from jupyter_jaxcb.notebook.magics._watch import WatchMagics
 
@@ -23,6 +24,11 @@ MAGICS = {
 def test_help_has_an_example(magic):
     _, _, example = MAGICS[magic].__doc__.partition("Example:")
     assert example.lstrip().lstrip("`").startswith(f"{magic} ")
+
+
+@pytest.mark.parametrize("magic", MAGICS)
+def test_help_lists_every_option(magic):
+    assert all(option in MAGICS[magic].__doc__ for option in option_names(MAGICS[magic]))
 
 
 @pytest.mark.parametrize("magic", ["%%jax_callback", "%%jax_profile", "%%jax_watch"])

@@ -92,18 +92,6 @@ def test_error_for_a_wrong_rule_is_one_line_with_advice(kernel, line, message):
     assert kernel.run("sin").value == "'before'"
 
 
-@pytest.mark.parametrize("line", ["%%jax_callback pure --v", "%%jax_callback pure --result x --vj"])
-def test_tab_completes_the_option(kernel, line):
-    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
-    assert "--vjp" in reply["matches"]
-
-
-def test_help_of_the_magic_explains_the_option(kernel):
-    out = kernel.run("print(get_ipython().find_cell_magic('jax_callback').__doc__)").text
-    assert "--vjp" in out
-    assert "two functions of the cell, its reverse rule" in " ".join(out.split())
-
-
 def test_rule_of_the_bessel_function_uses_its_recurrence(kernel):
     """The order is an integer, and the rule calls the callback itself."""
     cell = (
