@@ -65,9 +65,9 @@ FOLDERS = {
         "derivatives": _STACK,
         "masked": f"derivatives {_STACK} stack/dispatch",
         "linear": f"masked {_STACK} stack/flavors",
-        "executors": f"masked {_STACK} stack/dispatch",
+        "executors": f"{_STACK} stack/dispatch",
         "compiled": f"{_STACK} stack/dispatch stack/lowering",
-        "queued": f"masked {_STACK} stack/dispatch",
+        "queued": f"{_STACK} stack/dispatch",
     },
     "register": {
         "": (
@@ -117,10 +117,10 @@ FOLDERS = {
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
     ({"queued"}, 11, "queue"),
-    ({"masked"}, 17, "mask"),
+    ({"masked"}, 11, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 10, "executor"),
-    ({"buffer"}, 14, "buffer"),
+    ({"buffer"}, 12, "buffer"),
 ]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
 

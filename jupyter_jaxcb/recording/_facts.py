@@ -143,12 +143,17 @@ class LoweredSite:
         """Whether there is no host call, for lack of batch elements."""
         return any(level.is_empty for level in self.levels)
 
+    @property
+    def passed(self) -> tuple[Aval, ...]:
+        """The operands that host calls get: all but a mask."""
+        return self.operands[: len(self.operands) - self.masked]
+
     def host_avals(self) -> tuple[tuple[Aval, ...], tuple[Aval, ...]]:
         """Return operands and results as one host call sees them: no looped axes and no mask."""
         looped = [level for level in self.levels if level.looped and not self.site.is_of_jax]
         operands = tuple(
             Aval(aval.shape[sum(level.batched[i] for level in looped) :], aval.dtype)
-            for i, aval in enumerate(self.operands[: len(self.operands) - self.masked])
+            for i, aval in enumerate(self.passed)
         )
         results = tuple(Aval(a.shape[len(looped) :], a.dtype) for a in self.results)
         return operands, results

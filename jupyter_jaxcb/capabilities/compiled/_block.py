@@ -64,7 +64,7 @@ class Block:
         looped = [level for level in lowered.levels if level.looped][::-1]
         self._looped = [level.size for level in looped]  # outermost first
         # The shape of the mask, if there is one, with 1 for a vmap that does not map over it.
-        self._masked = [level.size if level.batched[-1] else 1 for level in looped]
+        self._mask_shape = [level.size if level.batched[-1] else 1 for level in looped]
         self._kernels: list[Any] = []  # a call may be running in one that was replaced
         self._problem: BaseException | None = None
         self._bindings = 0  # how often the function was replaced
@@ -123,7 +123,8 @@ class Block:
             error = cause(self.host.name, frame, operands, status, self._again)
         _log.failed(self, operands, needed, at, start, describe(error))
         element = None if lowered.elements is None else at
-        number = self._made() if lowered.masked else self._first_number(len(needed)) + at
+        varies = lowered.calls_each_time is None  # then the kernel has counted this call
+        number = self._made() if varies else self._first_number(len(needed)) + at
         return report_failure(error, lowered, number, element, operands)
 
     def running(self) -> CallElsewhere | None:
@@ -164,8 +165,8 @@ class Block:
         return int(self.words[_handler.MADE]) - self._before
 
     def _operands(self, frame: int) -> list[np.ndarray]:
-        """Copy the operands that XLA passed."""
-        return [self._operand(frame, n) for n in range(len(self.lowered.operands))]
+        """Copy the operands that host calls get."""
+        return [self._operand(frame, n) for n in range(len(self.lowered.passed))]
 
     def _operand(self, frame: int, number: int) -> np.ndarray:
         return _copied(self._buffer(frame, number), self.lowered.operands[number].dtype)
@@ -180,17 +181,18 @@ class Block:
         index = np.unravel_index(at, [level.size for level in looped]) if looped else ()
         return [
             x[tuple(i for i, level in zip(index, looped, strict=True) if level.batched[n])]
-            for n, x in enumerate(operands[: len(operands) - self.lowered.masked])
+            for n, x in enumerate(operands)
         ]
 
     def _needed(self, frame: int) -> np.ndarray:
         """Return the batch elements for which host calls are made; 0 is the one without a batch."""
-        if not self.lowered.masked:
-            return np.arange(self.lowered.elements or 1, dtype=np.int32)
+        calls = self.lowered.calls_each_time
+        if calls is not None:
+            return np.arange(calls, dtype=np.int32)
         data = word(self._buffer(frame, len(self.lowered.operands) - 1), _handler.DATA)
-        mask = np.frombuffer(ctypes.string_at(data, math.prod(self._masked)), bool)
-        if self._masked != self._looped:
-            mask = np.broadcast_to(mask.reshape(self._masked), self._looped)
+        mask = np.frombuffer(ctypes.string_at(data, math.prod(self._mask_shape)), bool)
+        if self._mask_shape != self._looped:
+            mask = np.broadcast_to(mask.reshape(self._mask_shape), self._looped)
         return np.flatnonzero(mask).astype(np.int32)
 
 
@@ -286,8 +288,9 @@ def _head(lowered: LoweredSite) -> list[int]:
     words[_handler.LOG : _handler.LEVELS] = _handler.addresses()
     looped = [level for level in lowered.levels if level.looped]
     words[_handler.CALLS] = 1 if lowered.elements is None else lowered.elements
-    words[_handler.ADDED] = 0 if lowered.masked else words[_handler.CALLS]
-    words[_handler.NOTE] = _failure.note_address() if lowered.masked else 0
+    varies = lowered.calls_each_time is None
+    words[_handler.ADDED] = 0 if varies else words[_handler.CALLS]
+    words[_handler.NOTE] = _failure.note_address() if varies else 0
     words[_handler.INNER] = looped[0].size if looped else 1
     words[_handler.OUTER_LEVELS] = max(len(looped) - 1, 0)
     return words

@@ -240,7 +240,7 @@ def made(block: Site, needed: np.ndarray, version: int, start: int, end: int) ->
 
 
 def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None:
-    if lowered.masked:
+    if lowered.calls_each_time is None:
         recorder.masks.add(lowered, (lowered.elements or 1, len(needed)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import LoweredSite, Note, NoteKind, VmapLevel
-from ...stack.call import HostCallback, Topic, notes, to_aval
+from ...stack.call import HostCallback, Topic, is_varying, marks_of, notes, to_aval
 from ...stack.dispatch import leaves_xla
 from ...stack.lowering import lowers, note_call, set_token, zeros
 
@@ -18,11 +18,11 @@ from ...stack.lowering import lowers, note_call, set_token, zeros
 def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
     """Return whether XLA calls machine code, and not a crossing in Python that calls it.
 
-    The latter gathers the elements for which a mask is true, if one call gets them together, makes
-    the call from one device, and looks at what it wrote.
+    The latter gathers the selected batch elements, if one call gets them together, makes the call
+    from one device, and looks at what it wrote.
     """
     options = callback.options
-    gathers = callback.masked and levels and not any(level.looped for level in levels)
+    gathers = is_varying(callback) and levels and not any(level.looped for level in levels)
     by_python = gathers or options.sharding is not None or options.check or leaves_xla(callback)
     return options.compile is not None and not by_python
 
@@ -105,7 +105,7 @@ def _emit_by_name(
     """Emit the custom call for a program that is exported."""
     given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
     lowered = LoweredSite(
-        callback.bind.site, None, -1, given, declared, levels, masked=callback.masked
+        callback.bind.site, None, -1, given, declared, levels, **marks_of(callback)
     )
     if lowered.is_empty:
         return list(zeros(ctx.avals_out))

@@ -19,6 +19,7 @@ from ...stack.dispatch import (
     Crossing,
     Elements,
     ElementSchedule,
+    MakeCalls,
     Parts,
     Selection,
     Stage,
@@ -35,7 +36,6 @@ from ...stack.interrupt import refuse_call, report_failure
 from ...stack.options import Options
 from ...stack.results import ResultChecker, shown
 from ...stack.trace import CROSSINGS, WAITING
-from ..masked import MakeCalls, masked_crossing
 from ._chunks import OperandSlices, element_cost_of
 from ._engine import Engine
 from ._engines import engine_of, needed
@@ -60,8 +60,9 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
     build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
-    if callback.masked:
-        return masked_crossing(plan, _masked_calls(build))
+    select = plan.selection()
+    if select is not None:
+        return select.crossing(_calls_for_selected(build))
     parts = parts_of_crossing(
         callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
@@ -78,10 +79,10 @@ def _numbers(lowered: LoweredSite, schedule: Elements | None) -> Numbers | None:
     return schedule.order if len(lowered.levels) > 1 else range(schedule.size)
 
 
-def _masked_calls(
+def _calls_for_selected(
     build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]], Numbers | None], _Crossing],
 ) -> MakeCalls:
-    """Return what makes the host calls of a masked crossing."""
+    """Return what makes the host calls for selected batch elements."""
 
     def make_calls(
         parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
@@ -94,7 +95,7 @@ def _masked_calls(
 
 
 class _Crossing:
-    """What the crossings of one site with one schedule share; a masked one has its own schedule.
+    """What the crossings of one site with one schedule share; selected elements have their own.
 
     Args:
         callback: the host function and its trees.
@@ -130,7 +131,7 @@ class _Crossing:
             CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
         )
         self._keep, self._structured = _copying(check), None
-        if not takes_flat_operands(callback, len(lowered.operands) - callback.masked):
+        if not takes_flat_operands(callback, len(lowered.passed)):
             self._structured = to_arguments(callback)
         self._collect = self._numbers = None
         if shapes == [()] and kinds[0].kind in "biufc":

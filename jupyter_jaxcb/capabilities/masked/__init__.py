@@ -7,7 +7,6 @@ is the side of JAX: it checks masks, and masks the callbacks inside a derivative
 makes such rules of the user's, with values for them to compute with where the mask is false.
 """
 
-from ._crossing import MakeCalls, masked_crossing
+from . import _crossing  # registers itself
 from ._mask import checked_mask, mask_of_rule, otherwise_of, select
 from ._rules import MASK, with_stand_ins
-from ._selection import count_needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ from ...stack.dispatch import (
     CollectedResults,
     Crossing,
     Elements,
+    ElementSchedule,
+    MakeCalls,
     Parts,
     Selection,
     Stage,
@@ -21,17 +24,73 @@ from ...stack.dispatch import (
     looped_calls,
     parts_of_crossing,
     reporting_interrupts,
+    selects,
     selects_in,
     single_call,
 )
-from ._selection import NeededElements
+from ._selection import Gathering, LoopedElements
 
 _PARTS = 64  # kept for each call site: one for each number of gathered elements
 
-# Makes the host calls of one crossing for selected batch elements; returns their results.
-MakeCalls = Callable[
-    [Parts, Selection, Sequence[np.ndarray], Recorder | None], tuple[np.ndarray, ...]
-]
+
+@selects(lambda callback: callback.masked)
+class NeededElements:
+    """Selects the batch elements whose mask is true, see `Select`."""
+
+    def __init__(self, plan: CallPlan) -> None:
+        self._plan, self._lowered = plan, plan.lowered
+        self._size = math.prod(level.size for level in plan.lowered.levels)
+        if plan.lowered.elements is None:
+            gathering = Gathering(plan.lowered)
+            self._choose: Callable[[np.ndarray], Selection] = gathering.select
+            self.site = gathering.site(self._size)
+        else:
+            self._choose = functools.partial(LoopedElements, ElementSchedule(plan.lowered))
+            self.site = plan.lowered
+
+    def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
+        """Return those of one crossing, and record how many they are."""
+        chosen = self._choose(mask)
+        self._record(chosen.size, recorder)
+        return chosen
+
+    def count(self, mask: np.ndarray, recorder: Recorder | None) -> int:
+        """Count those of one crossing whose calls are made later, and record how many they are."""
+        return self._record(self._needed(mask), recorder)
+
+    def calls(self, mask: np.ndarray) -> int:
+        """Return the number of host calls of one crossing."""
+        needed = self._needed(mask)
+        return min(needed, 1) if self._lowered.elements is None else needed
+
+    def _needed(self, mask: np.ndarray) -> int:
+        # A vmap that maps over the mask repeats no element.
+        return int(np.count_nonzero(mask)) * (self._size // mask.size) if mask.size else 0
+
+    def _record(self, needed: int, recorder: Recorder | None) -> int:
+        if recorder is not None:
+            recorder.masks.add(self._lowered, (self._size, needed))
+        return needed
+
+    @selects_in("cross")
+    def crossing(self, make_calls: MakeCalls) -> Crossing:
+        """Build a crossing that makes calls for those only; the other results are zero."""
+        __tracebackhide__ = True
+        plan, select = self._plan, self
+        recorder_now = plan.recorder_now
+        parts_of = functools.lru_cache(_PARTS)(functools.partial(_parts_of, plan))
+        parts_of(select.site)  # here an error is not one of a call
+
+        def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+            *arrays, mask = operands
+            recorder = recorder_now()
+            chosen = select(mask, recorder)
+            if chosen.size == 0:
+                return _zeros(plan)
+            results = make_calls(parts_of(chosen.site), chosen, chosen.gather(arrays), recorder)
+            return chosen.scatter(results)
+
+        return reporting_interrupts(cross, plan.lowered, plan.callback.host)
 
 
 @decides(Stage.WHICH, lambda callback: callback.masked)
@@ -52,7 +111,7 @@ def build_masked_crossing(plan: CallPlan) -> Crossing:
             return looped_calls(*site, chosen, collected, now)(*operands)
         return single_call(*site, check, finite_checker(shapes, dtypes), now)(*operands)
 
-    return masked_crossing(plan, make_calls)
+    return NeededElements(plan).crossing(make_calls)
 
 
 def _parts_of(plan: CallPlan, site: LoweredSite) -> Parts:
@@ -80,29 +139,6 @@ def _if_needed(plan: CallPlan) -> Crossing:
         return call(*arrays) if needed else zeros
 
     return reporting_interrupts(cross, lowered, host)
-
-
-@selects_in("cross")
-def masked_crossing(plan: CallPlan, make_calls: MakeCalls) -> Crossing:
-    """Build a crossing that makes the host calls for which the mask, its last operand, is true.
-
-    Results are zero where no call is made.
-    """
-    __tracebackhide__ = True
-    select, recorder_now = NeededElements(plan), plan.recorder_now
-    parts_of = functools.lru_cache(_PARTS)(functools.partial(_parts_of, plan))
-    parts_of(select.site)  # here an error is not one of a call
-
-    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        *arrays, mask = operands
-        recorder = recorder_now()
-        chosen = select(mask, recorder)
-        if chosen.size == 0:
-            return _zeros(plan)
-        results = make_calls(parts_of(chosen.site), chosen, chosen.gather(arrays), recorder)
-        return chosen.scatter(results)
-
-    return reporting_interrupts(cross, plan.lowered, plan.callback.host)
 
 
 def _zeros(plan: CallPlan) -> tuple[np.ndarray, ...]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...recording import Aval, AxisKind, LoweredSite, Recorder
+from ...recording import Aval, AxisKind, LoweredSite
 from ...stack.call import empty_aligned
-from ...stack.dispatch import CallPlan, Elements, ElementSchedule, Selection, selects
+from ...stack.dispatch import Elements, ElementSchedule, Selection
 
 _SITES = 64  # kept for each call site: one for each number of gathered elements
 
@@ -164,31 +164,3 @@ class LoopedElements(Elements):
         placed = np.zeros((self._count, *called.shape[1:]), called.dtype)
         placed[self.order] = called
         return placed
-
-
-def count_needed(mask: np.ndarray, elements: int) -> int:
-    """Count the batch elements for which a mask is true; a vmap that maps it repeats no element."""
-    return int(np.count_nonzero(mask)) * (elements // mask.size) if mask.size else 0
-
-
-@selects(lambda callback: callback.masked)
-class NeededElements:
-    """Selects the batch elements whose mask is true, and counts them."""
-
-    def __init__(self, plan: CallPlan) -> None:
-        lowered = self._lowered = plan.lowered
-        self._size = math.prod(level.size for level in lowered.levels)
-        if lowered.elements is None:
-            gathering = Gathering(lowered)
-            self._choose: Callable[[np.ndarray], Selection] = gathering.select
-            self.site = gathering.site(self._size)
-        else:
-            self._choose = functools.partial(LoopedElements, ElementSchedule(lowered))
-            self.site = lowered
-
-    def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
-        """Return them."""
-        chosen = self._choose(mask)
-        if recorder is not None:
-            recorder.masks.add(self._lowered, (self._size, chosen.size))
-        return chosen

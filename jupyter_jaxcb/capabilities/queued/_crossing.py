@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Aval, Note, NoteKind, Recorder, active
+from ...recording import Aval, LoweredSite, Note, NoteKind, Recorder, active
 from ...stack.call import HostCallback, HostFunction, Topic, marks, notes
 from ...stack.dispatch import (
     CallPlan,
     Crossing,
+    Select,
     Stage,
     crossing,
     decides,
@@ -24,7 +25,6 @@ from ...stack.dispatch import (
 from ...stack.errors import HostCallError, failing_while, running_now
 from ...stack.interrupt import is_interrupted, refuse_call, report_failure
 from ...stack.trace import expect_host_calls
-from ..masked import count_needed
 from ._barrier import wait_in_barriers
 from ._queue import OVERHEAD_BYTES, Crossed, Source, queue
 from ._recorder import QueuedRecorder
@@ -72,24 +72,24 @@ def build_queued_crossing(plan: CallPlan) -> Crossing:
             _delivery.recorder = None
 
     nbytes = sum(map(_bytes, lowered.operands, plan.operand_dtypes))
+    select = plan.selection()
     elements = 1 if lowered.elements is None else lowered.elements
-    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0, elements)
+
+    def calls(operands: Sequence[np.ndarray]) -> int:
+        return elements if select is None else select.calls(operands[-1])
+
+    source = Source(deliver, lowered, nbytes if nbytes > OVERHEAD_BYTES else 0, calls)
     cross = _adding(source, host, drops=drops)
-    return _if_needed(cross, source, host) if callback.masked else cross
+    return cross if select is None else _if_any(select, cross, lowered, host)
 
 
-def _if_needed(cross: Crossing, source: Source, host: HostFunction) -> Crossing:
-    """Return a crossing that counts, and adds nothing to the queue if its mask is false."""
-    lowered = source.lowered
-    elements = math.prod(level.size for level in lowered.levels)
+def _if_any(select: Select, cross: Crossing, lowered: LoweredSite, host: HostFunction) -> Crossing:
+    """Return a crossing that adds nothing to the queue if no batch element is selected."""
 
-    def cross_if_needed(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        mask, recorder = operands[-1], active()
-        if recorder is not None:
-            recorder.masks.add(lowered, (elements, count_needed(mask, elements)))
-        return cross(*operands) if mask.any() else ()
+    def cross_if_any(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        return cross(*operands) if select.count(operands[-1], active()) else ()
 
-    return reporting_interrupts(cross_if_needed, lowered, host)
+    return reporting_interrupts(cross_if_any, lowered, host)
 
 
 @starts_unchecked("cross")

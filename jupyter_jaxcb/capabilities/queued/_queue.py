@@ -29,7 +29,6 @@ from ...stack.errors import (
 )
 from ...stack.interrupt import end_call_in
 from ...stack.trace import AWAITING_ROOM, EAGER
-from ..masked import count_needed
 from ._recorder import QueuedRecorder
 
 LIMIT_BYTES = 256 << 20
@@ -50,21 +49,13 @@ class Source(NamedTuple):
         deliver: makes the host calls of one crossing, which are reported to the recorder.
         lowered: the site.
         nbytes: the size of a crossing's arrays; 0 if `OVERHEAD_BYTES` covers them.
-        most: the number of host calls of a crossing whose mask, if any, is true.
+        calls: the number of host calls of a crossing with certain operands.
     """
 
     deliver: Callable[[Crossed, QueuedRecorder | None], object]
     lowered: LoweredSite
     nbytes: int
-    most: int
-
-    def calls(self, operands: Sequence[np.ndarray]) -> int:
-        """Return the number of host calls of a crossing with these operands."""
-        if not self.lowered.masked:
-            return self.most
-        if self.lowered.elements is None:
-            return int(operands[-1].any())
-        return count_needed(operands[-1], self.most)
+    calls: Callable[[Sequence[np.ndarray]], int]
 
     @property
     def name(self) -> str:

@@ -28,4 +28,15 @@ from ._frames import (
     selects_in,
 )
 from ._observed_call import CallCount, RecordedCall, note_call_of, noted
-from ._plan import Build, CallPlan, Select, Stage, crossing, decides, enters, leaves_xla, selects
+from ._plan import (
+    Build,
+    CallPlan,
+    MakeCalls,
+    Select,
+    Stage,
+    crossing,
+    decides,
+    enters,
+    leaves_xla,
+    selects,
+)

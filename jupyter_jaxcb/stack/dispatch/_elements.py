@@ -197,8 +197,8 @@ class CollectedResults:
     def _stack_numbers(self, calls: Iterator[Any], dtype: np.dtype) -> np.ndarray:
         """Stack results that are single numbers, the most common kind, in a tight loop."""
         check, ndarray, number, shape = self._check, np.ndarray, dtype.type, ()
-        buffer = self._numbers
-        write: Callable[[Any], int] = buffer.write
+        numbers = self._numbers
+        write: Callable[[Any], int] = numbers.write
         for returned in calls:
             kind = type(returned)
             if kind is number or (
@@ -207,4 +207,4 @@ class CollectedResults:
                 write(returned)
             else:
                 write(check(returned)[0])
-        return np.frombuffer(buffer.getvalue(), dtype)  # not copied
+        return np.frombuffer(numbers.getvalue(), dtype)  # not copied

@@ -18,12 +18,17 @@ import numpy as np
 from ...recording import LoweredSite, Recorder, active
 from ..call import HostCallback
 from ._arguments import Adapt
-from ._crossing import Crossing, build_crossing
+from ._crossing import Crossing, Parts, build_crossing
 from ._elements import Selection
+
+# Makes the host calls of one crossing for selected batch elements; returns their results.
+MakeCalls = Callable[
+    [Parts, Selection, Sequence[np.ndarray], Recorder | None], tuple[np.ndarray, ...]
+]
 
 
 class Select(Protocol):
-    """Selects the batch elements of one crossing.
+    """Selects the batch elements of the crossings of one site by a mask, their last operand.
 
     Attributes:
         site: a site with the avals of one call for all elements.
@@ -32,7 +37,19 @@ class Select(Protocol):
     site: LoweredSite
 
     def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:
-        """Return those that a mask, the last operand, selects, and record them."""
+        """Return those of one crossing, and record how many they are."""
+        ...
+
+    def count(self, mask: np.ndarray, recorder: Recorder | None) -> int:
+        """Count those of one crossing whose calls are made later, and record how many they are."""
+        ...
+
+    def calls(self, mask: np.ndarray) -> int:
+        """Return the number of host calls of one crossing."""
+        ...
+
+    def crossing(self, make_calls: MakeCalls) -> Crossing:
+        """Build a crossing that makes calls for those only; the other results are zero."""
         ...
 
 

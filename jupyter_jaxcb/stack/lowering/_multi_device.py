@@ -57,18 +57,18 @@ def emit_for_all(
     """
     avals = tuple(ctx.avals_out)
     sizes = [aval.size * np.dtype(aval.dtype).itemsize for aval in (_FAILURE, *avals)]
-    buffer = jax_compat.shaped_array((sum(sizes),), np.dtype(np.uint8))
-    packed = dataclasses.replace(ctx, avals_out=[buffer])
+    data_aval = jax_compat.shaped_array((sum(sizes),), np.dtype(np.uint8))
+    packed = dataclasses.replace(ctx, avals_out=[data_aval])
     token, data = emit_call(
         packed,
         _packing(cross, sum(sizes)),
         operands,
         token=token,
         has_side_effect=has_side_effect,
-        sharding=jax_compat.callback_sharding(ctx, sharding, [buffer]),
+        sharding=jax_compat.callback_sharding(ctx, sharding, [data_aval]),
     )
     success, *results = _check(
-        ctx, data, buffer, sizes, {"has_side_effect": has_side_effect, "site": site}
+        ctx, data, data_aval, sizes, {"has_side_effect": has_side_effect, "site": site}
     )
     if token is not None:
         token = _token_after_check(ctx, token, success, sharding)
@@ -95,7 +95,7 @@ def _token_after_check(ctx: Any, token: Any, success: Any, sharding: Any) -> Any
 
 
 def _check(
-    ctx: Any, data: Any, buffer: Any, sizes: Sequence[int], params: dict[str, Any]
+    ctx: Any, data: Any, data_aval: Any, sizes: Sequence[int], params: dict[str, Any]
 ) -> list[Any]:
     """Unpack the error numbers and the results from `data`; each device fails on an error."""
     avals = (_FAILURE, *ctx.avals_out)
@@ -113,7 +113,7 @@ def _check(
     each = jax.sharding.PartitionSpec()
     on_each = jax.shard_map(check, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
     context = dataclasses.replace(
-        ctx, avals_in=[buffer], tokens_in=jax_compat.TokenSet(), tokens_out=None
+        ctx, avals_in=[data_aval], tokens_in=jax_compat.TokenSet(), tokens_out=None
     )
     if hasattr(context, "jaxpr_eqn_ctx"):  # else JAX 0.8 sets the mesh of the equation again
         context = dataclasses.replace(context, jaxpr_eqn_ctx=None)

@@ -90,7 +90,7 @@ def end_thread():
     if thread is not None:
         with queue._changed:
             queue._thread = None
-            queue._items.append((Source(lambda *_: None, None, 0, 0), None, 0, "", ()))
+            queue._items.append((Source(lambda *_: None, None, 0, lambda _: 0), None, 0, "", ()))
             queue._changed.notify_all()
         thread.join()
         queue._idle = True
