@@ -106,6 +106,23 @@ def test_calls_and_compilations_of_a_view_become_a_timeline(view, tmp_path):
     assert "program" not in slices[-1]["args"]
 
 
+def test_calls_of_one_crossing_of_a_view_are_together(view, tmp_path):
+    element = CALL | {"where": "line 4:12 (from line 9)"}
+    calls = [
+        CALL,
+        *(element | {"start_ns": 10 * n, "element": str(n), "crossing": 7} for n in (1, 2)),
+        *(element | {"start_ns": 10 * n, "element": str(n), "crossing": 9} for n in (3, 4)),
+        element | {"start_ns": 50, "element": "5", "crossing": 9, "thread": "worker"},
+        CALL | {"start_ns": 60, "crossing": None},
+    ]
+    file = view(calls=calls, compilations=[])
+    rows = csv.DictReader(exported(file, tmp_path / "calls.csv").splitlines())
+    assert [int(row["crossing"]) for row in rows] == [0, 1, 1, 2, 2, 2, 3]
+    events = json.loads(exported(file, tmp_path / "run.trace.json"))["traceEvents"]
+    around = [(one["ts"], one["dur"]) for one in events if one.get("cat") == "crossing"]
+    assert around == [(0.01, 0.017), (0.03, 0.017)]
+
+
 def test_view_has_no_compiled_programs_so_it_becomes_nothing_that_shows_them(
     view, tmp_path, capsys
 ):
@@ -123,6 +140,7 @@ def test_view_has_no_compiled_programs_so_it_becomes_nothing_that_shows_them(
         ({"calls": [CALL | {"start_ns": "0"}]}, "calls.start_ns is '0'"),
         ({"calls": [CALL | {"start_ns": 2**64}]}, "calls.start_ns is"),
         ({"calls": [CALL | {"element": "two"}]}, "calls.element is 'two'"),
+        ({"calls": [CALL | {"crossing": "one"}]}, "calls.crossing is 'one'"),
         ({"calls": [CALL | {"operands": "float32"}]}, "calls.operands is 'float32'"),
         ({"calls": [CALL | {"error": None}]}, "calls.error is None"),
         ({"sites": 1}, "sites is 1"),

@@ -1,7 +1,7 @@
 """Read the JSON that a view of the front end saves (``labextension/src/view/export/json.ts``).
 
-It has the host calls with names instead of numbers, and nothing about compiled programs. A view
-does not know crossings, so each call gets one of its own; what else it does not know is empty or 0.
+It has the host calls with names instead of numbers, and nothing about compiled programs. A call
+whose crossing the view does not know gets one of its own; what else it does not know is empty or 0.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fields_of_view(data: dict[str, Any]) -> dict[str, Any]:
     calls = np.zeros(len(listed), ROW)
     calls["start_ns"] = _integers(listed, "start_ns")
     calls["end_ns"] = calls["start_ns"] + _integers(listed, "duration_ns")
-    calls["crossing"] = np.arange(len(listed))
+    calls["crossing"] = _crossings(listed)
     calls["element"] = [_element(text) for text in _texts(listed, "element")]
     calls["thread"] = [threads[one["thread"]] for one in listed]
     calls["error"] = [errors[one["error"]] for one in listed]
@@ -80,6 +80,15 @@ def _texts(calls: list[Any], name: str) -> list[str]:
 def _integers(calls: list[Any], name: str) -> np.ndarray:
     decoder = Decoder()
     return np.array([decoder.of(int, one.get(name), f"calls.{name}") for one in calls], np.int64)
+
+
+def _crossings(calls: list[Any]) -> list[int]:
+    """Number the crossings in order of their first calls."""
+    decoder = Decoder()
+    named = [decoder.of(int | None, one.get("crossing"), "calls.crossing") for one in calls]
+    keys = [(number, row if number is None else -1) for row, number in enumerate(named)]
+    numbers = _numbers(keys)
+    return [numbers[key] for key in keys]
 
 
 def _element(text: str) -> int:

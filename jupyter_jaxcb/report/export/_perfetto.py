@@ -201,9 +201,11 @@ def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray
     by_worker = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
     rows = np.flatnonzero((calls["element"] >= 0) & ~by_worker)
     elements = calls[rows]
-    order = np.lexsort((elements["start_ns"], elements["crossing"]))
+    # By thread, too: what a view has saved does not say who the workers were.
+    order = np.lexsort((elements["start_ns"], elements["thread"], elements["crossing"]))
     elements, rows = elements[order], rows[order]
-    first = np.flatnonzero(np.diff(elements["crossing"].astype(np.int64), prepend=-1))
+    other = [np.diff(elements[of].astype(np.int64), prepend=-1) for of in ("crossing", "thread")]
+    first = np.flatnonzero(np.logical_or(*other))
     ends = np.maximum.reduceat(elements["end_ns"], first) if len(first) else elements["end_ns"]
     several = np.diff(first, append=len(elements)) > 1
     first = first[several]

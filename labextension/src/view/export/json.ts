@@ -53,6 +53,7 @@ function callOf(store: Store, { sites }: Facts, row: number): object {
     start_ns: calls.start(row),
     duration_ns: calls.duration(row),
     element: elementOf(store, row), // empty: none
+    crossing: calls.crossing(row), // null: its own, or not known
     thread: threadName(store, calls.thread(row)),
     error: errorOf(store, row), // empty: it returned
     function: site?.function ?? '',

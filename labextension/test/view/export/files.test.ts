@@ -35,6 +35,7 @@ describe('JSON', () => {
       start_ns: 100,
       duration_ns: 100,
       element: '0',
+      crossing: null,
       thread: 'MainThread',
       error: '',
       function: 'bessel',
@@ -45,6 +46,13 @@ describe('JSON', () => {
     };
     const second = { ...first, start_ns: 200, error: 'ValueError: "no", luck' };
     expect(read.calls).toEqual([first, second]);
+  });
+
+  it('has the crossings of calls that are known', async () => {
+    const crossings = new DataView(new ArrayBuffer(8));
+    crossings.setUint32(4, 3, true);
+    const { calls } = await written({ ...someCalls(2), crossings });
+    expect(calls.map((call: { crossing: number }) => call.crossing)).toEqual([0, 3]);
   });
 
   it('of no calls is valid', async () => {
