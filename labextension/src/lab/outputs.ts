@@ -2,7 +2,7 @@
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
-import { amount, BadRecording, listOf, objectOf, or, orNull, text, whole } from '../view/data/parse/fields.js';
+import { amount, listOf, objectOf, or, orNull, readable, text, whole } from '../view/data/parse/fields.js';
 import { NAME, SENTENCE } from '../view/data/parse/known.js';
 import { button, h } from '../view/dom/elements.js';
 import type { Target } from '../view/sites/row.js';
@@ -84,15 +84,8 @@ class OutputRenderer extends Widget implements IRenderMime.IRenderer {
   }
 }
 
-function placesOf(model: IRenderMime.IMimeModel): readonly Place[] {
-  try {
-    return readPlaces(model.metadata[OUTPUT_TYPE] ?? {}, OUTPUT_TYPE).places;
-  } catch (error) {
-    if (error instanceof BadRecording) {
-      return [];
-    }
-    throw error;
-  }
+function placesOf({ metadata }: IRenderMime.IMimeModel): readonly Place[] {
+  return readable(() => readPlaces(metadata[OUTPUT_TYPE] ?? {}, OUTPUT_TYPE).places) ?? [];
 }
 
 export const outputs: IRenderMime.IExtension = {

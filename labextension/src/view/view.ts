@@ -1,7 +1,8 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
 import { button, h } from './dom/elements.js';
-import { BadRecording, parseRecording, type Recording } from './data/parse/parse.js';
+import { BadRecording, readable } from './data/parse/fields.js';
+import { parseRecording, type Recording } from './data/parse/parse.js';
 import type { RawCalls } from './data/raw.js';
 import { failedWords, numberWords, timeWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
@@ -345,13 +346,4 @@ async function fullRecording(
     all: readable(() => (reply?.calls ? read(reply.facts, reply.measured, reply.calls) : null)),
     runs: readable(() => (reply?.runs ? parseHistory(reply.runs) : null)) ?? []
   };
-}
-
-/** What a function reads; null if the data is malformed: what was saved stays visible, with a note. */
-function readable<T>(reads: () => T): T | null {
-  try {
-    return reads();
-  } catch {
-    return null;
-  }
 }

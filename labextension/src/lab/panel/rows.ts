@@ -1,6 +1,6 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
-import { h, setText } from '../../view/dom/elements.js';
+import { h, resize, setText } from '../../view/dom/elements.js';
 import { meaning } from '../../view/dom/term.js';
 import {
   callWords,
@@ -73,7 +73,7 @@ export class CallbackRow {
   private readonly button = h('button', { type: 'button', class: 'jaxcb-callback-jump' });
   private readonly list = h('ul', { class: 'jaxcb-callsites' });
   private readonly none = h('p', { class: 'jaxcb-callback-none' }, 'Not used in a program yet.');
-  private sites: SiteRow[] = [];
+  private readonly sites: SiteRow[] = [];
   private callback: Callback | null = null;
 
   constructor(private readonly jump: Jump) {
@@ -109,7 +109,8 @@ export class CallbackRow {
     setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');
     this.button.hidden = callback.cell === null;
     this.none.hidden = sites.length > 0;
-    this.fill(sites, labels);
+    resize(this.list, this.sites, sites.length, () => new SiteRow(this.jump));
+    sites.forEach((site, place) => this.sites[place]!.update(site, labels.get(site.cell_id ?? '') ?? ''));
   }
 
   /** Opens the row and focuses one of its sites; null: the callback itself. */
@@ -118,19 +119,6 @@ export class CallbackRow {
     const row = site === null ? null : this.sites[site];
     (row ?? this.summary).focus();
     return row?.node ?? this.node;
-  }
-
-  private fill(sites: readonly Site[], labels: ReadonlyMap<string, string>): void {
-    this.sites.splice(sites.length).forEach(row => row.node.remove());
-    while (this.sites.length < sites.length) {
-      const row = new SiteRow(this.jump);
-      this.sites.push(row);
-      this.list.append(row.node);
-    }
-    this.sites.forEach((row, place) => {
-      const site = sites[place]!;
-      row.update(site, labels.get(site.cell_id ?? '') ?? '');
-    });
   }
 }
 

@@ -2,7 +2,8 @@
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import { BadRecording, parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
+import { readable } from '../../view/data/parse/fields.js';
+import { parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, Snapshot } from '../kernel/snapshot.js';
@@ -32,25 +33,13 @@ export function savedTraces(model: INotebookModel): SavedTrace[] {
 const known = new WeakMap<object, ReadFacts | null>(); // outputs are read again after every edit
 
 function readTrace(data: unknown, metadata: unknown): ReadFacts | null {
-  const key = data as object;
-  const before = known.get(key);
-  if (before !== undefined || typeof data !== 'object') {
-    return before ?? null;
+  if (typeof data !== 'object' || data === null) {
+    return null;
   }
-  const read = parsed(data, metadata);
-  known.set(key, read);
-  return read;
-}
-
-function parsed(data: unknown, metadata: unknown): ReadFacts | null {
-  try {
-    return parseRecording(data, metadata).facts;
-  } catch (error) {
-    if (error instanceof BadRecording) {
-      return null; // the output itself shows why
-    }
-    throw error;
+  if (!known.has(data)) {
+    known.set(data, readable(() => parseRecording(data, metadata).facts)); // the output itself shows why
   }
+  return known.get(data)!;
 }
 
 /** The same for the same site in every run, in every trace of a notebook. */

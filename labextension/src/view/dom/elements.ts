@@ -71,6 +71,21 @@ export function add(element: Element, children: readonly Child[]): void {
   }
 }
 
+/** Gives `list` the first `count` of `rows`, and makes those that are missing. */
+export function resize<R extends { readonly node: Node }>(
+  list: Node,
+  rows: R[],
+  count: number,
+  make: () => R
+): void {
+  rows.splice(count).forEach(({ node }) => list.removeChild(node));
+  while (rows.length < count) {
+    const row = make();
+    rows.push(row);
+    list.appendChild(row.node);
+  }
+}
+
 /** Sets the text of a node if it differs: equal text is not announced again and stays selected. */
 export function setText(node: HTMLElement, text: string): void {
   if (node.textContent !== text) {

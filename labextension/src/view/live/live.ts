@@ -5,8 +5,7 @@ import { h, setText } from '../dom/elements.js';
 import { Bar } from './bar.js';
 import { Notice } from './notice.js';
 import { Rows } from './rows.js';
-import { parseHang } from '../data/parse/hang.js';
-import { parseProgress } from '../data/parse/parse.js';
+import { parseHang, parseProgress } from '../data/parse/progress.js';
 import {
   Announcer,
   progressSiteWords,

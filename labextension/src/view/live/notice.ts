@@ -1,7 +1,7 @@
 /** The notice that no host call of the running cell returns. */
 
 import { h, setText } from '../dom/elements.js';
-import type { Hang } from '../data/parse/hang.js';
+import type { Hang } from '../data/parse/progress.js';
 import { restartOf } from '../restart.js';
 
 export class Notice {

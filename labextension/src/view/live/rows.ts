@@ -1,7 +1,7 @@
 /** Lists that keep their rows between updates, so that only texts change ten times a second. */
 
 import { siteColour } from '../colours.js';
-import { h, setText } from '../dom/elements.js';
+import { h, resize, setText } from '../dom/elements.js';
 
 /** The content of a row. */
 export interface Row {
@@ -29,24 +29,12 @@ export class Rows {
 
   update(rows: readonly Row[]): void {
     const shown = rows.slice(0, this.most);
-    shown.forEach((row, place) => this.row(place).update(row));
-    for (const left of this.rows.splice(shown.length)) {
-      left.node.remove();
-    }
+    resize(this.list, this.rows, shown.length, () => new RowNode());
+    shown.forEach((row, place) => this.rows[place]!.update(row));
     const more = rows.length - shown.length;
     this.node.hidden = rows.length === 0;
     this.more.hidden = more === 0;
     setText(this.more, more ? `and ${more} more` : '');
-  }
-
-  private row(place: number): RowNode {
-    let row = this.rows[place];
-    if (!row) {
-      row = new RowNode();
-      this.rows.push(row);
-      this.list.append(row.node);
-    }
-    return row;
   }
 }
 

@@ -103,26 +103,22 @@ function firstOf(
 }
 
 /** A button that writes an option into the code, after a sentence; none if nothing can write it. */
-export function writeButton(site: Site, proposal: Proposal, apply: SiteActions['apply']): Child[] {
+function writeButton(site: Site, proposal: Proposal, apply: SiteActions['apply']): Child[] {
   const label = `${APPLY}: ${site.function}, ${placeOf(site)}`;
   const attributes = { class: 'jaxcb-link', 'aria-label': label };
   return apply ? [' · ', button(attributes, () => apply(site, proposal), APPLY)] : [];
 }
 
+function advice(...words: Child[]): HTMLElement {
+  return line('advice', '↳', h('strong', {}, 'What to do: '), ...words);
+}
+
 function reasonOf(site: Site, apply: SiteActions['apply']): HTMLElement[] {
-  const lines: HTMLElement[] = [];
-  if (site.reason) {
-    lines.push(h('p', { class: 'jaxcb-site-reason' }, site.reason));
-  }
-  const advise = (...advice: Child[]): unknown =>
-    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), ...advice));
-  if (site.advice) {
-    advise(site.advice);
-  }
-  for (const proposal of site.proposals) {
-    advise(proposal[1], ...writeButton(site, proposal, apply));
-  }
-  return lines;
+  return [
+    ...(site.reason ? [h('p', { class: 'jaxcb-site-reason' }, site.reason)] : []),
+    ...(site.advice ? [advice(site.advice)] : []),
+    ...site.proposals.map(one => advice(one[1], ...writeButton(site, one, apply)))
+  ];
 }
 
 /** The first call that returned NaN or infinity for finite arguments, and how to find the line. */
@@ -136,7 +132,7 @@ function notFiniteOf(site: Site, select: SiteActions['select']): HTMLElement[] {
     lines.push(line('note', '•', firstWords(site, row, others.length > 0), ...(jump ?? [])));
   }
   if (site.consequence === 'not_finite') {
-    lines.push(line('advice', '↳', h('strong', {}, 'What to do: '), phrases.find_not_finite));
+    lines.push(advice(phrases.find_not_finite));
   }
   return lines;
 }

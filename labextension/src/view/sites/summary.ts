@@ -8,7 +8,7 @@ import { callWords, counted, placeOf, timeWords, toneOf } from '../data/words.js
 
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
-  const line = h('span', { class: 'jaxcb-summary' });
+  const found: HTMLElement[] = [];
   const parts = facts.headline.length ? facts.headline : totals(facts, measured);
   for (const [tone, text] of parts) {
     const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
@@ -18,17 +18,17 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
       part.textContent = text.replace(about.where, placeOf(about));
       part.dataset['site'] = String(site);
     }
-    line.append(...(line.childNodes.length ? [' · '] : []), part);
+    found.push(part);
   }
-  const times = [
-    [timeWord(facts, measured), 'jaxcb-summary-part jaxcb-summary-time'],
-    [wallTime(facts, measured), 'jaxcb-summary-part']
-  ] as const;
-  for (const [words, css] of times.filter(([words]) => words)) {
-    const part = h('span', { class: css }, words);
-    line.append(...(line.childNodes.length ? [' · '] : []), part);
+  const [time, wall] = [timeWord(facts, measured), wallTime(facts, measured)];
+  if (time) {
+    found.push(h('span', { class: 'jaxcb-summary-part jaxcb-summary-time' }, time));
   }
-  return line;
+  if (wall) {
+    found.push(h('span', { class: 'jaxcb-summary-part' }, wall));
+  }
+  const separated = found.flatMap((part, nth) => (nth ? [' · ', part] : [part]));
+  return h('span', { class: 'jaxcb-summary' }, ...separated);
 }
 
 /** The site with the problem that a part of the headline describes; -1: none. */

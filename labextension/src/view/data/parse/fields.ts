@@ -3,6 +3,18 @@
 /** A recording cannot be shown; the message says why, in one sentence. */
 export class BadRecording extends Error {}
 
+/** What `read` returns; null if the data is malformed. */
+export function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof BadRecording) {
+      return null;
+    }
+    throw error;
+  }
+}
+
 /** Reads a value; `path` names it in messages. */
 export type Reader<T> = (value: unknown, path: string) => T;
 

@@ -1,11 +1,12 @@
-/** Reads the progress of a running cell, which the kernel sends ten times a second. */
+/** Reads what the kernel sends about a running cell: its progress, and the notice that it hangs. */
 
-import { amount, listOf, objectOf, orNull, text, whole, type Read } from './fields.js';
-import { NAME } from './known.js';
+import { amount, listOf, objectOf, or, orNull, text, whole, type Read } from './fields.js';
+import { NAME, SENTENCE } from './known.js';
 import { readSite } from './site.js';
 
 const MOST_SITES = 2_000;
 const MOST_RUNNING = 100;
+const LONGEST = 20_000; // characters of text or stacks
 
 const readRunning = objectOf({
   function: text(NAME),
@@ -31,4 +32,17 @@ export interface Progress extends Read<typeof readProgress> {}
 /** Throws `BadRecording` if the data does not match `Progress`. */
 export function parseProgress(data: unknown): Progress {
   return readProgress(data, 'progress');
+}
+
+const readHang = objectOf({
+  title: or(text(SENTENCE), ''), // empty: the cell goes on
+  text: or(text(LONGEST), ''), // a paragraph on each host call
+  stacks: or(text(LONGEST), '')
+});
+export interface Hang extends Read<typeof readHang> {}
+
+/** The notice; null if the cell goes on. Throws `BadRecording` if the data is malformed. */
+export function parseHang(data: unknown): Hang | null {
+  const hang = readHang(data, 'hang');
+  return hang.title ? hang : null;
 }
