@@ -16,7 +16,7 @@ import {
 } from '../../view/data/parse/fields.js';
 import { readSite } from '../../view/data/parse/site.js';
 import { NAME, SCHEMA, SENTENCE } from '../../view/data/schema.js';
-import type { RawCalls } from '../../view/view.js';
+import type { Everything, RawCalls } from '../../view/view.js';
 
 const MOST_ENTRIES = 500; // of a list; a kernel sends no more sites
 
@@ -71,8 +71,8 @@ const readReply = objectOf({
 });
 
 /** The reply to a request for a recording. */
-export interface Reply extends Read<typeof readReply> {
-  readonly calls: RawCalls | null;
+export interface Reply extends Everything {
+  readonly id: string;
 }
 
 const readHead = objectOf({ type: anything, schema: or(orNull(whole()), null) });
