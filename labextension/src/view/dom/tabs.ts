@@ -1,6 +1,6 @@
 /** Tabs that follow the ARIA pattern: arrow keys move between tabs, the panel follows. */
 
-import { h } from './elements.js';
+import { h, set } from './elements.js';
 
 export interface Tab {
   readonly name: string;
@@ -69,8 +69,11 @@ export class Tabs {
     const shown = this.offered.length > 1;
     this.bar.hidden = !shown;
     for (const { button, panel } of this.entries) {
-      attribute(panel, 'role', shown && 'tabpanel');
-      attribute(panel, 'aria-labelledby', shown && button.id);
+      if (shown) {
+        set(panel, { role: 'tabpanel', 'aria-labelledby': button.id });
+      } else {
+        ['role', 'aria-labelledby'].forEach(name => panel.removeAttribute(name));
+      }
     }
     if (this.offered.includes(this.current)) {
       this.mark();
@@ -117,12 +120,4 @@ function tabButton(id: string, { name, panel }: Tab): HTMLButtonElement {
     { class: 'jaxcb-tab', id, type: 'button', role: 'tab', 'aria-controls': panel.id },
     name
   );
-}
-
-function attribute(node: HTMLElement, name: string, value: string | false): void {
-  if (value === false) {
-    node.removeAttribute(name);
-  } else {
-    node.setAttribute(name, value);
-  }
 }

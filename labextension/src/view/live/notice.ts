@@ -1,12 +1,12 @@
 /** The notice that no host call of the running cell returns. */
 
-import { h, setText } from '../dom/elements.js';
+import { button, h, setText } from '../dom/elements.js';
 import type { Hang } from '../data/parse/progress.js';
 import { restartOf } from '../restart.js';
 
 export class Notice {
   private readonly title = h('span', { role: 'alert' });
-  private readonly restart = h('button', { type: 'button', hidden: true }, 'Restart kernel…');
+  private readonly restart = button({ hidden: true }, () => restartOf(this.node)?.(), 'Restart kernel…');
   private readonly text = h('p', { class: 'jaxcb-hang-text' });
   private readonly stacks = h('pre', { tabindex: 0, 'aria-label': 'stacks' });
   private readonly details = h(
@@ -23,10 +23,6 @@ export class Notice {
     this.restart,
     this.details
   );
-
-  constructor() {
-    this.restart.addEventListener('click', () => restartOf(this.node)?.());
-  }
 
   /** Shows the notice; null removes it. */
   show(hang: Hang | null): void {

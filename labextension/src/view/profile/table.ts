@@ -3,7 +3,7 @@
 import { kindColour } from '../colours.js';
 import type { Profile, ProfileKind, ProfilePart } from '../data/schema.js';
 import { numberWords, timeWords } from '../data/words.js';
-import { h, type Child } from '../dom/elements.js';
+import { button, h, set, setText, type Child } from '../dom/elements.js';
 import { term } from '../dom/term.js';
 import type { Mark } from './mark.js';
 import { partName, wallShare } from './words.js';
@@ -121,20 +121,16 @@ function figuresOf(
 /** A button that shows the other parts, and hides them again. */
 function moreRow(kind: ProfileKind, rest: readonly HTMLElement[], columns: number): HTMLElement {
   const words = `${numberWords(rest.length)} more`;
-  const button = h('button', { class: 'jaxcb-link', type: 'button' });
-  let shown = false;
-  const draw = (): void => {
-    button.textContent = shown ? 'fewer' : words;
-    button.setAttribute('aria-label', `${button.textContent}: ${kind.name}`);
-    button.setAttribute('aria-expanded', String(shown));
+  const draw = (shown: boolean): void => {
+    const text = shown ? 'fewer' : words;
+    const label = { 'aria-label': `${text}: ${kind.name}`, 'aria-expanded': String(shown) };
+    set(toggle, label);
+    setText(toggle, text);
     rest.forEach(row => (row.hidden = !shown));
   };
-  button.addEventListener('click', () => {
-    shown = !shown;
-    draw();
-  });
-  draw();
-  return h('tr', { class: 'jaxcb-profile-more' }, h('td', { colspan: columns }, button));
+  const toggle = button({ class: 'jaxcb-link' }, () => draw(rest[0]!.hidden === true));
+  draw(false);
+  return h('tr', { class: 'jaxcb-profile-more' }, h('td', { colspan: columns }, toggle));
 }
 
 function marked(

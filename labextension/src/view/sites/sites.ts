@@ -19,7 +19,7 @@ const MOST_UNFOLDED = 10; // sites that are unfolded because of what there is to
 export class SiteList {
   readonly node = h('div', { class: 'jaxcb-sites' });
   private readonly list = h('ol', { class: 'jaxcb-sites-list', role: 'list' });
-  private readonly more = h('button', { class: 'jaxcb-sites-more', type: 'button' });
+  private readonly more = button({ class: 'jaxcb-sites-more' }, () => this.listMore());
   private readonly unfolded: Unfolded;
   private readonly colours: readonly number[];
   private readonly search = h('input', {
@@ -45,7 +45,6 @@ export class SiteList {
     const batched = facts.sites.filter(site => site.shapes.some(variant => variant.levels.length));
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
     this.colours = coloursOf(facts.sites);
-    this.more.addEventListener('click', this.listMore);
     const many = facts.sites.length > MANY;
     this.order.value = many ? 'problem' : 'program';
     this.node.append(...(many ? [this.tools()] : []), this.list, this.more);
@@ -53,7 +52,6 @@ export class SiteList {
   }
 
   dispose(): void {
-    this.more.removeEventListener('click', this.listMore);
     this.node.remove();
   }
 
@@ -133,7 +131,7 @@ export class SiteList {
     this.listMore();
   }
 
-  private readonly listMore = (): void => {
+  private listMore(): void {
     const from = this.list.childElementCount;
     const next = this.places.slice(from, from + AT_ONCE);
     this.list.append(...next.map(place => this.item(place)));
@@ -146,7 +144,7 @@ export class SiteList {
       set(first, { tabindex: -1 });
       first.focus();
     }
-  };
+  }
 
   /** One line; below it are the details. The first ones with something to read are shown at once. */
   private item(place: number): HTMLElement {

@@ -6,7 +6,7 @@ import phrases from '../../data/phrases.json';
 import { EVERYTHING, type Store } from '../../data/store.js';
 import { type Figures } from '../distribution/figures.js';
 import { rangeWords } from '../distribution/histogram.js';
-import { h, set } from '../../dom/elements.js';
+import { button, h, set, setText } from '../../dom/elements.js';
 import { numberWords } from '../../data/words.js';
 
 const MOST_OPTIONS = 2000;
@@ -24,12 +24,12 @@ export class Filters {
   private readonly thread = h('select', {});
   private readonly errors = h('input', { type: 'checkbox' });
   private readonly notFinite = h('input', { type: 'checkbox' });
-  private readonly first = h('button', { type: 'button' }, 'Jump to first');
+  private readonly first = button({}, () => jumpToFirst(this.store), 'Jump to first');
   private readonly labels: Readonly<
     Record<'site' | 'thread' | 'errors' | 'notFinite', HTMLElement>
   >;
-  private readonly durations = h('button', { type: 'button', class: 'jaxcb-table-chip' });
-  private readonly clear = h('button', { type: 'button' }, 'Clear filters');
+  private readonly durations = button({ class: 'jaxcb-table-chip' }, () => this.narrow({ durations: null }));
+  private readonly clear = button({}, () => this.store.narrow(EVERYTHING), 'Clear filters');
   private readonly count = h('output', { class: 'jaxcb-table-count' });
 
   /** Args: figures: they have the number of calls of each site and thread. */
@@ -88,10 +88,7 @@ export class Filters {
 
   /** Sets the number of calls that are shown. */
   setShown(shown: number): void {
-    const words = this.store.countWords(shown);
-    if (this.count.textContent !== words) {
-      this.count.textContent = words;
-    }
+    setText(this.count, this.store.countWords(shown));
   }
 
   private listen(): void {
@@ -102,9 +99,6 @@ export class Filters {
     this.notFinite.addEventListener('change', () =>
       this.narrow({ notFinite: this.notFinite.checked })
     );
-    this.first.addEventListener('click', () => jumpToFirst(this.store));
-    this.durations.addEventListener('click', () => this.narrow({ durations: null }));
-    this.clear.addEventListener('click', () => this.store.narrow(EVERYTHING));
   }
 
   /** A button that disappears gives its focus to the search. */
