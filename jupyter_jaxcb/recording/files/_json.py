@@ -7,29 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._columns import ROW
-from .._facts import (
-    Compilation,
-    LoweredSite,
-    MaskUse,
-    NotFinite,
-    NotFiniteCall,
-    NotKept,
-    ObjectUse,
-    Outcome,
-    Process,
-    Program,
-    QueueUse,
-    Running,
-    SampleValues,
-    Site,
-    Worker,
-)
+from .._facts import Compilation, LoweredSite, Outcome, Program, Site
 from .._profile import Profile
 from .._recorded_facts import RecordedFacts
 from ._decode import Decoder, RecordingFileError, damaged, environment
@@ -45,6 +30,13 @@ _OF_VIEW = (
 _OBJECTS = 8  # the first with `objects` and `wall_ns`
 _NOT_FINITE_CALLS = 9  # the first with `not_finite_calls`
 _CHUNK = 100_000  # rows formatted at a time
+_OTHERS = ("bound", "runs", "stale", "environment")  # fields that are not read by their type alone
+_PLAIN = {
+    name: hint
+    for name, hint in typing.get_type_hints(RecordedFacts).items()
+    if name not in (*_OTHERS, "calls")
+}
+_OF_SITES = ("lowered", "outcomes")  # fields whose facts refer to sites by index
 
 
 def to_json(recording: RecordedFacts) -> str:
@@ -83,28 +75,13 @@ def facts_to_json(recording: RecordedFacts) -> str:
             "environment": dict(recording.environment),
             "sites": [_named(site) for site in sites.values()],
             "bound": [[place[_whole(s)], count] for s, count in recording.bound.items()],
-            "lowered": [_with_site(fact, place) for fact in recording.lowered],
-            "outcomes": [_with_site(outcome, place) for outcome in recording.outcomes],
+            **{
+                name: [_with_site(fact, place) for fact in getattr(recording, name)]
+                for name in _OF_SITES
+            },
             "runs": [[program, count] for program, count in recording.runs.items()],
             "stale": sorted(recording.stale),
-            "threads": recording.threads,
-            "errors": recording.errors,
-            "overflow": recording.overflow,
-            "cells": recording.cells,
-            "compilations": recording.compilations,
-            "sample_values": recording.sample_values,
-            "not_finite": recording.not_finite,
-            "not_finite_calls": recording.not_finite_calls,
-            "ahead": recording.ahead,
-            "running": recording.running,
-            "processes": recording.processes,
-            "workers": recording.workers,
-            "not_kept": recording.not_kept,
-            "queue": recording.queue,
-            "masks": recording.masks,
-            "objects": recording.objects,
-            "wall_ns": recording.wall_ns,
-            "profile": recording.profile,
+            **{name: getattr(recording, name) for name in _PLAIN if name not in _OF_SITES},
         }
     )
 
@@ -193,7 +170,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
         data.setdefault("wall_ns", 0)
     if data["schema"] < _NOT_FINITE_CALLS:
         data.setdefault("not_finite_calls", [])
-    wanted = {*_PLAIN, "schema", "environment", "sites", "bound", "runs", "stale"}
+    wanted = {*_PLAIN, *_OTHERS, "schema", "sites"}
     if set(data) != wanted:
         odd = sorted(set(data) ^ wanted)
         raise damaged("the recording", f"an object of {', '.join(sorted(wanted))}", odd)
@@ -213,31 +190,6 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
         ),
         "environment": environment(data["environment"]),
     }
-
-
-# Fields that `Decoder` can decode from their type alone.
-_PLAIN: Mapping[str, Any] = {
-    "lowered": tuple[LoweredSite, ...],
-    "outcomes": tuple[Outcome, ...],
-    "threads": tuple[str, ...],
-    "errors": tuple[str, ...],
-    "overflow": int,
-    "cells": tuple[str, ...],
-    "compilations": tuple[Compilation, ...],
-    "sample_values": tuple[SampleValues, ...],
-    "not_finite": tuple[NotFinite, ...],
-    "not_finite_calls": tuple[NotFiniteCall, ...],
-    "ahead": bool,
-    "running": tuple[Running, ...],
-    "processes": tuple[Process, ...],
-    "workers": tuple[Worker, ...],
-    "not_kept": tuple[NotKept, ...],
-    "queue": tuple[QueueUse, ...],
-    "masks": tuple[MaskUse, ...],
-    "objects": tuple[ObjectUse, ...],
-    "wall_ns": int,
-    "profile": Profile | None,
-}
 
 
 def _check_numbers(found: Mapping[str, Any]) -> None:
