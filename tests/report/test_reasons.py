@@ -95,7 +95,7 @@ def test_callback_with_side_effects_is_not_advised_to_become_an_io_callback(reas
 )
 def test_call_that_runs_in_every_branch_has_advice_to_type(flavor, function, advised):
     site = dataclasses.replace(SITE, flavor=flavor, function=function)
-    words = _mask.words(site, (), ())[NoteKind.ALL_BRANCHES_RUN]
+    words = _mask.words(site, ())[NoteKind.ALL_BRANCHES_RUN]
     assert f"; {advised}" in words
 
 

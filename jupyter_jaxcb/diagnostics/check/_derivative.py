@@ -120,7 +120,7 @@ class _Rule:
         except Exception as error:
             self.fails = True
             names = ", ".join(self.subject.names[n] for n in places[:3])
-            yield _failure(self.subject, self.kind, f"by {names} it", error)
+            yield _failure(self.kind, f"by {names} it", error)
             return
         paths = [self.subject.paths[k] for k in self.floating]
         wrong = difference([*map(np.asarray, value)], result, paths, 0.5)
@@ -168,7 +168,7 @@ def _along(rule: _Rule, direction: Direction) -> Finding | str:
             subject.pause()
             found = rule.along(direction)
     except Exception as error:
-        return _failure(subject, rule.kind, f"{direction.words} it", error)
+        return _failure(rule.kind, f"{direction.words} it", error)
     function = _Function(rule, direction)
     scales: list[Slopes] = []
     sizes = np.zeros(found.shape)
@@ -267,7 +267,7 @@ def _nudged(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     return (wide(x) * (1 + eps * generator.choice([-1, 1], x.shape))).astype(x.dtype)
 
 
-def _failure(subject: Subject, kind: str, what: str, error: Exception) -> Finding:
+def _failure(kind: str, what: str, error: Exception) -> Finding:
     return Finding(
         KIND, f"{what} fails: {one_line(error)}", f"Call jax.{kind}(...) on it to see where."
     )

@@ -133,18 +133,12 @@ def start_observing(user: object) -> None:
     Raises:
         RuntimeError: see `observe_jax`.
     """
-    _users.add(user)
-    try:
-        _reconcile()
-    except RuntimeError:
-        stop_observing(user)
-        raise
+    _join(_users, user)
 
 
 def stop_observing(user: object) -> None:
     """Remove `user`, if present; without users the patches of JAX are removed."""
-    _users.discard(user)
-    _reconcile()
+    _leave(_users, user)
 
 
 def start_noting(user: object) -> None:
@@ -156,17 +150,25 @@ def start_noting(user: object) -> None:
     Raises:
         RuntimeError: see `observe_jax`.
     """
-    _noters.add(user)
-    try:
-        _reconcile()
-    except RuntimeError:
-        stop_noting(user)
-        raise
+    _join(_noters, user)
 
 
 def stop_noting(user: object) -> None:
     """Remove `user`, if present; without users the patches of JAX are removed."""
-    _noters.discard(user)
+    _leave(_noters, user)
+
+
+def _join(group: set[object], user: object) -> None:
+    group.add(user)
+    try:
+        _reconcile()
+    except RuntimeError:
+        _leave(group, user)
+        raise
+
+
+def _leave(group: set[object], user: object) -> None:
+    group.discard(user)
     _reconcile()
 
 

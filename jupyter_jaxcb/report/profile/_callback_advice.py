@@ -63,9 +63,9 @@ def _in_vain(figures: Figures, part: Part) -> str:
     recording = figures.recording
     site = recording.lowered[part.lowered].site
     lowered = [fact for fact in recording.lowered if fact.site == site]
-    outcomes = [outcome for outcome in recording.outcomes if outcome.site == site]
-    if not could_have_mask(site, lowered, outcomes):
+    if not could_have_mask(site, lowered):
         return ""
+    outcomes = (outcome for outcome in recording.outcomes if outcome.site == site)
     kinds = {note.kind for outcome in outcomes for note in outcome.notes}
     whose = " and ".join(words for kind, words in _NOT_NEEDED.items() if kind in kinds)
     if not whose:

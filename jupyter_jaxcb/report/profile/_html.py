@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html import escape
 
 from ...recording import Frame, PartKind, Recording, Site
+from .. import text
 from ..text import time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words
@@ -29,13 +30,19 @@ def profile_to_html(
     figures = Figures.of(recording, where)
     if figures is None:
         return ""
-    said = "".join(f"<li>{escape(text)}</li>" for text in advice(figures))
-    quiet = "".join(f"<p><small>{escape(text)}</small></p>" for text in notes(figures))
+    said = "".join(f"<li>{escape(one)}</li>" for one in advice(figures))
+    quiet = "".join(f"<p><small>{escape(one)}</small></p>" for one in notes(figures))
     rows = "".join(_rows(figures, kind, ns) for kind, ns in figures.kinds)
     return (
         f'<section class="jaxcb-profile"><p><strong>{escape(headline(figures))}</strong></p>'
         f"{_bar(figures)}{f'<ul>{said}</ul>' if said else ''}<table>{rows}</table>{quiet}</section>"
     )
+
+
+def to_html(recording: Recording, *, times: bool = False, values: bool = False) -> str:
+    """As `to_text`, but HTML without scripts: a one-line summary that expands to the table."""
+    profile = profile_to_html(recording) if times else ""
+    return profile + text.to_html(recording, times=times, values=values)
 
 
 def _bar(figures: Figures) -> str:

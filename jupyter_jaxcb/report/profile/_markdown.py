@@ -1,8 +1,9 @@
-"""Render a profile as Markdown, for an issue or a chat."""
+"""Render a recording as Markdown, for an issue or a chat, with its profile if it has one."""
 
 from __future__ import annotations
 
 from ...recording import PartKind, Recording
+from .. import text
 from ..text import code_span, plain_words, table, time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words, short_name
@@ -11,7 +12,7 @@ from ._kinds import KINDS, count_words_of
 _HEAD = ("part", "where", "time", "share", "count")
 
 
-def profile_to_markdown(recording: Recording) -> str:
+def _profile_to_markdown(recording: Recording) -> str:
     """Return the headline, the bar as a table of its parts, and the sentences below it.
 
     Returns:
@@ -23,6 +24,12 @@ def profile_to_markdown(recording: Recording) -> str:
     rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
     sentences = [f"* {plain_words(one)}" for one in (*advice(figures), *notes(figures))]
     return "\n\n".join([headline(figures), table(_HEAD, rows), "\n".join(sentences)])
+
+
+def to_markdown(recording: Recording) -> str:
+    """As `to_text`, but Markdown, with times: the profile, and then the table of call sites."""
+    parts = (_profile_to_markdown(recording), text.to_markdown(recording))
+    return "\n\n".join(filter(None, parts))
 
 
 def _rows(figures: Figures, kind: PartKind, ns: int) -> list[list[str]]:

@@ -1,8 +1,9 @@
-"""Render a profile as plain text."""
+"""Render a recording as plain text, with its profile if it has one."""
 
 from __future__ import annotations
 
 from ...recording import PartKind, Recording
+from .. import text
 from ..text import aligned, time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words, short_name
@@ -11,7 +12,7 @@ from ._kinds import KINDS, count_words_of
 _BAR = 72  # characters
 
 
-def profile_to_text(recording: Recording) -> str:
+def _profile_to_text(recording: Recording) -> str:
     """Return the bar, a table of the parts, and what they mean.
 
     Returns:
@@ -23,6 +24,23 @@ def profile_to_text(recording: Recording) -> str:
     rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
     table = (f"  {line}" for line in aligned(rows, right=(2, 3)))
     return "\n".join([headline(figures), _bar(figures), *table, *advice(figures), *notes(figures)])
+
+
+def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
+    """Return the profile, if there is one, then the summary line and the table of call sites.
+
+    Args:
+        recording: the recording to report.
+        times: include the profile, and the time spent in host functions. Without it, equal programs
+            give equal text.
+        values: include the sample values.
+
+    Returns:
+        Text without a final newline; empty when there is nothing to show.
+    """
+    profile = _profile_to_text(recording) if times else ""
+    sites = text.to_text(recording, times=times, values=values)
+    return "\n\n".join(filter(None, (profile, sites)))
 
 
 def _bar(figures: Figures) -> str:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import LoweredSite, NoteKind, Outcome, Recording, Site
+from ...recording import LoweredSite, NoteKind, Recording, Site
 from . import _mask, _queue
 
-_Words = Callable[[Site, Sequence[LoweredSite], Sequence[Outcome]], Mapping[NoteKind, str]]
+_Words = Callable[[Site, Sequence[LoweredSite]], Mapping[NoteKind, str]]
 
 
 class _Capability(NamedTuple):

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import OBSERVED, LoweredSite, NoteKind, Outcome, Recording, Site, VmapLevel
+from ...recording import OBSERVED, LoweredSite, NoteKind, Recording, Site, VmapLevel
+from ._numbers import counted
 from ._reasons import NOTES
 
 # Of calls that run in vain: how to make only the others.
@@ -58,20 +59,16 @@ def split(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | 
     return arguments, tuple(level.batched[-1] for level in fact.levels)
 
 
-def could_have_mask(
-    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
-) -> bool | None:
+def could_have_mask(site: Site, lowered: Iterable[LoweredSite]) -> bool | None:
     """Return whether a mask could leave out calls of a site; None if they have a mask."""
     if any(fact.masked for fact in lowered):
         return None
     return site.flavor.removeprefix(OBSERVED) in ("pure", "io", "debug", "buffer")
 
 
-def words(
-    site: Site, lowered: Iterable[LoweredSite], outcomes: Iterable[Outcome]
-) -> Mapping[NoteKind, str]:
+def words(site: Site, lowered: Iterable[LoweredSite]) -> Mapping[NoteKind, str]:
     """Return the notes on calls in vain: a mask leaves some out, or would do so."""
-    could = could_have_mask(site, lowered, outcomes)
+    could = could_have_mask(site, lowered)
     return _WHERE_TRUE if could is None else _advised(site) if could else {}
 
 
@@ -96,7 +93,7 @@ def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:
             needed, elements = counts[of]
             counts[of] = (needed + mask.needed, elements + mask.elements)
     return [
-        f"its mask was true for {needed:,} of {elements:,} {of}{'' if elements == 1 else 's'}"
+        f"its mask was true for {needed:,} of {counted(elements, of)}"
         for of, (needed, elements) in counts.items()
         if elements
     ]

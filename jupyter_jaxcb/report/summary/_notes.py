@@ -58,7 +58,7 @@ def site_notes(
     notes += [Note(NoteKind.UNBATCHED, (fact.serves,)) for fact in lowered if fact.serves > 1]
     words: dict[NoteKind, str] = {}
     for capability in CAPABILITIES:
-        words |= capability.words(site, lowered, outcomes)
+        words |= capability.words(site, lowered)
     found = [note_words(note, words.get(note.kind, "")) for note in notes]
     found += [note.text for note in about_programs]
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
