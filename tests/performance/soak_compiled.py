@@ -85,7 +85,7 @@ def _forget():
 def _left():
     """Return what may not grow: exceptions, blocks, threads, files."""
     return (
-        len(_failure.kept), len(_failure.sites), len(_log._log._sites) - len(_log._log._gone),
+        len(_failure.kept), len(_failure.sites), len(_log.log._sites) - len(_log.log._gone),
         threading.active_count(), len(os.listdir("/proc/self/fd")),
     )  # fmt: skip
 

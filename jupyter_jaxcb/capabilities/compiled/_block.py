@@ -73,7 +73,7 @@ class Block:
         self._before = 0  # calls of other functions
         host.followers.add(self)
         self.resolve()
-        number = self.words[_handler.NUMBER] = _log.number_of(self)
+        number = self.words[_handler.NUMBER] = _log.log.enlist(self)
         _failure.sites[self.address] = self
         last = weakref.finalize(self, _gone, weakref.ref(host), self.words, number)
         last.atexit = False
@@ -132,7 +132,7 @@ class Block:
         recorder, since = active(), int(self.words[_handler.SINCE])
         if recorder is None or not since:
             return None
-        start = min(_log.times_of(since, recorder), recorder.clock())
+        start = min(_log.log.time(since, recorder), recorder.clock())
         names = {"lowered": self.lowered, "host": self.host, "recorder": recorder}
         number = self._first_number(int(self.words[_handler.ADDED]))
         return CallElsewhere(names, -1, number, COMPILED_THREAD, start, [], 0, 0)
@@ -201,7 +201,7 @@ def _gone(host: weakref.ref[HostFunction], words: np.ndarray, number: int) -> No
     called = host()
     if called is not None:
         called.calls += int(words[_handler.MADE])
-    _log.gone(number)
+    _log.log.gone(number)
 
 
 @finds_calls
@@ -285,12 +285,12 @@ def _call_python(
 def _head(lowered: LoweredSite) -> list[int]:
     """Return the words of a block up to `_handler.LEVELS`."""
     words = [0] * _handler.LEVELS
-    words[_handler.LOG : _handler.LEVELS] = _handler.addresses()
+    words[_handler.LOG : _handler.LEVELS] = _handler.ADDRESSES
     looped = [level for level in lowered.levels if level.looped]
     words[_handler.CALLS] = 1 if lowered.elements is None else lowered.elements
     varies = lowered.calls_each_time is None
     words[_handler.ADDED] = 0 if varies else words[_handler.CALLS]
-    words[_handler.NOTE] = _failure.note_address() if varies else 0
+    words[_handler.NOTE] = _failure.NOTE if varies else 0
     words[_handler.INNER] = looped[0].size if looped else 1
     words[_handler.OUTER_LEVELS] = max(len(looped) - 1, 0)
     return words

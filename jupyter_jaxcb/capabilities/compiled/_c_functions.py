@@ -95,33 +95,28 @@ class CFunction:
     def __repr__(self) -> str:
         return f"<C function {self.__name__}>"
 
-    def form(self, dtypes: Sequence[np.dtype]) -> Form | None:
-        """Return the signature for arguments of these dtypes: the one that converts least.
-
-        A conversion never loses information.
-        """
-        number = _choose(self._forms, dtypes)
-        return None if number is None else self._forms[number]
-
     def results(self, dtypes: Sequence[np.dtype]) -> list[np.dtype]:
         """Return the dtype of each result for arguments of these dtypes.
 
         Raises:
             TypeError: if no signature takes them.
         """
-        form = self.form(dtypes)
-        if form is None:
+        number = _choose(self._forms, dtypes)
+        if number is None:
             given = ", ".join(dtype.name for dtype in dtypes)
             forms = dict.fromkeys(f"({', '.join(map(str, one.inputs()))})" for one in self._forms)
             raise TypeError(
                 f"{self.__name__} does not take ({given}). Convert the arguments to one of: "
                 f"{', '.join(forms)}"
             )
-        return [as_dtype(kind) for kind in form.outputs()]
+        return [as_dtype(kind) for kind in self._forms[number].outputs()]
 
 
 def _choose(forms: Sequence[Form], dtypes: Sequence[np.dtype]) -> int | None:
-    """Return the number of the form for arguments of these dtypes, see `CFunction.form`."""
+    """Return the number of the form for arguments of these dtypes: the one that converts least.
+
+    A conversion never loses information.
+    """
     fitting = []
     for number, form in enumerate(forms):
         kinds = [as_dtype(kind) for kind in form.inputs()]

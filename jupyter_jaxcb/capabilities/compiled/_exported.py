@@ -21,7 +21,7 @@ from ...stack.call import HostCallback, HostFunction
 from . import _failure, _handler
 from ._block import Block
 from ._interface import Array, Buffer, Constant, Interface, Operand, interface_of
-from ._native import LAST_NAME, forever, named
+from ._native import LAST_NAME, address_for_machine_code, named
 
 _BYTES = 8
 _hosts: weakref.WeakValueDictionary[str, HostFunction] = weakref.WeakValueDictionary()
@@ -181,6 +181,4 @@ def _text(frame: int) -> str:
     return ctypes.string_at(_failure.word(span, 0), _failure.word(span, 1)).decode()
 
 
-_PYTHON = [ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(f) for f in (_find, _explain)]
-forever(*_PYTHON)
-named[-2:] = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in _PYTHON]
+named[-2:] = [address_for_machine_code(function) for function in (_find, _explain)]

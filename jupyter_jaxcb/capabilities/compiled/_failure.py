@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import weakref
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...stack.dispatch import CallElsewhere, starts_unchecked
+from ...stack.dispatch import starts_unchecked
 from ...stack.errors import describe
-from ._native import forever
+from ._native import address_for_machine_code, address_of, forever
+
+if TYPE_CHECKING:
+    from ._block import Block
 
 _INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
 _API, _ERROR_CREATE = 2, 6  # words of XLA_FFI_CallFrame and XLA_FFI_Api
 _ERROR_SIZE = 32  # bytes of XLA_FFI_Error_Create_Args
 
 
-class Site(Protocol):
-    """What a block belongs to, see `_block.Block`."""
-
-    def resolve(self) -> int: ...
-    def failed(self, frame: int, status: int, start: int) -> BaseException: ...
-    def note(self, frame: int, version: int, start: int, end: int) -> None: ...
-    def reported(self, error: BaseException) -> BaseException: ...
-    def running(self) -> CallElsewhere | None: ...
-
-
 # The exceptions of compiled functions, by the address of the call frame. Machine code adds them.
 kept: dict[int, BaseException] = {}
 forever(kept)
-sites: weakref.WeakValueDictionary[int, Site] = weakref.WeakValueDictionary()  # by block address
+sites: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()  # by block address
 
 
-@functools.cache
 @starts_unchecked("fail")
-def _fail() -> Any:
+@starts_unchecked("resolve")
+@starts_unchecked("note")
+def _called_by_machine_code() -> tuple[Callable[..., int], ...]:
     def fail(frame: int, block: int, status: int, start: int) -> int:
         """Return the address of an XLA_FFI_Error with the message of the host function's error."""
         try:
@@ -45,12 +39,6 @@ def _fail() -> Any:
             text = describe(error)
         return xla_error(frame, text)
 
-    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(fail))
-
-
-@functools.cache
-@starts_unchecked("resolve")
-def _resolve() -> Any:
     def resolve(frame: int, block: int) -> int:
         """Return the address of the kernel for the current function; 0 if it cannot be compiled."""
         try:
@@ -58,12 +46,6 @@ def _resolve() -> Any:
         except BaseException:
             return 0
 
-    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)(resolve))
-
-
-@functools.cache
-@starts_unchecked("note")
-def _note() -> Any:
     def note(frame: int, block: int, version: int, start: int, end: int) -> int:
         """Record a crossing with a mask; return 0, or the address of an XLA_FFI_Error."""
         try:
@@ -72,40 +54,21 @@ def _note() -> Any:
         except BaseException as error:  # an interrupt
             return xla_error(frame, str(sites[block].reported(error)))
 
-    return _lasting(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)(note))
+    return fail, resolve, note
 
 
-def note_address() -> int:
-    """Return the address of ``note(frame, block, version, start, end)``, for compiled code."""
-    return ctypes.cast(_note(), ctypes.c_void_p).value or 0
-
-
-def fail_address() -> int:
-    """Return the address of ``fail(frame, block, status, start)``, for compiled code."""
-    return ctypes.cast(_fail(), ctypes.c_void_p).value or 0
-
-
-def resolve_address() -> int:
-    """Return the address of ``resolve(frame, block)``, for compiled code."""
-    return ctypes.cast(_resolve(), ctypes.c_void_p).value or 0
-
-
-@functools.cache
-def fallback() -> np.ndarray:
-    """Return the arguments of XLA_FFI_Error_Create for a failure that Python did not explain."""
-    return _lasting(_error_arguments(_lasting(_UNEXPLAINED)))
-
-
-_UNEXPLAINED = ctypes.create_string_buffer(b"a compiled callback failed, and Ctrl-C hid its error")
-
-
-def _lasting(one: Any) -> Any:
-    forever(one)
-    return one
+FAIL, RESOLVE, NOTE = map(address_for_machine_code, _called_by_machine_code())
 
 
 def _error_arguments(message: Any) -> np.ndarray:
     return np.array([_ERROR_SIZE, 0, ctypes.addressof(message), _INTERNAL], np.int64)
+
+
+_UNEXPLAINED = ctypes.create_string_buffer(b"a compiled callback failed, and Ctrl-C hid its error")
+# The arguments of XLA_FFI_Error_Create for a failure that Python did not explain.
+_FALLBACK = _error_arguments(_UNEXPLAINED)
+forever(_UNEXPLAINED, _FALLBACK)
+FALLBACK = address_of(_FALLBACK)
 
 
 def xla_error(frame: int, text: str) -> int:

@@ -179,11 +179,5 @@ for _name, _code in ((TARGET, _handle), (NAMED_TARGET, _handle_by_name)):
     jax.ffi.register_ffi_target(_name, _capsule, platform="cpu")
 
 
-def addresses() -> list[int]:
-    """Return the words `LOG` to `FALLBACK` of every block."""
-    return [
-        address_of(head),
-        _failure.resolve_address(),
-        _failure.fail_address(),
-        address_of(_failure.fallback()),
-    ]
+# The words `LOG` to `FALLBACK` of every block.
+ADDRESSES = address_of(head), _failure.RESOLVE, _failure.FAIL, _failure.FALLBACK

@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,15 +37,11 @@ from ._handler import (
     rows,
 )
 
+if TYPE_CHECKING:
+    from ._block import Block
+
 _READINGS = 5  # of counter and clock at once: the machine may stop the process between the two
 _PATIENCE = 1_000  # times to look for a row that a thread has claimed and not written yet
-
-
-class Site(Protocol):
-    """What a block belongs to, see `_block.Block`."""
-
-    lowered: LoweredSite
-    words: np.ndarray
 
 
 class _Listed(NamedTuple):
@@ -67,7 +63,7 @@ class NativeLog:
         self._recorder: Recorder | None = None
         self._began = (0, 0)  # cycles, and nanoseconds of the recorder's clock
 
-    def enlist(self, block: Site) -> int:
+    def enlist(self, block: Block) -> int:
         """Return the number under which the calls of a block are logged."""
         with self._lock:
             if self._recorder is None:  # else their calls are still to be recorded
@@ -102,6 +98,10 @@ class NativeLog:
         """
         (first, began), (last, now) = self._began, _now(recorder)
         return began + ((cycles - first) * ((now - began) / max(last - first, 1))).astype(np.int64)
+
+    def time(self, cycles: int, recorder: Recorder) -> int:
+        """As `times`, for one value."""
+        return int(self.times(np.array([cycles]), recorder)[0])
 
     def span(self, start: int, end: int, recorder: Recorder) -> tuple[int, int]:
         """As `times`, for one crossing that has just ended."""
@@ -206,32 +206,17 @@ def _now(recorder: Recorder, count: int = _READINGS) -> tuple[int, int]:
     return (before + after) // 2, now
 
 
-_log = NativeLog()
-add_native_log(_log)
+log = NativeLog()
+add_native_log(log)
 
 
-def number_of(block: Site) -> int:
-    """Return the number under which the calls of a block are logged."""
-    return _log.enlist(block)
-
-
-def gone(number: int) -> None:
-    """Note that the block with this number is gone."""
-    _log.gone(number)
-
-
-def times_of(cycles: int, recorder: Recorder) -> int:
-    """Return the time of the recorder's clock at which the counter had this value."""
-    return int(_log.times(np.array([cycles]), recorder)[0])
-
-
-def made(block: Site, needed: np.ndarray, version: int, start: int, end: int) -> None:
+def made(block: Block, needed: np.ndarray, version: int, start: int, end: int) -> None:
     """Record a crossing with a mask that made calls for the batch elements `needed`."""
     recorder, lowered = active(), block.lowered
     if recorder is None:
         return
     _count(recorder, lowered, needed)
-    began, ended = _log.span(start, end, recorder)
+    began, ended = log.span(start, end, recorder)
     if lowered.elements is not None:
         stamps = np.linspace(began, ended, len(needed) + 1).astype(np.int64).tolist()
         record_elements(recorder, lowered, version, needed, stamps)
@@ -245,14 +230,19 @@ def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None
 
 
 def failed(
-    block: Site, operands: Sequence[np.ndarray], needed: np.ndarray, at: int, start: int, error: str
+    block: Block,
+    operands: Sequence[np.ndarray],
+    needed: np.ndarray,
+    at: int,
+    start: int,
+    error: str,
 ) -> None:
     """Record a crossing that failed in its batch element `at`, and the values of that call."""
     recorder, lowered = active(), block.lowered
     if recorder is None or not start:
         return
     now = recorder.clock()
-    began = min(times_of(start, recorder), now)
+    began = min(log.time(start, recorder), now)
     version = int(block.words[VERSION])
     _count(recorder, lowered, needed)
     if lowered.elements is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,14 @@ def forever(*objects: Any) -> None:
     """Keep objects until the process ends: a program may run longer than Python."""
     for one in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+
+def address_for_machine_code(function: Callable[..., int]) -> int:
+    """Return the address at which machine code calls a Python function of words, for ever."""
+    words = [ctypes.c_int64] * function.__code__.co_argcount  # type: ignore[attr-defined]
+    called = ctypes.CFUNCTYPE(ctypes.c_int64, *words)(function)
+    forever(called)
+    return ctypes.cast(called, ctypes.c_void_p).value or 0
 
 
 def address_of(array: np.ndarray) -> int:

@@ -158,7 +158,7 @@ def test_calls_are_counted_even_if_their_program_is_gone(add, loop):
 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_log_keeps_nothing_of_programs_that_are_gone(recorded):
-    log = _log._log
+    log = _log.log
 
     def programs(count):
         for _ in range(count):
