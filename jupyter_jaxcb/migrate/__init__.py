@@ -3,8 +3,7 @@
 Uses only the standard library, and does not run the file.
 """
 
-from ._command import add_arguments, perform
 from ._files import MigrationError, Source, read
-from ._run import migrate_files
+from ._run import add_arguments, migrate_files, perform
 from ._uses import Use
 from ._words import report

@@ -71,11 +71,8 @@ class Source:
 
     def rewritten(self) -> str:
         """Return `text` with the imports of host_callback rewritten."""
-        changed = {part.cell: part.rewritten() for part in self.parts}
         changed = {
-            part.cell: changed[part.cell]
-            for part in self.parts
-            if changed[part.cell] != part.source
+            part.cell: new for part in self.parts if (new := part.rewritten()) != part.source
         }
         if not changed:
             return self.text
@@ -83,10 +80,13 @@ class Source:
             return changed[None]
         return with_sources(self.text, {cell: s for cell, s in changed.items() if cell is not None})
 
+    def uses(self) -> list[tuple[Part, Use]]:
+        """Return every use of host_callback, with the part that it is in."""
+        return [(part, use) for part in self.parts for use in part.uses()]
+
     def left(self) -> list[tuple[Part, Use]]:
         """Return the uses that `write` does not rewrite: options of jax.config, and strings."""
-        uses = [(part, use) for part in self.parts for use in part.uses()]
-        return [(part, use) for part, use in uses if use.what in ("option", "in a string")]
+        return [one for one in self.uses() if one[1].what in ("option", "in a string")]
 
     def write(self) -> bool:
         """Rewrite the file; return whether there was something to rewrite.

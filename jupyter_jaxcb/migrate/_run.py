@@ -1,12 +1,38 @@
-"""Report and rewrite files and folders, for the command and for the magic."""
+"""Report and rewrite files and folders: the command ``migrate`` of ``python -m jupyter_jaxcb``."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ._files import MigrationError, Source, files_in, read
 from ._words import notes, report, written
+
+_DESCRIPTION = """\
+List each use of host_callback, JAX's or ours, and what to write instead. The files are not run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the description and the arguments of the command."""
+    parser.description = _DESCRIPTION
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="rewrite the imports and dotted names, nothing else",
+    )
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="Python files, notebooks, and folders with them"
+    )
+
+
+def perform(options: argparse.Namespace, say: Callable[..., object]) -> int:
+    """Report each file with `say`, which prints; return 1 if a file could not be read, else 0."""
+    problems = migrate_files(options.files, write=options.write, show=say)
+    for problem in problems:
+        say(problem, sys.stderr)
+    return 1 if problems else 0
 
 
 def migrate_files(names: Iterable[str], *, write: bool, show: Callable[[str], object]) -> list[str]:
@@ -42,7 +68,7 @@ def _read_file(
     try:
         source = read(file)
         problems += source.problems
-        uses_it = any(part.uses() for part in source.parts)
+        uses_it = bool(source.uses())
         if uses_it or file == given:
             show(report(source))
             if write:

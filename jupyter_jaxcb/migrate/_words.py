@@ -17,7 +17,7 @@ def report(source: Source) -> str:
     Returns:
         Text without a final newline.
     """
-    found = [(part, use) for part in source.parts for use in part.uses()]
+    found = source.uses()
     if not found:
         return f"{source.path}: no use of host_callback"
     count = f"{len(found)} use{'' if len(found) == 1 else 's'}"
@@ -30,13 +30,8 @@ def report(source: Source) -> str:
 
 def notes(sources: Iterable[Source]) -> list[str]:
     """Return what to know about the proposals for some sources."""
-    whats = {
-        use.what
-        for source in sources
-        for part in source.parts
-        for use in part.uses()
-        if isinstance(use.node, ast.Call)
-    }
+    uses = [use for source in sources for _, use in source.uses()]
+    whats = {use.what for use in uses if isinstance(use.node, ast.Call)}
     return [note for what, note in _NOTES.items() if whats & {*what}]
 
 

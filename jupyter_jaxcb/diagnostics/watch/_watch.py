@@ -9,7 +9,6 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any
 
 import jax
@@ -257,9 +256,6 @@ class watching:  # used as a function
         )  # fmt: skip
 
     def __enter__(self) -> Watch:
-        return self._begin(sys._getframe(1))
-
-    def _begin(self, frame: FrameType) -> Watch:
         sinking = Sinking(self._to) if self._to else None
         watch = Watch(self._options, sinking.put if sinking else None)
         changes = jax_compat.Changes()
@@ -277,7 +273,7 @@ class watching:  # used as a function
             stack.callback(jax.effects_barrier)
             following = Following(watch._store, self._options)
             stack.callback(following.stop)
-            following.start(frame)
+            following.start(sys._getframe(1))
             self._stack, self._watch, self._following = stack.pop_all(), watch, following
         return watch
 

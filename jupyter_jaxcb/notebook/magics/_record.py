@@ -31,6 +31,12 @@ _NOTHING = (
     "and JAX's other callbacks"
 )
 _OFF = "nothing was recorded and no file was written, because JUPYTER_JAXCB=off"
+_VALUES = argument(
+    "--values",
+    action="store_true",
+    help="show arguments and results of the first calls; they are saved with the notebook",
+)
+_SAVE = argument("--save", metavar="FILE", help="write the recording to a file, see Recording.save")
 
 
 @magics_class
@@ -39,13 +45,9 @@ class RecordMagics(SessionMagics):
 
     @magic_arguments()
     @argument("name", nargs="?", help="as a cell magic: assign the recording to this name")
-    @argument(
-        "--values",
-        action="store_true",
-        help="show arguments and results of the first calls; they are saved with the notebook",
-    )
+    @_VALUES
     @argument("--jax", action="store_true", help="also record JAX's own callbacks")
-    @argument("--save", metavar="FILE", help="write the recording to a file, see Recording.save")
+    @_SAVE
     @output_can_be_silenced
     @line_cell_magic
     def jax_record(self, line: str, cell: str | None = None) -> Any:
@@ -93,12 +95,8 @@ class RecordMagics(SessionMagics):
     @as_cell_magic
     @magic_arguments()
     @argument("name", nargs="?", help="assign the recording to this name")
-    @argument(
-        "--values",
-        action="store_true",
-        help="show arguments and results of the first calls; they are saved with the notebook",
-    )
-    @argument("--save", metavar="FILE", help="write the recording to a file, see Recording.save")
+    @_VALUES
+    @_SAVE
     @output_can_be_silenced
     @cell_magic
     def jax_profile(self, line: str, cell: str) -> Any:
