@@ -52,35 +52,28 @@ def to_mimebundle(
         place: maps a file and a line to a notebook cell.
         name: the id under which the kernel can send the full recording while it runs.
     """
-    sites = summarize(recording)
     kept = recording.calls[:MAX_SAVED_CALLS]
-    where = with_numbers(recording, place)
-    views = _views(recording, sites, kept, values, place, where, runs=_SAVED_RUNS)
+    shown = _Document(recording, kept, values, place, runs=_SAVED_RUNS, unit_ns=_SAVED_UNIT_NS)
     data = {
         "text/plain": (
             to_text(recording, values=values)
             if times
-            else sites_to_text(recording, sites, times=False, values=values)
+            else sites_to_text(recording, shown.sites, times=False, values=values)
         ),
         # Of a profile, which is about times, also those who have only the HTML see the times.
-        "text/html": profile_to_html(recording, where)
-        + sites_to_html(recording, sites, values=values),
-        MIME_TYPE: _brief(_facts(recording, sites, views, brief=True)),
+        "text/html": profile_to_html(recording, shown.where)
+        + sites_to_html(recording, shown.sites, values=values),
+        MIME_TYPE: _brief(_facts(recording, shown.sites, shown.views, brief=True)),
     }
-    columns = call_columns(kept, variant_numbers(recording, sites), unit_ns=_SAVED_UNIT_NS)
-    measured = _saved(recording, sites, views, columns, where, brief=True)
-    return data, {MIME_TYPE: _brief({**measured, "id": name})}
+    return data, {MIME_TYPE: _brief({**shown.saved(brief=True), "id": name})}
 
 
 def to_page(recording: Recording) -> dict[str, Any]:
     """Return everything that a page without a kernel shows, as JSON."""
-    sites = summarize(recording)
-    kept = recording.calls[:MAX_PAGE_CALLS]
-    columns = call_columns(kept, variant_numbers(recording, sites))
-    views = _views(recording, sites, kept, True, None, recording.where)
+    shown = _Document(recording, recording.calls[:MAX_PAGE_CALLS], values=True)
     return {
-        "facts": _facts(recording, sites, views),
-        "measured": {**_saved(recording, sites, views, columns, recording.where), "id": ""},
+        "facts": _facts(recording, shown.sites, shown.views),
+        "measured": {**shown.saved(), "id": ""},
     }
 
 
@@ -106,49 +99,86 @@ def to_message(
         place: maps a file and a line to a notebook cell.
         name: the id of the recording's display, by which the front end recognizes the recording.
     """
-    sites = summarize(recording)
-    columns = call_columns(recording.calls, variant_numbers(recording, sites))
-    where = with_numbers(recording, place)
-    views = _views(recording, sites, recording.calls, values, place, where)
-    measured = {
-        **_measured(recording, sites, views, columns, where),
-        "id": name,
-        "calls": None,
-        "calls_not_saved": 0,
-    }
-    return _facts(recording, sites, views), measured, columns
+    shown = _Document(recording, recording.calls, values, place)
+    measured = {**shown.measured(), "id": name, "calls": None, "calls_not_saved": 0}
+    return _facts(recording, shown.sites, shown.views), measured, shown.columns
 
 
-def _views(
-    recording: Recording,
-    sites: list[SiteSummary],
-    calls: np.ndarray,
-    values: bool,
-    place: Place | None,
-    where: Where,
-    runs: int = _RUNS,
-) -> list[SiteView]:
-    """Return the views of sites; `calls` are those that the document has."""
-    numbered = Rows((site.site for site in sites), where)
-    marks = not_finite_marks(recording, calls, runs)
-    samples: list[SampleValues] = [one for site in sites for one, _ in site.sample_values]
-    rows = iter(rows_of(calls, samples) if values else ())
-    proposed = proposals(recording, where)
-    return [
-        finished(
-            site,
-            place=place,
-            numbered=_if_different(numbered.where(site.site), site.where),
-            values=values,
-            proposals=proposed.get(site.site, ()),
-            sample_rows=islice(rows, len(site.sample_values)),
-            marks=marks.get(site.site, NO_MARKS),
-        )
-        for site in sites
-    ]
+class _Document:
+    """What the front end gets of a recording, with some of its host calls: the first ones.
+
+    Args:
+        recording: the recording.
+        calls: the host calls.
+        values: include the sample values.
+        place: maps a file and a line to a notebook cell.
+        runs: the number of runs of calls of a site that returned NaN or infinity.
+        unit_ns: see `call_columns`.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        calls: np.ndarray,
+        values: bool,
+        place: Place | None = None,
+        *,
+        runs: int = _RUNS,
+        unit_ns: int = 1,
+    ) -> None:
+        self._recording = recording
+        self.sites = summarize(recording)
+        self.where = _with_numbers(recording, place)
+        self.columns = call_columns(calls, variant_numbers(recording, self.sites), unit_ns=unit_ns)
+        self.views = self._views(calls, values, place, runs)
+
+    def _views(
+        self, calls: np.ndarray, values: bool, place: Place | None, runs: int
+    ) -> list[SiteView]:
+        numbered = Rows((site.site for site in self.sites), self.where)
+        marks = not_finite_marks(self._recording, calls, runs)
+        samples: list[SampleValues] = [one for site in self.sites for one, _ in site.sample_values]
+        rows = iter(rows_of(calls, samples) if values else ())
+        proposed = proposals(self._recording, self.where)
+        return [
+            finished(
+                site,
+                place=place,
+                numbered=_if_different(numbered.where(site.site), site.where),
+                values=values,
+                proposals=proposed.get(site.site, ()),
+                sample_rows=islice(rows, len(site.sample_values)),
+                marks=marks.get(site.site, NO_MARKS),
+            )
+            for site in self.sites
+        ]
+
+    def saved(self, *, brief: bool = False) -> dict[str, Any]:
+        """Return `Measured` without the id, with the host calls."""
+        return {
+            **self.measured(brief=brief),
+            "calls": to_saved(self.columns) if self.columns.rows else None,
+            "calls_not_saved": len(self._recording) - self.columns.rows,
+        }
+
+    def measured(self, *, brief: bool = False) -> dict[str, Any]:
+        """Return what changes from run to run, except the host calls."""
+        recording, columns = self._recording, self.columns
+        base_ns = columns.base_ns if columns.rows else None
+        profile = profile_facts(recording, base_ns, self.where)
+        return {
+            "environment": dict(recording.environment),
+            "out_of_order": out_of_order(recording, self.sites),
+            "by_worker": by_other_threads(recording),
+            "compilations": [_compilation(one, base_ns) for one in recording.compilations],
+            "threads": list(recording.threads),
+            "wall_ns": recording.wall_ns,
+            "errors": list(recording.errors),
+            "sites": [view.measured(brief=brief) for view in self.views],
+        } | ({} if profile is None else {"profile": profile})
 
 
-def with_numbers(recording: Recording, place: Place | None) -> Where:
+def _with_numbers(recording: Recording, place: Place | None) -> Where:
     """Return `Recording.where` with the numbers of other cells: ``[21] line 3``."""
 
     def where(one: Site | Frame) -> str:
@@ -168,23 +198,6 @@ def _brief(document: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value or name == "sites"}
 
 
-def _saved(
-    recording: Recording,
-    sites: list[SiteSummary],
-    views: list[SiteView],
-    columns: CallColumns,
-    where: Where,
-    *,
-    brief: bool = False,
-) -> dict[str, Any]:
-    """Return `Measured` without the id, with the host calls of `columns`, the first ones."""
-    return {
-        **_measured(recording, sites, views, columns, where, brief=brief),
-        "calls": to_saved(columns) if columns.rows else None,
-        "calls_not_saved": len(recording) - columns.rows,
-    }
-
-
 def _facts(
     recording: Recording, sites: list[SiteSummary], views: list[SiteView], *, brief: bool = False
 ) -> dict[str, Any]:
@@ -199,34 +212,12 @@ def _facts(
     }
 
 
-def _measured(
-    recording: Recording,
-    sites: list[SiteSummary],
-    views: list[SiteView],
-    columns: CallColumns,
-    where: Where,
-    *,
-    brief: bool = False,
-) -> dict[str, Any]:
-    profile = profile_facts(recording, columns.base_ns if columns.rows else None, where)
-    return {
-        "environment": dict(recording.environment),
-        "out_of_order": out_of_order(recording, sites),
-        "by_worker": by_other_threads(recording),
-        "compilations": [_compilation(one, columns) for one in recording.compilations],
-        "threads": list(recording.threads),
-        "wall_ns": recording.wall_ns,
-        "errors": list(recording.errors),
-        "sites": [view.measured(brief=brief) for view in views],
-    } | ({} if profile is None else {"profile": profile})
-
-
-def _compilation(one: Compilation, columns: CallColumns) -> dict[str, Any]:
+def _compilation(one: Compilation, base_ns: int | None) -> dict[str, Any]:
     began = one.end_ns - one.compile_ns - one.lower_ns  # XLA compiles right after JAX has lowered
     return {
         "program": one.program.name,
         "lower_ns": one.lower_ns,
         "compile_ns": one.compile_ns,
         # Counts from the first call, so usually negative. None: unknown, or there are no calls.
-        "start_ns": began - columns.base_ns if one.end_ns and columns.rows else None,
+        "start_ns": began - base_ns if one.end_ns and base_ns is not None else None,
     }
