@@ -73,7 +73,7 @@ class Block:
         self._before = 0  # calls of other functions
         host.followers.add(self)
         self.resolve()
-        number = self.words[_handler.NUMBER] = _log.log.enlist(self)
+        number = self.words[_handler.NUMBER] = _log.log.enlist(lowered, self.words)
         _failure.sites[self.address] = self
         last = weakref.finalize(self, _gone, weakref.ref(host), self.words, number)
         last.atexit = False
@@ -121,7 +121,8 @@ class Block:
             error: Any = self._problem or KeyboardInterrupt()
         else:
             error = cause(self.host.name, frame, operands, status, self._again)
-        _log.failed(self, operands, needed, at, start, describe(error))
+        version = int(self.words[_handler.VERSION])
+        _log.failed(lowered, version, operands, needed, at, start, describe(error))
         element = None if lowered.elements is None else at
         varies = lowered.calls_each_time is None  # then the kernel has counted this call
         number = self._made() if varies else self._first_number(len(needed)) + at
@@ -147,7 +148,7 @@ class Block:
 
     def note(self, frame: int, version: int, start: int, end: int) -> None:
         """Record a crossing with a mask, by the cycle counter before and after its calls."""
-        _log.made(self, self._needed(frame), version, start, end)
+        _log.made(self.lowered, self._needed(frame), version, start, end)
 
     def reported(self, error: BaseException) -> BaseException:
         """Report an error beside the host calls; return the one to give to XLA."""

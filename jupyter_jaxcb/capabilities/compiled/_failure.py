@@ -5,26 +5,33 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ...stack.dispatch import starts_unchecked
+from ...stack.dispatch import CallElsewhere, starts_unchecked
 from ...stack.errors import describe
 from ._native import address_for_machine_code, address_of, forever
-
-if TYPE_CHECKING:
-    from ._block import Block
 
 _INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
 _API, _ERROR_CREATE = 2, 6  # words of XLA_FFI_CallFrame and XLA_FFI_Api
 _ERROR_SIZE = 32  # bytes of XLA_FFI_Error_Create_Args
 
 
+class Site(Protocol):
+    """What a block belongs to, see `_block.Block`."""
+
+    def resolve(self) -> int: ...
+    def failed(self, frame: int, status: int, start: int) -> BaseException: ...
+    def note(self, frame: int, version: int, start: int, end: int) -> None: ...
+    def reported(self, error: BaseException) -> BaseException: ...
+    def running(self) -> CallElsewhere | None: ...
+
+
 # The exceptions of compiled functions, by the address of the call frame. Machine code adds them.
 kept: dict[int, BaseException] = {}
 forever(kept)
-sites: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()  # by block address
+sites: weakref.WeakValueDictionary[int, Site] = weakref.WeakValueDictionary()  # by block address
 
 
 @starts_unchecked("fail")

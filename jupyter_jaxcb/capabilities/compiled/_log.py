@@ -6,7 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,14 +31,10 @@ from ._handler import (
     ON,
     RAN,
     START,
-    VERSION,
     head,
     read_cycles,
     rows,
 )
-
-if TYPE_CHECKING:
-    from ._block import Block
 
 _READINGS = 5  # of counter and clock at once: the machine may stop the process between the two
 _PATIENCE = 1_000  # times to look for a row that a thread has claimed and not written yet
@@ -63,13 +59,13 @@ class NativeLog:
         self._recorder: Recorder | None = None
         self._began = (0, 0)  # cycles, and nanoseconds of the recorder's clock
 
-    def enlist(self, block: Block) -> int:
-        """Return the number under which the calls of a block are logged."""
+    def enlist(self, lowered: LoweredSite, words: np.ndarray) -> int:
+        """Return the number under which the calls of a block, by its words, are logged."""
         with self._lock:
             if self._recorder is None:  # else their calls are still to be recorded
                 self._forget(len(self._gone))
             number = next(self._numbers)
-            self._sites[number] = _Listed(block.lowered, block.words)
+            self._sites[number] = _Listed(lowered, words)
             return number
 
     def gone(self, number: int) -> None:
@@ -210,9 +206,9 @@ log = NativeLog()
 add_native_log(log)
 
 
-def made(block: Block, needed: np.ndarray, version: int, start: int, end: int) -> None:
+def made(lowered: LoweredSite, needed: np.ndarray, version: int, start: int, end: int) -> None:
     """Record a crossing with a mask that made calls for the batch elements `needed`."""
-    recorder, lowered = active(), block.lowered
+    recorder = active()
     if recorder is None:
         return
     _count(recorder, lowered, needed)
@@ -230,7 +226,8 @@ def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None
 
 
 def failed(
-    block: Block,
+    lowered: LoweredSite,
+    version: int,
     operands: Sequence[np.ndarray],
     needed: np.ndarray,
     at: int,
@@ -238,12 +235,11 @@ def failed(
     error: str,
 ) -> None:
     """Record a crossing that failed in its batch element `at`, and the values of that call."""
-    recorder, lowered = active(), block.lowered
+    recorder = active()
     if recorder is None or not start:
         return
     now = recorder.clock()
     began = min(log.time(start, recorder), now)
-    version = int(block.words[VERSION])
     _count(recorder, lowered, needed)
     if lowered.elements is None:
         crossing = record_call(recorder, lowered, version, began, now, error)
