@@ -2,8 +2,8 @@
 
 `_programs` watches JAX lower and compile, and collects `_evidence`: the jaxpr (`_paths`), the binds
 that JAX dropped (`_dropped`) and the optimized HLO (`_hlo`). `_rules` is the table that decides
-from the evidence, with `_hoisting`; `_outcomes` makes the outcome. `_operations` names the
-operations of a program for a profile.
+from the evidence, with `_hoisting` and `_predicates`; `_outcomes` makes the outcome. `_operations`
+names the operations of a program for a profile.
 """
 
 from ._evidence import HostCallIndex

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...recording import Note, Site
 from ..call import Bind
 from ._hlo import HostCallInstruction
-from ._paths import Path
+from ._paths import Path, Place
 
 
 class HostCallIndex(NamedTuple):
@@ -34,6 +34,7 @@ class Evidence:
         unreadable: why the optimized program cannot be read.
         note: a note about its calls, from the lowering.
         loops: the loops around the bind, innermost first; None if it was made for another program.
+        predicates: the predicates that the optimized program evaluates before their loop and in it.
     """
 
     bind: Bind
@@ -45,6 +46,7 @@ class Evidence:
     unreadable: str = ""
     note: Note | None = None
     loops: tuple[tuple[str, int | None], ...] | None = None
+    predicates: frozenset[Place] = frozenset()
 
     @property
     def shards(self) -> int | None:

@@ -40,6 +40,7 @@ class Around(NamedTuple):
 
     kind: str  # "loop" or "branch"
     times: int | None  # iterations of a loop; None if that depends on data
+    name: str = ""  # of the instruction that is the loop
 
 
 class HostCallInstruction(NamedTuple):
@@ -208,9 +209,9 @@ def _around(one: Instruction) -> Iterator[Around | None]:
     if one.opcode == "while":
         trips = json.loads(one.config or "{}").get("known_trip_count")
         times = None if trips is None else int(trips["n"])
-        yield Around("loop", times)  # its body
+        yield Around("loop", times, one.name)  # its body
         # If XLA knows the number of iterations, it does not evaluate the condition.
-        yield Around("loop", None if times is None else 0)
+        yield Around("loop", None if times is None else 0, one.name)
         return
     around = Around("loop", None)  # a reduction, for one, calls once for each element
     if one.opcode in _ONCE:

@@ -21,8 +21,8 @@ def is_hoisted(seen: Evidence) -> bool:
     as_traced = total([_without_elements(p) for p in seen.kept])
     if as_traced is not None and None not in compiled:
         return (total(compiled) or 0) < as_traced  # XLA may unroll a loop, but keeps its calls
-    around, deepest = _depths(seen)
-    ahead = _before_loops(seen)
+    around, deepest = depths(seen)
+    ahead = before_loops(seen)
     if ahead:
         return bool(_left_over(around, [*deepest, *ahead]))
     if len(around) != len(deepest):
@@ -37,11 +37,11 @@ def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
     """
     loops = sum(step.kind == "loop" for step in one.around)
     single = min(sum(s.kind == "scan" and s.length == 1 for s in p.steps) for p in seen.kept)
-    once = sum(step == ("loop", 1) for step in one.around)
+    once = sum(step.kind == "loop" and step.times == 1 for step in one.around)
     return loops + one.gone - min(once + one.gone, single)
 
 
-def _depths(seen: Evidence) -> tuple[list[int], list[int]]:
+def depths(seen: Evidence) -> tuple[list[int], list[int]]:
     """Return in how many loops each call left in the program is, and each copy of a path."""
     around = sorted(_loops_around(one, seen) for one in seen.instructions or ())
     return around, sorted(depth for p in seen.kept for depth in p.depths)
@@ -57,14 +57,20 @@ def gone_before_loops(seen: Evidence) -> int:
 
     The copies in the loop do not count: without them, the loop is never entered.
     """
-    around, _ = _depths(seen)
-    return _left_over(_before_loops(seen), around)
+    around, _ = depths(seen)
+    first = [depth - len(p.predicates) for p in seen.kept if p.predicates for depth in p.depths]
+    return _left_over(first, around)
 
 
-def _before_loops(seen: Evidence) -> list[int]:
+def before_loops(seen: Evidence) -> list[int]:
     """Return the loop depths of calls in predicates that JAX evaluates once before the loop."""
-    inside = [p for p in seen.kept if any(step.ahead for step in p.steps)]
-    return [depth - 1 for p in inside for depth in p.depths]
+    return [depth for p in seen.kept for depth in p.depths_before_loops]
+
+
+def count_before_loops(seen: Evidence) -> int:
+    """Count the calls that JAX adds before the loops of `Evidence.predicates`."""
+    inside = [p for p in seen.kept if seen.predicates.issuperset(p.predicates)]
+    return sum(len(p.depths_before_loops) for p in inside)
 
 
 def is_hoisted_and_deduplicated(seen: Evidence) -> bool:
@@ -76,8 +82,11 @@ def is_hoisted_and_deduplicated(seen: Evidence) -> bool:
     each = [calls for p in seen.kept if (calls := _without_elements(p)) is not None]
     if compiled is not None and len(each) == len(seen.kept):
         return all(compiled < calls for calls in each)
-    around, deepest = _depths(seen)
-    return bool(_left_over(around, [*deepest, *_before_loops(seen)]))
+    around, deepest = depths(seen)
+    ahead = before_loops(seen)
+    if ahead and not Counter(around) & Counter(deepest):
+        return True
+    return bool(_left_over(around, [*deepest, *ahead]))
 
 
 def intended(seen: Evidence) -> Sequence[Path]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ... import jax_compat
@@ -19,6 +21,9 @@ _JAXS_OWN = frozenset(
     ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
 )
 _PLAIN = {bool, int, float, str, type(None)}
+Place = tuple[
+    int, ...
+]  # of an inner jaxpr in a program: `Step.place` of each step, outermost first
 MAX_PATHS = 10_000  # in one program; further paths are ignored
 
 
@@ -36,6 +41,7 @@ class Step(NamedTuple):
     again: bool = False  # a checkpoint that a derivative runs again
     of_vmap: bool = False  # a scan over batch elements, in the batching rule of JAX's own callback
     name: str = ""  # as the user calls it: "fori_loop", which is lowered as a scan or while
+    place: int = 0  # number of its jaxpr among the inner jaxprs of the one around it
 
     @property
     def copies(self) -> tuple[int, int]:
@@ -93,10 +99,22 @@ class Path(NamedTuple):
         With ``unroll=2``, for one, JAX writes the body of a scan twice into the loop, and the
         remaining iteration after it.
         """
-        found = [0]
-        for inside, outside in (step.copies for step in self.steps):
-            found = [loops + 1 for loops in found] * inside + found * outside
-        return found
+        return _depths(step.copies for step in self.steps)
+
+    @property
+    def depths_before_loops(self) -> list[int]:
+        """As `depths`, of the copies that JAX adds where it evaluates a predicate before its loop.
+
+        With two such loops around each other, JAX adds three copies.
+        """
+        copies = ((1, 1) if step.ahead else step.copies for step in self.steps)
+        return list((Counter(_depths(copies)) - Counter(self.depths)).elements())
+
+    @property
+    def predicates(self) -> list[Place]:
+        """The predicates around the bind that JAX evaluates before their loops, too."""
+        places = tuple(step.place for step in self.steps)
+        return [places[: end + 1] for end, step in enumerate(self.steps) if step.ahead]
 
     def is_unreachable(self, platform: str) -> bool:
         """Return whether no run on `platform` calls the host on this path, whatever the data."""
@@ -109,6 +127,13 @@ class Path(NamedTuple):
         """Return the steps inside the innermost jit, which were there when the bind was made."""
         places = [place for place, step in enumerate(self.steps) if step.kind == "jit"]
         return self.steps[places[-1] + 1 :] if places else self.steps
+
+
+def _depths(copies: Iterable[tuple[int, int]]) -> list[int]:
+    found = [0]
+    for inside, outside in copies:
+        found = [loops + 1 for loops in found] * inside + found * outside
+    return found
 
 
 def paths(jaxpr: Any) -> list[Path]:
@@ -145,7 +170,7 @@ def _walk(
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     if id(jaxpr) in empty:
         return
-    any_found = False
+    any_found, places = False, itertools.count()
     read = functools.cache(lambda: _read(jaxpr))
     for equation in jaxpr.eqns:
         params = equation.params
@@ -169,8 +194,8 @@ def _walk(
             yield path._replace(derived=alone and _uses(equation, read()))
             continue
         for inner, step in _inner(equation, carried):
-            below = _is_derived(equation, derived)
-            for path in _walk(inner, (*steps, step), empty, carried, below):
+            below, here = _is_derived(equation, derived), step._replace(place=next(places))
+            for path in _walk(inner, (*steps, here), empty, carried, below):
                 any_found = True
                 yield path
     if not any_found:

@@ -13,7 +13,7 @@ import itertools
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ... import jax_compat
@@ -23,10 +23,11 @@ from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
-from ._hlo import instructions_by_index
+from ._hlo import HostCallInstruction, instructions_by_index
 from ._identity import code_number, is_of_jax, number
 from ._outcomes import dropped_outcome, outcome
-from ._paths import Path, by_bind, paths
+from ._paths import Path, Place, by_bind, paths
+from ._predicates import effects_in_predicates, predicates
 from ._remembered import OutcomeMemory
 from ._rules import SHARED
 
@@ -101,11 +102,12 @@ class _Lowering(Block):
         vanished = _pending.vanished(dispatch, self.jaxpr)
         if not (traced or vanished):
             return None
-        function = jax_compat.dispatched()
+        function, kept = jax_compat.dispatched(), self._kept(traced)
         return _Lowered(
             self.program or Program(f"jit_{self.name}", "", self.number),
             traced,
-            self._kept(traced),
+            kept,
+            effects_in_predicates(kept),
             self.indices,
             self.notes,
             vanished,
@@ -130,6 +132,7 @@ class _Lowered:
     program: Program
     traced: list[Path]
     kept: list[Path]
+    effects: list[Path]  # see `effects_in_predicates`
     indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
     notes: dict[Bind, Note]
     vanished: list[Dropped]
@@ -202,33 +205,48 @@ class _Lowered:
 
     def outcomes(self, executable: Any) -> list[Outcome]:
         """Find the outcome of each bind."""
-        indices, read = self.indices, functools.partial(jax_compat.optimized, executable)
+        read = functools.partial(jax_compat.optimized, executable)
         instructions, unreadable = (
-            instructions_by_index(read) if any(indices.values()) else ({}, "")
+            instructions_by_index(read) if any(self.indices.values()) else ({}, "")
         )
+        evidence = functools.partial(self._evidence, instructions, unreadable)
+        effects = [evidence(bind, own, own) for bind, own in by_bind(self.effects).items()]
+        evaluated = predicates(effects, read)
         outcomes = [dropped_outcome(gone, self.program) for gone in self.vanished]
-        kept, platform = by_bind(self.kept), self.program.platform
+        kept = by_bind(self.kept)
         for bind, traced in by_bind(self.traced).items():
-            own = indices.get(bind)
-            seen = Evidence(
-                bind,
-                traced=traced,
-                kept=[p for p in kept.get(bind, ()) if not p.is_unreachable(platform)],
-                platform=platform,
-                indices=own,
-                instructions=None
-                if unreadable
-                else [
-                    one._replace(each=index.elements * index.shards)
-                    for index in own or ()
-                    for one in instructions.get(index.number, ())
-                ],
-                unreadable=unreadable,
-                note=self.notes.get(bind),
-                loops=self.loops.get(bind),
-            )
+            seen = evidence(bind, traced, kept.get(bind, ()), evaluated)
             outcomes.append(outcome(seen, self.program))
         return outcomes
+
+    def _evidence(
+        self,
+        instructions: Mapping[int, Sequence[HostCallInstruction]],
+        unreadable: str,
+        bind: Bind,
+        traced: Sequence[Path],
+        kept: Sequence[Path],
+        evaluated: frozenset[Place] = frozenset(),
+    ) -> Evidence:
+        indices, platform = self.indices.get(bind), self.program.platform
+        return Evidence(
+            bind,
+            traced=traced,
+            kept=[path for path in kept if not path.is_unreachable(platform)],
+            platform=platform,
+            indices=indices,
+            instructions=None
+            if unreadable
+            else [
+                one._replace(each=index.elements * index.shards)
+                for index in indices or ()
+                for one in instructions.get(index.number, ())
+            ],
+            unreadable=unreadable,
+            note=self.notes.get(bind),
+            loops=self.loops.get(bind),
+            predicates=evaluated,
+        )
 
 
 class _Lowerings(threading.local):

@@ -15,6 +15,7 @@ from ._dropped import Dropped
 from ._evidence import Evidence, may_be_elided
 from ._hlo import HostCallInstruction
 from ._hoisting import (
+    count_before_loops,
     gone_before_loops,
     intended,
     is_hoisted,
@@ -74,17 +75,24 @@ class Seen:
     @functools.cached_property
     def places(self) -> int:
         """The number of places that its kept paths lead to."""
-        return _places(self.evidence.kept)
+        return _places(self.evidence.kept) + self.before_loops
 
     @functools.cached_property
     def wanted(self) -> int:
         """The number of places that the source asks for."""
-        return _places(intended(self.evidence))
+        return _places(intended(self.evidence)) + self.before_loops
+
+    @functools.cached_property
+    def before_loops(self) -> int:
+        """The number of its places in predicates before loops that XLA has not removed."""
+        return count_before_loops(self.evidence)
 
     @functools.cached_property
     def gone_before_loops(self) -> int:
-        """The number of calls missing in predicates that JAX evaluates once before their loop."""
-        return gone_before_loops(self.evidence) if self.may_be_elided else 0
+        """As `before_loops`, of loops that XLA may have removed; those without a call."""
+        if self.before_loops or not self.may_be_elided:
+            return 0
+        return gone_before_loops(self.evidence)
 
     @property
     def has_fewer(self) -> bool:
