@@ -1,7 +1,7 @@
 /** Outputs that earlier versions saved, in today's form; what is malformed is left to the readers. */
 
 import type { AxisKind } from './known.js';
-import { unmeasured } from './site.js';
+import { unmeasured, type Site, type SiteMeasured } from './site.js';
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -41,6 +41,12 @@ function variant(value: unknown): unknown {
     return { operands: items(flags).map(of), results: batched, ...own };
   });
   return { axes, ...value };
+}
+
+/** The figures of a site that was saved without: how calls are made was the first word of a note. */
+export function figures({ notes }: Pick<Site, 'notes'>, own?: SiteMeasured): Pick<Site, 'figures'> {
+  const made = notes.flatMap(note => /^(\w+)(?: by \w+)?: /.exec(note)?.[1] ?? []);
+  return { figures: own?.figures.length ? own.figures : made.map(words => [words, true]) };
 }
 
 const LISTS: Readonly<Record<string, string>> = { cell_id: 'cells', cell_line: 'lines' };

@@ -60,7 +60,7 @@ export function parseRecording(data: unknown, metadata: unknown): Recording {
   const facts = parseFacts(data);
   try {
     const { measured, sites } = parseMeasured(metadata, facts.sites.map(site => site.line));
-    facts.sites.forEach((site, place) => Object.assign(site, sites[place]));
+    facts.sites.forEach((site, place) => Object.assign(site, sites[place], old.figures(site, sites[place])));
     return { facts, measured, problem: '' };
   } catch (error) {
     const problem = error instanceof BadRecording ? error.message : 'the data is malformed.';

@@ -50,6 +50,16 @@ describe('outputs of older versions', () => {
     expect(sites.map(site => site.consequence)).toEqual(['kept', 'raised']);
   });
 
+  it('have no figures, which notes begin with', () => {
+    const notes = ['queued: it does not wait', 'compiled by numba: fast', 'no argument is batched: x'];
+    const figures = (own: object) => {
+      const metadata = { sites: [{ cell_line: 3, ...own }] };
+      return parseRecording(someFacts([aSite({ notes })]), metadata).facts.sites[0]!.figures;
+    };
+    expect(figures({})).toEqual([['queued', true], ['compiled', true]]);
+    expect(figures({ figures: [['2 ms a call', false]] })).toEqual([['2 ms a call', false]]);
+  });
+
   it('have only the names of vmap methods', () => {
     const levels = [...KINDS.keys()].map(method => [4, method, [true, false]] as const);
     const axes = [...KINDS.values()].map(([operands, results, mask]) => ({ operands, results, mask }));
