@@ -13,7 +13,7 @@ from ..call import HostCallback, HostFunction
 from ..lowering import lower_host_call, lower_once
 from ..options import Options, checked
 from ._bind import bind_silent_call
-from ._eager import eager, raise_itself
+from ._eager import eager, effect_of_order, raise_itself
 from ._vmap import batch_host_call, refuse_names
 
 debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
@@ -30,14 +30,9 @@ def _abstract_eval(
 
 def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
     return eager(
-        debug_callback_p, *args, callback=callback, effect=_effect(callback), fail=raise_itself,
-        **params,
+        debug_callback_p, *args, callback=callback, effect=effect_of_order(callback),
+        fail=raise_itself, **params,
     )  # fmt: skip
-
-
-def _effect(callback: HostCallback) -> jax_compat.Effect | None:
-    """Return the effect whose token orders the calls."""
-    return jax_compat.jax_effect("debug", True) if callback.options.ordered else None
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
@@ -99,8 +94,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=_effect(callback),
-        partitioned=bool(callback.options.partitioned),
+        ordered=effect_of_order(callback),
     )
 
 

@@ -92,6 +92,12 @@ def eager(
 EAGER.add(eager.__code__)
 
 
+def effect_of_order(callback: HostCallback) -> jax_compat.Effect | None:
+    """Return the effect whose token orders the calls of an io or debug callback, if any does."""
+    options = callback.options
+    return jax_compat.jax_effect(options.flavor, True) if options.ordered else None
+
+
 def without_call(
     callback: HostCallback,
     args: tuple[Any, ...],

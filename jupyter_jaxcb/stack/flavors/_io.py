@@ -11,7 +11,7 @@ from ..lowering import lower_host_call
 from ..options import Options, check_result, checked
 from ..results import result_avals as declared
 from ._bind import bind_host_call
-from ._eager import eager, raise_runtime_error
+from ._eager import eager, effect_of_order, raise_runtime_error
 from ._vmap import batch_host_call, refuse_names, results_like
 
 io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
@@ -46,15 +46,10 @@ def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
         io_callback_p,
         *args,
         callback=callback,
-        effect=_effect(callback),
+        effect=effect_of_order(callback),
         fail=raise_runtime_error,
         **params,
     )
-
-
-def _effect(callback: HostCallback) -> jax_compat.Effect | None:
-    """Return the effect whose token orders the calls."""
-    return jax_compat.jax_effect("io", True) if callback.options.ordered else None
 
 
 def _jvp(
@@ -103,9 +98,7 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         callback=callback,
         levels=levels,
         has_side_effect=True,
-        ordered=_effect(callback),
-        partitioned=bool(callback.options.partitioned),
-        sharding=callback.options.sharding,
+        ordered=effect_of_order(callback),
     )
 
 

@@ -48,8 +48,6 @@ def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **para
         callback=callback,
         levels=levels,
         has_side_effect=False,
-        partitioned=bool(callback.options.partitioned),
-        sharding=callback.options.sharding,
     )
 
 

@@ -27,8 +27,7 @@ def lower_host_call(
     levels: tuple[VmapLevel, ...],
     has_side_effect: bool,
     ordered: jax_compat.Effect | None = None,
-    partitioned: bool = False,
-    sharding: Any = None,
+    device: int | None = None,
     build: Build = crossing,
 ) -> Sequence[Any]:
     """Emit the custom call through which XLA calls the host function.
@@ -42,8 +41,7 @@ def lower_host_call(
         levels: the vmap levels around the bind.
         has_side_effect: whether XLA must keep the call even if its results are unused.
         ordered: the ordered effect whose token the call takes and returns, if any.
-        partitioned: whether each device passes its own shard.
-        sharding: the device to call from, as a sharding or as its index in the program.
+        device: the index in the program of the device to call from; None: the options say which.
         build: builds the function that XLA calls.
 
     Returns:
@@ -57,6 +55,8 @@ def lower_host_call(
             ordered=ordered,
         )  # fmt: skip
     refuse(ctx, callback, ordered)
+    partitioned = bool(callback.options.partitioned)
+    sharding = callback.options.sharding if device is None else device
     platform = ctx.module_context.platforms[0]
     devices, shards = jax_compat.device_count(ctx), jax_compat.shard_count(ctx)
     lowered = note_call(

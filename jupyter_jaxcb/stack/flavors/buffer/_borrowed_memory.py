@@ -109,20 +109,20 @@ def still_held(arrays: list[Any]) -> list[int]:
     ]
 
 
-def reclaim(arrays: list[np.ndarray], names: Sequence[str], callback: str, code: Any) -> None:
-    """Warn about `arrays` that the host function kept, and copy their data out of XLA's memory.
+def reclaim(
+    arrays: list[np.ndarray], held: Sequence[int], names: Sequence[str], callback: str, code: Any
+) -> None:
+    """Warn about arrays that the host function kept, and copy their data out of XLA's memory.
 
     Existing views of a kept array cannot be found, so they still point into XLA's memory.
 
     Args:
-        arrays: the arrays of the call, which only this list should refer to.
+        arrays: the arrays of the call.
+        held: the indices of those that it kept, see `still_held`.
         names: their names in the message.
         callback: the name of the host function.
         code: its code object, or None.
     """
-    held = still_held(arrays)
-    if not held:
-        return
     for n in held:
         _own(arrays[n])
     which = " and ".join(names[n] for n in held)

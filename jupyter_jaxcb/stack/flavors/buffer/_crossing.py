@@ -63,9 +63,10 @@ def build_buffer_crossing(plan: CallPlan) -> Crossing:
             rescue(host_error(error), arrays)
             raise
         host = callback.host
-        if still_held(arrays):
+        held = still_held(arrays)
+        if held:
             code = getattr(host.current, "__code__", None)
-            reclaim(arrays, _names(callback, count), host.name, code)
+            reclaim(arrays, held, _names(callback, count), host.name, code)
         return ()
 
     return reporting_interrupts(borrowing, lowered, callback.host)
@@ -279,7 +280,7 @@ def _rows_by_call(rows: Sequence[np.ndarray], schedule: Elements) -> Iterator[tu
 
 def _only_writing(callback: HostCallback, count: int) -> Call:
     """Return a function that calls the host function and checks that it returns nothing."""
-    call = _passing_arguments(callback, count, callback.leading == WITH_CONTEXT)
+    call = _passing_arguments(callback, count)
     name = callback.host.name
 
     def writing(function: Callable, context: Any, operands: Sequence, outs: Sequence) -> None:
@@ -312,9 +313,10 @@ def _checking(callback: HostCallback, call: Call) -> Call:
     return checking
 
 
-def _passing_arguments(callback: HostCallback, count: int, with_context: bool) -> Call:
+def _passing_arguments(callback: HostCallback, count: int) -> Call:
     """Return a function that passes the arguments flat, or as the trees they came in."""
     tree: Any = callback.out_tree
+    with_context = callback.leading == WITH_CONTEXT
     if takes_flat_operands(callback, count) and tree == tree_structure(0):
         if with_context:
             return lambda function, context, operands, outs: function(context, *outs, *operands)

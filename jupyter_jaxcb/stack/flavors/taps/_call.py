@@ -79,7 +79,7 @@ def _lower(
         levels=levels,
         has_side_effect=True,
         ordered=TAP,
-        sharding=placed(ctx, device_index),
+        device=placed(ctx, device_index),
         build=building(counted, device_index),
     )
 

@@ -123,7 +123,7 @@ def _lower(
         levels=levels,
         has_side_effect=True,
         ordered=TAP,
-        sharding=placed(ctx, device_index),
+        device=placed(ctx, device_index),
         build=_build(transforms, device_index, eager=False),
     )
     ctx.set_tokens_out(silent.tokens_out)
