@@ -12,7 +12,7 @@ import numpy as np
 from jupyter_jaxcb_worker import Checked, Numbers, Task, check_ended, number_of
 
 from ...recording import LoweredSite, Recorder
-from ...stack.call import HostCallback, HostFunction
+from ...stack.call import HostFunction
 from ...stack.dispatch import (
     CallPlan,
     CollectedResults,
@@ -59,17 +59,15 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         pickled(callback.host, options)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
-    build = functools.partial(_Crossing, callback, lowered, engine, plan.recorder_now)
     select = plan.selection()
     if select is not None:
-        return select.crossing(_calls_for_selected(build))
+        return select.crossing(_calls_for_selected(plan, engine))
     parts = parts_of_crossing(
         callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
     schedule = None if lowered.elements is None else ElementSchedule(lowered)
-    outer = [aval.shape for aval in lowered.results]
-    cross = build(parts, schedule, outer, _numbers(lowered, schedule)).cross
-    return reporting_interrupts(cross, lowered, callback.host)
+    crossing = _Crossing(plan, engine, parts, lowered, schedule, _numbers(lowered, schedule))
+    return reporting_interrupts(crossing.cross, lowered, callback.host)
 
 
 def _numbers(lowered: LoweredSite, schedule: Elements | None) -> Numbers | None:
@@ -79,17 +77,15 @@ def _numbers(lowered: LoweredSite, schedule: Elements | None) -> Numbers | None:
     return schedule.order if len(lowered.levels) > 1 else range(schedule.size)
 
 
-def _calls_for_selected(
-    build: Callable[[Parts, Elements | None, Sequence[tuple[int, ...]], Numbers | None], _Crossing],
-) -> MakeCalls:
+def _calls_for_selected(plan: CallPlan, engine: Engine) -> MakeCalls:
     """Return what makes the host calls for selected batch elements."""
 
     def make_calls(
         parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
     ) -> tuple[np.ndarray, ...]:
         elements = chosen if isinstance(chosen, Elements) else None
-        outer = [aval.shape for aval in chosen.site.results]
-        return build(parts, elements, outer, chosen.numbers).cross(*operands)
+        crossing = _Crossing(plan, engine, parts, chosen.site, elements, chosen.numbers)
+        return crossing.cross(*operands)
 
     return make_calls
 
@@ -98,34 +94,31 @@ class _Crossing:
     """What the crossings of one site with one schedule share; selected elements have their own.
 
     Args:
-        callback: the host function and its trees.
-        lowered: the site.
+        plan: the plan.
         engine: the executor.
-        recorder_now: returns the recorder of one crossing.
         parts: the parts of the crossing.
+        site: has the avals of the results together.
         schedule: the batch element of each call; None for a single call.
-        outer: the shapes of all results.
         numbers: the batch element of each call, or those of a single call; None: all.
     """
 
     def __init__(
         self,
-        callback: HostCallback,
-        lowered: LoweredSite,
+        plan: CallPlan,
         engine: Engine,
-        recorder_now: Callable[[], Recorder | None],
         parts: Parts,
+        site: LoweredSite,
         schedule: Elements | None,
-        outer: Sequence[tuple[int, ...]],
         numbers: Numbers | None,
     ) -> None:
         adapt, check, shapes, kinds = parts
-        self._recorder_now = recorder_now
+        callback, lowered = plan.callback, plan.lowered
+        self._recorder_now = plan.recorder_now
         self._host, self._options, self._lowered = callback.host, callback.options, lowered
         self._adapt, self._engine, self._schedule = adapt, engine, schedule
         one = np.array([-1], np.int32)
         self.order = one if schedule is None else schedule.order
-        self._outer = outer
+        self._outer = [aval.shape for aval in site.results]
         self._facts = facts_of(lowered, 0, numbers)
         self._new_collected = functools.partial(
             CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
