@@ -63,9 +63,6 @@ def test_elementwise_host_function_inside_a_jitted_program(cells):
 def test_host_sine_equals_numpy_in_all_control_flow(cells, program, expected, count):
     """A `cond` or `switch` calls only the host functions of the branch it enters."""
     setup = "x = np.linspace(0, 1, 4, dtype=np.float32)"
-    if count is None:  # run the same loop in numpy to count its steps
-        setup += "\nc, count = 1.0, 0\nwhile c > 0.5: c, count = np.sin(c), count + 1"
-        expected, count = "c", int(cells(setup, "count").value)
     ran = cells(SIN, setup, f"jax.clear_caches(); np.allclose({program}, {expected}, atol=1e-5)")
     assert ran.value == "True"
     assert sum(number for _, _, number in calls(ran)) == count

@@ -158,11 +158,6 @@ def test_record_off_shows_nothing_until_auto(double):
     assert len(double.run("double(1.0)").traces) == 1
 
 
-@pytest.mark.parametrize("line", ["%jax_record on", "%jax_record", "%%jax_record 1x\n1"])
-def test_wrong_argument_of_record_is_a_usage_error(double, line):
-    assert double.run(line).text.startswith("UsageError: ")
-
-
 def test_callbacks_lists_every_callback_with_totals(double):
     double.run("%%jax_callback io --result None\ndef never(x): pass")
     for _ in range(2):

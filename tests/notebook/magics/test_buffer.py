@@ -66,8 +66,3 @@ def test_wrong_options_are_a_usage_error(kernel, line, words):
     ran = kernel.run(f"%%jax_callback {line}\ndef host(out, x):\n    out[...] = x\n")
     assert ran.text.startswith("UsageError")
     assert words in ran.text
-
-
-def test_error_for_a_missing_output_parameter_shows_the_signature(kernel):
-    ran = kernel.run("%%jax_callback buffer --result wave\ndef host(wave):\n    return wave + 1\n")
-    assert "The first one, wave, is the output: write def host(out, wave)." in ran.text

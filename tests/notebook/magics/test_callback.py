@@ -135,6 +135,12 @@ USAGE = [
      ["cannot use --gradient \"('z', 'w')\": name", "--gradient theta or --gradient theta,phi."]),
     ("pure --result z --linear 1", "def f(z): return z", ["as in --linear b or --linear b,c."]),
     ("pure --ordered --result z", "def f(z): return z", ["--ordered does not go with pure"]),
+    ('pure --result "x', "def f(x): return x", ["No closing quotation"]),
+    ("pure --vmap_method=expand_dims --result x", "def f(x): return x",
+     ["did you mean '--vmap-method'"]),
+    ("pure --result (x, x)", "def f(x): return x", ["into quotes"]),
+    ("tap --result x", "def f(x): pass", ["--result does not go with tap"]),
+    ("tap --ordered", "def f(x): pass", ["--ordered does not go with tap: a tap is always in"]),
 ]  # fmt: skip
 
 

@@ -120,9 +120,23 @@ def test_switched_off_it_prints_a_message_and_writes_no_file(kernel, tmp_path):
         kernel.run("import os; del os.environ['JUPYTER_JAXCB']")
 
 
-def test_wrong_option_is_reported(kernel):
-    assert "--save is for one cell" in kernel.run("%jax_record auto --save a.json").text
-    assert "did you mean '--jax'?" in kernel.run("%%jax_record --jx\n1").text
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("%jax_record", "%jax_record takes auto or off. To record one cell"),
+        ("%jax_record on", "%jax_record takes auto or off, not 'on'"),
+        ("%jax_record --values", "%jax_record takes auto or off. To record one cell"),
+        ("%jax_record auto --save a.json", "--save is for one cell"),
+        ("%%jax_record off\n1", "write %jax_record off on a separate line"),
+        ("%%jax_record auto\n1", "write %jax_record auto on a separate line"),
+        ("%%jax_record 1x\n1", "'1x' is not a valid name. Write %%jax_record NAME."),
+        ("%%jax_record class\n1", "'class' is not a valid name. Write %%jax_record NAME."),
+        ("%%jax_record --jx\n1", "did you mean '--jax'?"),
+    ],
+)
+def test_wrong_line_is_a_usage_error_with_advice(kernel, line, words):
+    text = kernel.run(line).text
+    assert text.startswith("UsageError: ") and words in text
 
 
 def test_error_for_a_file_that_is_not_a_recording_has_no_internal_frames(kernel, tmp_path):

@@ -26,12 +26,6 @@ def test_compiled_programs_call_the_new_body(kernel):
     assert kernel.run("float(f(1.0))").text == "new 1.0\n"
 
 
-def test_options_of_other_flavors_are_refused(kernel):
-    for option in ("--result x", "--ordered", "--vmap-method sequential", "--arrays jax"):
-        ran = kernel.run(f"%%jax_callback tap {option}\ndef look(x): pass")
-        assert f"{option.split()[0]} does not go with tap" in ran.text + str(ran.error)
-
-
 def test_failed_tap_is_shown_in_the_host_trace(kernel):
     kernel.run("%%jax_callback tap\ndef boom(x): raise ValueError('no luck')")
     ran = kernel.run("float(jax.jit(boom)(1.0))")

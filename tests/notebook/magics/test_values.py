@@ -136,11 +136,6 @@ def test_callbacks_and_explain_show_no_values(double):
         assert GIVEN not in saved(double.run(code))
 
 
-@pytest.mark.parametrize("line", ["%jax_record --values", "%jax_record off --value 3"])
-def test_wrong_use_of_the_option_values_is_a_usage_error(double, line):
-    assert double.run(line).text.startswith("UsageError: ")
-
-
 def test_values_are_the_same_in_every_run(double):
     first, second = (double.run(f"%%jax_record --values\n{CALL}").trace for _ in range(2))
     assert first == second
@@ -151,8 +146,3 @@ def test_terminal_shows_values_only_with_the_option(terminal):
     start = ["import numpy as np", "%load_ext jupyter_jaxcb", define]
     assert LINE not in terminal(*start, CALL)
     assert LINE in terminal(*start, f"%%jax_record --values\n{CALL}")
-
-
-def test_values_without_auto_are_refused_with_advice(kernel):
-    ran = kernel.run("%jax_record --values")
-    assert "%jax_record takes auto or off. To record one cell" in ran.text
