@@ -57,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = options.parser
-    name = options.output or f"{_stem(options.script)}.host-trace.html"
+    script = os.path.basename(options.script)
+    name = options.output or f"{script.removesuffix('.py')}.host-trace.html"
     path = os.path.abspath(name)  # the script may change the working directory
     if not options.module and not os.path.isfile(options.script):
         parser.error(f"cannot run {options.script!r}: {_why_not(options.script)}")
@@ -159,10 +160,6 @@ def _why_not(script: str) -> str:
     if os.path.isfile(f"{script}.py"):
         return f"there is no such file; did you mean {f'{script}.py'!r}?"
     return "there is no such file."
-
-
-def _stem(script: str) -> str:
-    return os.path.basename(script).removesuffix(".py")
 
 
 def _check_output(path: str) -> None:

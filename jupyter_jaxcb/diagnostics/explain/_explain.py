@@ -112,7 +112,8 @@ def compile_call(
         try:
             return call.compile(), call
         except (TypeError, ValueError):
-            if not any(isinstance(x, bool | int | float | complex) for x in _leaves(args, kwargs)):
+            leaves = jax.tree.leaves((args, kwargs))
+            if not any(isinstance(x, bool | int | float | complex) for x in leaves):
                 raise
     call = array_call(function, args, kwargs, _STATIC[-1])
     return call.compile(), call
@@ -141,10 +142,6 @@ def array_call(
 
     call.__name__ = call.__qualname__ = name_of(function)
     return ArrayCall(call, [leaves[place] for place in places])
-
-
-def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    return jax.tree.leaves((args, kwargs))
 
 
 def _is_traced(leaf: Any, static: tuple[type, ...]) -> bool:

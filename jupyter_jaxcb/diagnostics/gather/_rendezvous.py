@@ -116,7 +116,7 @@ class _Stored:
                 return found
             self._raise_if_one_gave_up()
             if left <= _SLICE_SECONDS:
-                raise TimeoutError(self._who_is_missing(name, process))
+                raise TimeoutError(self._who_is_missing(process))
 
     def _name(self, name: str, process: int, piece: int) -> str:
         return f"{self._place}/{name}/{process}/{piece}"
@@ -132,7 +132,7 @@ class _Stored:
                 "jaxcb.gather again in every process."
             )
 
-    def _who_is_missing(self, name: str, process: int) -> str:
+    def _who_is_missing(self, process: int) -> str:
         came = self._store.under(f"{self._place}/here")
         numbers = {int(one.rsplit("/", 2)[-2]) for one in came}
         missing = sorted(set(self._others) - numbers)
