@@ -82,4 +82,4 @@ def entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
     from ._direct import returning_entry, writing_entry
 
     enter = writing_entry if callback.options.flavor == "buffer" else returning_entry
-    return enter(callback, lowered, repeats=callback.options.may_repeat)
+    return enter(callback, lowered)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jax.tree_util import tree_unflatten
 
-from ...recording import COMPILED_THREAD, LoweredSite, active
+from ...recording import COMPILED_THREAD, LoweredSite, VmapLevel, active
 from ...stack.call import HostCallback, HostFunction
 from ...stack.dispatch import CallElsewhere, finds_calls, parts_of_crossing, to_arguments
 from ...stack.errors import add_note, describe
@@ -22,7 +22,7 @@ from ...stack.results import ResultError
 from . import _failure, _handler, _log
 from ._failure import word
 from ._function import compiled_function
-from ._interface import Interface, interface_of
+from ._interface import Interface, interface_of, writes_results
 from ._native import address_of
 
 Again = Callable[[Sequence[np.ndarray]], None]
@@ -61,14 +61,17 @@ class Block:
         self.lowered = lowered
         self._interface = interface
         self._again = again
-        looped = [level for level in lowered.levels if level.looped][::-1]
-        self._looped = [level.size for level in looped]  # outermost first
+        looped = [level for level in lowered.levels if level.looped]
+        self._outermost_first = looped[::-1]
+        self._looped = [level.size for level in self._outermost_first]
         # The shape of the mask, if there is one, with 1 for a vmap that does not map over it.
-        self._mask_shape = [level.size if level.batched[-1] else 1 for level in looped]
+        self._mask_shape = [
+            level.size if level.batched[-1] else 1 for level in self._outermost_first
+        ]
         self._kernels: list[Any] = []  # a call may be running in one that was replaced
         self._problem: BaseException | None = None
         self._bindings = 0  # how often the function was replaced
-        self.words = np.array([*_head(lowered), *_loops(lowered)], np.int64)
+        self.words = np.array([*_head(lowered, looped), *_loops(lowered, looped)], np.int64)
         self.address = address_of(self.words)
         self._before = 0  # calls of other functions
         host.followers.add(self)
@@ -178,11 +181,10 @@ class Block:
 
     def _element(self, operands: list[np.ndarray], at: int) -> list[np.ndarray]:
         """Return the arguments of one host call."""
-        looped = [level for level in self.lowered.levels if level.looped][::-1]
-        index = np.unravel_index(at, [level.size for level in looped]) if looped else ()
+        index = np.unravel_index(at, self._looped) if self._looped else ()
+        places = list(zip(index, self._outermost_first, strict=True))
         return [
-            x[tuple(i for i, level in zip(index, looped, strict=True) if level.batched[n])]
-            for n, x in enumerate(operands)
+            x[tuple(i for i, level in places if level.batched[n])] for n, x in enumerate(operands)
         ]
 
     def _needed(self, frame: int) -> np.ndarray:
@@ -214,21 +216,16 @@ def calls_of_machine_code(
     yield from (call for call in found if call is not None)
 
 
-def block_of(
-    callback: HostCallback, lowered: LoweredSite, *, writes: bool, repeats: bool, ordered: bool
-) -> Block:
+def block_of(callback: HostCallback, lowered: LoweredSite, *, ordered: bool) -> Block:
     """Return the block of a call site.
 
     Args:
         callback: the host function and its trees.
         lowered: the call site.
-        writes: whether the function writes its results into buffers.
-        repeats: whether it may be called again to find out why a call failed.
         ordered: whether XLA passes a token in front of the operands.
     """
-    interface = interface_of(callback, lowered, writes=writes, first=int(ordered))
-    again = again_of(callback, lowered, writes) if repeats else None
-    return Block(callback.host, interface, lowered, again)
+    interface = interface_of(callback, lowered, first=int(ordered))
+    return Block(callback.host, interface, lowered, again_of(callback, lowered))
 
 
 def cause(
@@ -261,19 +258,20 @@ def cause(
     return raised
 
 
-def again_of(callback: HostCallback, lowered: LoweredSite, writes: bool) -> Again:
+def again_of(callback: HostCallback, lowered: LoweredSite) -> Again | None:
     """Return what calls the Python function, see `Block`."""
-    return functools.partial(_call_python, callback, lowered, writes)
+    may_repeat = callback.options.may_repeat
+    return functools.partial(_call_python, callback, lowered) if may_repeat else None
 
 
 def _call_python(
-    callback: HostCallback, lowered: LoweredSite, writes: bool, operands: Sequence[np.ndarray]
+    callback: HostCallback, lowered: LoweredSite, operands: Sequence[np.ndarray]
 ) -> None:
     """Call the Python function, and check its result."""
     function = getattr(callback.host.current, "py_func", callback.host.current)
     _, results = lowered.host_avals()
     dtypes = [np.dtype(aval.dtype) for aval in results]
-    if writes:
+    if writes_results(callback):
         outs = [np.zeros(*aval) for aval in results]
         args, kwargs = to_arguments(callback)(operands)
         out_tree: Any = callback.out_tree
@@ -283,11 +281,10 @@ def _call_python(
     parts.check(parts.adapt(function)(*operands))
 
 
-def _head(lowered: LoweredSite) -> list[int]:
+def _head(lowered: LoweredSite, looped: Sequence[VmapLevel]) -> list[int]:
     """Return the words of a block up to `_handler.LEVELS`."""
     words = [0] * _handler.LEVELS
     words[_handler.LOG : _handler.LEVELS] = _handler.ADDRESSES
-    looped = [level for level in lowered.levels if level.looped]
     words[_handler.CALLS] = 1 if lowered.elements is None else lowered.elements
     varies = lowered.calls_each_time is None
     words[_handler.ADDED] = 0 if varies else words[_handler.CALLS]
@@ -297,12 +294,11 @@ def _head(lowered: LoweredSite) -> list[int]:
     return words
 
 
-def _loops(lowered: LoweredSite) -> Iterator[int]:
+def _loops(lowered: LoweredSite, looped: Sequence[VmapLevel]) -> Iterator[int]:
     """Yield the size of each looped vmap but the innermost, and how far each array moves in it.
 
     Distances are in batch elements: numbers of arguments of one host call.
     """
-    looped = [level for level in lowered.levels if level.looped]
     if not looped:
         return
     everywhere = [True] * len(lowered.results)

@@ -14,7 +14,7 @@ from ...stack.call import HostCallback
 from . import _handler
 from ._block import again_of, cause
 from ._function import compiled_function
-from ._interface import Interface, interface_of
+from ._interface import Interface, interface_of, writes_results
 from ._kernel import Kernel
 from ._native import address_of
 
@@ -71,15 +71,13 @@ class DirectCalls:
 
 
 def writing_entry(
-    callback: HostCallback, lowered: LoweredSite, *, repeats: bool, writes: bool = True
+    callback: HostCallback, lowered: LoweredSite
 ) -> Callable[[Any], Callable[[Sequence[Any], Sequence[np.ndarray]], None]]:
     """Return what turns the host function into a function of operands and of arrays to write to.
 
     Args:
         callback: the host function and its trees.
         lowered: the call site.
-        repeats: whether it may be called again to find out why a call failed.
-        writes: whether the function writes its results instead of returning them.
 
     Raises:
         TypeError: as in a compiled program, if numba cannot compile the function.
@@ -87,11 +85,11 @@ def writing_entry(
     """
     __tracebackhide__ = True
     if lowered.elements != 0:
-        _direct_calls(callback.host.current, callback, lowered, writes)  # not an error of a call
-    again = again_of(callback, lowered, writes) if repeats else None
+        _direct_calls(callback.host.current, callback, lowered)  # not an error of a call
+    again = again_of(callback, lowered)
 
     def entry(function: Any) -> Any:
-        direct = _direct_calls(function, callback, lowered, writes)
+        direct = _direct_calls(function, callback, lowered)
 
         def call(operands: Sequence[Any], results: Sequence[np.ndarray]) -> None:
             with direct.frame() as frame:
@@ -104,31 +102,30 @@ def writing_entry(
     return entry
 
 
-def _direct_calls(
-    function: Any, callback: HostCallback, lowered: LoweredSite, writes: bool
-) -> DirectCalls:
+def _direct_calls(function: Any, callback: HostCallback, lowered: LoweredSite) -> DirectCalls:
     """Return what a call of `function` needs, computed once for each set of ranks and dtypes."""
     __tracebackhide__ = True
     compiled = compiled_function(function)
     arrays = [[(x.dtype, len(x.shape)) for x in avals] for avals in lowered.host_avals()]
     key = (
-        callback.in_tree, callback.static, callback.out_tree, callback.options.cast, writes,
+        callback.in_tree, callback.static, callback.out_tree, callback.options.cast,
+        writes_results(callback),
         *map(tuple, arrays),
     )  # fmt: skip
     found = compiled.direct.get(key)
     if found is None:
-        interface = interface_of(callback, lowered, writes=writes, first=0).unmasked()
+        interface = interface_of(callback, lowered).unmasked()
         made = DirectCalls(compiled.kernel(interface), interface)
         found = compiled.direct.setdefault(key, made)
     return found
 
 
 def returning_entry(
-    callback: HostCallback, lowered: LoweredSite, *, repeats: bool
+    callback: HostCallback, lowered: LoweredSite
 ) -> Callable[[Any], Callable[..., Any]]:
     """As `writing_entry`, for a function of operands that returns a tree of arrays."""
     __tracebackhide__ = True
-    writing = writing_entry(callback, lowered, repeats=repeats, writes=False)
+    writing = writing_entry(callback, lowered)
     tree: Any = callback.out_tree
     _, declared = lowered.host_avals()
 

@@ -39,9 +39,7 @@ def register_name(host: HostFunction) -> None:
                 block.follow(host)
 
 
-def named_call(
-    callback: HostCallback, lowered: LoweredSite, *, writes: bool
-) -> tuple[str, dict[str, Any]]:
+def named_call(callback: HostCallback, lowered: LoweredSite) -> tuple[str, dict[str, Any]]:
     """Return the name of the custom call for an exported program, and its attributes.
 
     Raises:
@@ -54,7 +52,7 @@ def named_call(
             f"cannot export {callback}: programs find functions by their name, and {name} is not "
             "the only one. Give each function a name of its own, with def."
         )
-    interface = interface_of(callback, lowered, writes=writes, first=0)
+    interface = interface_of(callback, lowered)
     for _, value in _constants(interface):
         if type(value) not in (int, float, complex, bool, str):
             raise TypeError(

@@ -112,21 +112,23 @@ def type_of(argument: Any, interface: Interface) -> Any:
     return types.Array(operand.type, operand.rank, "C", readonly=True)
 
 
-def interface_of(
-    callback: HostCallback, lowered: LoweredSite, *, writes: bool, first: int
-) -> Interface:
+def writes_results(callback: HostCallback) -> bool:
+    """Return whether the host function writes its results instead of returning them."""
+    return callback.options.flavor == "buffer"
+
+
+def interface_of(callback: HostCallback, lowered: LoweredSite, *, first: int = 0) -> Interface:
     """Return the interface of a call site.
 
     Args:
         callback: the host function and its trees.
         lowered: the call site.
-        writes: see `Interface`.
         first: see `Interface`.
 
     Raises:
         TypeError: if numba has no type for an argument or a result.
     """
-    name = callback.host.name
+    name, writes = callback.host.name, writes_results(callback)
     looped = [level for level in lowered.levels if level.looped]
     inner = looped[0].batched if looped else [True] * len(lowered.operands)
     given, declared = lowered.host_avals()

@@ -40,7 +40,6 @@ def _lower(
     levels: tuple[VmapLevel, ...],
     has_side_effect: bool,
     ordered: jax_compat.Effect | None = None,
-    writes: bool = False,
 ) -> Sequence[Any]:
     """Emit the custom call through which XLA calls the compiled host function.
 
@@ -56,7 +55,7 @@ def _lower(
     devices = jax_compat.device_count(ctx)
     _refuse(ctx, callback, has_side_effect, devices)
     if jax_compat.is_for_export(ctx):
-        return _emit_by_name(ctx, operands, callback, levels, writes)
+        return _emit_by_name(ctx, operands, callback, levels)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.is_empty:
@@ -65,9 +64,7 @@ def _lower(
         return zeros(ctx.avals_out)
     from ._block import block_of  # numba is imported with the first compiled callback
 
-    block = block_of(
-        callback, lowered, writes=writes, repeats=not has_side_effect, ordered=ordered is not None
-    )
+    block = block_of(callback, lowered, ordered=ordered is not None)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     token, *results = _emit(ctx, block, operands, token, has_side_effect)
     if ordered is not None:
@@ -100,7 +97,6 @@ def _emit_by_name(
     operands: Sequence[Any],
     callback: HostCallback,
     levels: tuple[VmapLevel, ...],
-    writes: bool,
 ) -> list[Any]:
     """Emit the custom call for a program that is exported."""
     given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
@@ -111,7 +107,7 @@ def _emit_by_name(
         return list(zeros(ctx.avals_out))
     from ._exported import named_call
 
-    target, attributes = named_call(callback, lowered, writes=writes)
+    target, attributes = named_call(callback, lowered)
     lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)
     return list(lower(ctx, *operands, **attributes).results)
 

@@ -123,8 +123,7 @@ def set_token(ctx: Any, ordered: Any, token: Any) -> None:
 class Lower(Protocol):
     """Emits the operations through which XLA calls the host function; returns their IR values.
 
-    Its arguments are those of `lower_host_call`; `writes` is true if the host function writes its
-    results into buffers.
+    Its arguments are those of `lower_host_call`.
     """
 
     def __call__(
@@ -135,7 +134,6 @@ class Lower(Protocol):
         levels: tuple[VmapLevel, ...],
         has_side_effect: bool,
         ordered: jax_compat.Effect | None = None,
-        writes: bool = False,
     ) -> Sequence[Any]: ...
 
 

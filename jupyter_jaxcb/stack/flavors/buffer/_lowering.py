@@ -27,7 +27,7 @@ def lower_buffer_call(
     options, lower = callback.options, other_way(callback, levels)
     if lower is not None:
         return lower(
-            ctx, *operands, callback=callback, levels=levels, writes=True,
+            ctx, *operands, callback=callback, levels=levels,
             has_side_effect=options.has_side_effect,
         )  # fmt: skip
     refuse(ctx, callback, None)
