@@ -52,6 +52,11 @@ class HostCallInstruction(NamedTuple):
     gone: int = 0  # loops in its op_name that are no longer in the program
 
     @property
+    def named_loops(self) -> int:
+        """How many loops were around it before XLA optimized the program."""
+        return len(_IN_LOOP.findall(self.op_name))
+
+    @property
     def times(self) -> int | None:
         """How often a run reaches it; None if that depends on data."""
         product = 1

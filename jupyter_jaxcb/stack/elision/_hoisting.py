@@ -36,9 +36,24 @@ def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
     Scans of length 1 do not count, although XLA keeps some of them as loops.
     """
     loops = sum(step.kind == "loop" for step in one.around)
+    steps = _steps_of_loops(one, seen)
+    if steps is not None:  # XLA moves a call out of the innermost loop first
+        return sum(step.copies[0] > 0 for step in steps[:loops])
     single = min(sum(s.kind == "scan" and s.length == 1 for s in p.steps) for p in seen.kept)
     once = sum(step.kind == "loop" and step.times == 1 for step in one.around)
     return loops + one.gone - min(once + one.gone, single)
+
+
+def _steps_of_loops(one: HostCallInstruction, seen: Evidence) -> list[Step] | None:
+    """Return the loops of the only path to a host call, if all are in the program; None if unsure.
+
+    XLA does not always know the length of a loop, so a loop of one step that it kept may look like
+    any other.
+    """
+    if len(seen.kept) != 1 or seen.kept[0].predicates or one.gone:
+        return None
+    steps = [step for step in seen.kept[0].steps if step.kind in ("scan", "while")]
+    return steps if len(steps) == one.named_loops else None
 
 
 def depths(seen: Evidence) -> tuple[list[int], list[int]]:

@@ -203,6 +203,23 @@ def _(h):
     return lambda x: lax.scan(outer, x, length=3)[0], (X,)
 
 
+for outer, inner, status in ((1, 3, "hoisted 1"), (3, 1, "kept 3"), (1, 1, "kept 1")):
+    # XLA keeps these loops, and knows the length of none: they carry only a counter.
+    @row(
+        f"a call hoisted out of a scan of length {inner} in one of length {outer}",
+        {"a": status, "b": f"kept {outer * inner}"},
+        (2, 2),
+    )
+    def _(h, outer=outer, inner=inner):
+        a, b = h.pure("a"), h.debug("b")
+
+        def body(c, y):
+            lax.map(lambda _: b(a(y)), jnp.arange(inner))
+            return c, None
+
+        return lambda x: lax.scan(body, x, jnp.arange(float(outer)))[0], (X,)
+
+
 @row("an inner loop of length 0", lambda n: {"a": "unused 0" if not n[0] else "optimized away 0"})
 def _(h):
     a = h.pure("a")
