@@ -79,6 +79,7 @@ from .recorder import (
     active,
     add_backlog,
     add_native_log,
+    names_worker,
     record_call,
     record_elements,
     value_words,

@@ -136,6 +136,20 @@ def test_keys_of_the_timeline_are_shown_on_request_or_to_keyboard_users(view):
     expect(hint).to_be_visible()
 
 
+def test_first_click_after_keys_in_the_timeline_selects_a_row(view):
+    canvas, hint = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-hint")
+    view.get_by_role("button", name="Keys of the timeline").press("Tab")
+    canvas.press("Escape")
+    expect(hint).to_be_visible()
+    box = view.get_by_role("row", name=re.compile("^9 ")).bounding_box()
+    view.page.mouse.move(box["x"] + 200, box["y"] + box["height"] / 2)
+    view.page.mouse.down()
+    view.page.evaluate("() => new Promise(requestAnimationFrame)")
+    view.page.mouse.up()
+    expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("call 9")
+    expect(hint).to_be_hidden()
+
+
 def drag(page, box, start, end, y):
     """Drag the mouse over an element's box, from one share of its width to another."""
     page.mouse.move(box["x"] + start * box["width"], box["y"] + y)

@@ -111,16 +111,20 @@ def test_calls_of_one_crossing_of_a_view_are_together(view, tmp_path):
     calls = [
         CALL,
         *(element | {"start_ns": 10 * n, "element": str(n), "crossing": 7} for n in (1, 2)),
-        *(element | {"start_ns": 10 * n, "element": str(n), "crossing": 9} for n in (3, 4)),
-        element | {"start_ns": 50, "element": "5", "crossing": 9, "thread": "worker"},
+        *(
+            element
+            | {"start_ns": 10 * n, "element": str(n), "crossing": 9, "thread": "worker 1 · pid 7"}
+            for n in (3, 4, 5)
+        ),
         CALL | {"start_ns": 60, "crossing": None},
     ]
     file = view(calls=calls, compilations=[])
     rows = csv.DictReader(exported(file, tmp_path / "calls.csv").splitlines())
     assert [int(row["crossing"]) for row in rows] == [0, 1, 1, 2, 2, 2, 3]
     events = json.loads(exported(file, tmp_path / "run.trace.json"))["traceEvents"]
+    # Calls of several crossings may alternate on a worker, so there it has no slice.
     around = [(one["ts"], one["dur"]) for one in events if one.get("cat") == "crossing"]
-    assert around == [(0.01, 0.017), (0.03, 0.017)]
+    assert around == [(0.01, 0.017)]
 
 
 def test_view_has_no_compiled_programs_so_it_becomes_nothing_that_shows_them(

@@ -13,5 +13,5 @@ from ._rows import record_call, record_elements
 from ._sample_values import value_words
 from ._site_counts import QUEUE_THREAD
 from ._window import Mark, Snapshot
-from ._workers import WorkerRows
+from ._workers import WorkerRows, names_worker
 from ._yielding import YieldPoints

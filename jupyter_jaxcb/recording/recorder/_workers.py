@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -11,6 +12,14 @@ import numpy as np
 
 from .._columns import ROW
 from .._facts import Worker
+
+_NAME = "worker {} · {}"  # of a thread: number of the worker, and its own name
+_WORKER = re.compile(_NAME.format(r"\d+", ""))
+
+
+def names_worker(thread: str) -> bool:
+    """Return whether a thread's name is that of a worker, maybe after that of its process."""
+    return _WORKER.search(thread) is not None
 
 
 class Who(Protocol):
@@ -81,7 +90,7 @@ class Workers:
             name = who.name if who.pid == os.getpid() else f"pid {who.pid}"
             if who.host != self._host:
                 name = f"{name} · {who.host}"
-            number = self._enlist(f"worker {len(self._numbers) + 1} · {name}")
+            number = self._enlist(_NAME.format(len(self._numbers) + 1, name))
             self._numbers[key], self._whos[number] = number, who
         return number
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...recording import LoweredSite, Recording
+from ...recording import LoweredSite, Recording, names_worker
 from ..summary import Rows
 from ..text import level_words
 
@@ -198,14 +198,13 @@ def _of_element(element: int, queued_ns: int) -> str:
 def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return starts, ends and first rows of the crossings that looped over elements in-thread."""
     calls = recording.calls
-    by_worker = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
+    workers = [number for number, name in enumerate(recording.threads) if names_worker(name)]
+    by_worker = np.isin(calls["thread"], workers)
     rows = np.flatnonzero((calls["element"] >= 0) & ~by_worker)
     elements = calls[rows]
-    # By thread, too: what a view has saved does not say who the workers were.
-    order = np.lexsort((elements["start_ns"], elements["thread"], elements["crossing"]))
+    order = np.lexsort((elements["start_ns"], elements["crossing"]))
     elements, rows = elements[order], rows[order]
-    other = [np.diff(elements[of].astype(np.int64), prepend=-1) for of in ("crossing", "thread")]
-    first = np.flatnonzero(np.logical_or(*other))
+    first = np.flatnonzero(np.diff(elements["crossing"].astype(np.int64), prepend=-1))
     ends = np.maximum.reduceat(elements["end_ns"], first) if len(first) else elements["end_ns"]
     several = np.diff(first, append=len(elements)) > 1
     first = first[several]

@@ -2,7 +2,7 @@
 
 import { notFiniteWords } from './not-finite.js';
 import type { Store } from './store.js';
-import { failedWords, joined, numberWords, timeWords, variantShapes } from './words.js';
+import { callWords, failedWords, joined, numberWords, timeWords, variantShapes } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -19,6 +19,12 @@ export function functionOf(store: Store, row: number): string {
 export function elementOf(store: Store, row: number): string {
   const element = store.calls.element(row);
   return element < 0 ? '' : String(element);
+}
+
+/** `9 calls in 5 ms`: what the crossing of a call made; empty: nothing else, or unknown. */
+export function crossingOf(store: Store, row: number): string {
+  const made = store.calls.crossingOf(row);
+  return made && made.calls > 1 ? `${callWords(made.calls)} in ${timeWords(made.duration)}` : '';
 }
 
 /** The name of a thread. */
@@ -58,12 +64,14 @@ export function sinceFirstCall(ns: number, whole: number): string {
 /** One call on one line: `bessel, line 3 · element 2 · 41 µs at 1.2500 ms · MainThread`. */
 export function callLine(store: Store, row: number, whole: number): string {
   const element = elementOf(store, row);
+  const crossing = crossingOf(store, row);
   const error = errorOf(store, row);
   const { calls } = store;
   return joined([
     `call ${numberWords(row + 1)}`,
     siteOf(store, row),
     element && `element ${element}`,
+    crossing && `crossing of ${crossing}`,
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
     shapesOf(store, row),
     threadName(store, calls.thread(row)),

@@ -63,6 +63,22 @@ export class Calls {
     return number === UNKNOWN ? null : number;
   }
 
+  /** How many calls the crossing of a call made, and how long they took together; null: unknown. */
+  crossingOf(row: number): { readonly calls: number; readonly duration: number } | null {
+    const number = this.crossing(row);
+    if (number === null) {
+      return null;
+    }
+    const { crossings } = this;
+    const first = crossings.indexOf(number);
+    let [calls, end] = [0, 0];
+    for (let one = first; one < this.rows && one >= 0; one = crossings.indexOf(number, one + 1)) {
+      calls++;
+      end = Math.max(end, this.starts[one]! + this.durations[one]!);
+    }
+    return { calls, duration: end - this.starts[first]! };
+  }
+
   /**
    * Adds rows: all, or those from `first` to before `next`, where `baseNs` is the start of the row
    * before `first`.

@@ -54,6 +54,22 @@ describe('Calls', () => {
     expect([0, 1, 2, 3].map(row => calls.crossing(row))).toEqual([0, 70_000, null, null]);
   });
 
+  test('knows what each crossing made, in whatever order the calls of several arrive', () => {
+    const calls = new Calls();
+    const rows = [7, 8, 7, 9, 8].map((_, n): Row => [n ? 10 : 0, 5 + 3 * n, 0, 0]);
+    const crossings = new DataView(new ArrayBuffer(20));
+    [7, 8, 7, 9, 8].forEach((number, row) => crossings.setUint32(4 * row, number, true));
+    calls.append({ ...raw(rows), crossings });
+    calls.append(raw([[0, 1, 0, 0]]));
+    expect([0, 2, 3, 4, 5].map(row => calls.crossingOf(row))).toEqual([
+      { calls: 2, duration: 31 },
+      { calls: 2, duration: 31 },
+      { calls: 1, duration: 14 },
+      { calls: 2, duration: 47 },
+      null
+    ]);
+  });
+
   test('rejects data whose size does not match the number of rows', () => {
     const one = raw([[0, 0, 0, 0]]);
     expect(() => new Calls().append({ ...one, rows: 2 })).toThrow('2 calls take 36 bytes, not 18');

@@ -1,12 +1,11 @@
 /** The details of the call or the compilation below the pointer. */
 
-import { errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
+import { crossingOf, errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
 import { h } from '../../dom/elements.js';
 import type { TimedCompilation } from '../../data/labels.js';
 import { notFiniteWords } from '../../data/not-finite.js';
 import type { Store } from '../../data/store.js';
 import { factList } from '../../dom/tooltip.js';
-import type { CrossingFacts } from './tracks/crossings.js';
 import type { Hit } from './tracks/hit.js';
 import { callWords, failedWords, timeWords } from '../../data/words.js';
 
@@ -15,7 +14,6 @@ export function fillDetails(
   box: HTMLElement,
   store: Store,
   { row, crowd }: Hit,
-  crossing: CrossingFacts | null,
   whole: number
 ): void {
   const { calls } = store;
@@ -23,7 +21,7 @@ export function fillDetails(
     ['element', elementOf(store, row)],
     ['start', startWords(calls.start(row), whole)],
     ['duration', timeWords(calls.duration(row))],
-    ['crossing', crossing ? `${callWords(crossing.calls)} in ${timeWords(crossing.duration)}` : ''],
+    ['crossing', crossingOf(store, row)],
     ['shapes', shapesOf(store, row)],
     ['thread', threadName(store, calls.thread(row))]
   ];
@@ -39,22 +37,6 @@ export function fillDetails(
     crowd > 1 && h('p', { class: 'jaxcb-timeline-crowd' }, `${callWords(crowd)} in this pixel`)
   ];
   box.replaceChildren(...parts.filter(part => part instanceof Node));
-}
-
-/** The details of the crossing between whose calls the pointer is. */
-export function fillCrossing(box: HTMLElement, store: Store, crossing: CrossingFacts, whole: number): void {
-  const lines = [
-    ['start', startWords(crossing.start, whole)],
-    ['duration', timeWords(crossing.duration)],
-    ['in calls', timeWords(crossing.duration - crossing.between)],
-    ['between calls', timeWords(crossing.between)],
-    ['thread', threadName(store, store.calls.thread(crossing.row))]
-  ] as const;
-  box.replaceChildren(
-    h('strong', {}, siteOf(store, crossing.row)),
-    h('span', { class: 'jaxcb-timeline-number' }, ` ${callWords(crossing.calls)} in one crossing`),
-    factList(lines)
-  );
 }
 
 /** The details of a compilation; `whole`: the length of the recording. */

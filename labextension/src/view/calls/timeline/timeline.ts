@@ -4,10 +4,10 @@ import { callLine, threadName } from '../../data/call.js';
 import phrases from '../../data/phrases.json';
 import type { Change, Store } from '../../data/store.js';
 import { hideTooltip, placeTooltip } from '../../dom/tooltip.js';
-import { fillCompilation, fillCrossing, fillDetails } from './details.js';
+import { fillCompilation, fillDetails } from './details.js';
 import { type ColourBy, Frame } from './frame.js';
 import { Geometry, heightsOf } from './picture/geometry.js';
-import { crossingAt, crossingOf, type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
+import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
 import { type Actions, listen } from './input.js';
 import { bySite, byDuration, type Colouring } from './picture/colouring.js';
 import { compilationAt, endOf } from './picture/compilations.js';
@@ -77,42 +77,27 @@ export class Timeline implements Actions {
     const { details } = this.frame;
     if (!found) {
       this.hide();
-      this.hoverOther(x, y, event);
+      this.hoverCompilation(x, y, event);
       return;
     }
     if (found.row !== this.hovered?.row || found.crowd !== this.hovered.crowd) {
       this.hovered = found;
-      const crossing = crossingOf(this.tracks, found.row, this.store.calls.thread(found.row));
-      fillDetails(details, this.store, found, crossing, this.time.callsNs);
+      fillDetails(details, this.store, found, this.time.callsNs);
       this.redraw();
     }
     placeTooltip(details, event.clientX, event.clientY);
   }
 
-  /** Shows the compilation below the pointer, or the crossing between whose calls it is. */
-  private hoverOther(x: number, y: number, event: PointerEvent): void {
+  private hoverCompilation(x: number, y: number, event: PointerEvent): void {
     const at = this.geometry();
     const band = onAxis(y) || x < at.gutter ? null : at.bandAt(y);
-    if (band !== null && this.fillOther(at, band, x)) {
-      placeTooltip(this.frame.details, event.clientX, event.clientY);
-    }
-  }
-
-  private fillOther(at: Geometry, band: number, x: number): boolean {
-    const { store, time, tracks } = this;
-    const { details } = this.frame;
-    if (band < at.firstThread) {
-      const found = compilationAt(store.labels.compilations, at, x);
+    if (band !== null && band < at.firstThread) {
+      const found = compilationAt(this.store.labels.compilations, at, x);
       if (found) {
-        fillCompilation(details, found, time.callsNs);
+        fillCompilation(this.frame.details, found, this.time.callsNs);
+        placeTooltip(this.frame.details, event.clientX, event.clientY);
       }
-      return found !== null;
     }
-    const found = crossingAt(tracks, tracks.threads[band - at.firstThread]!, at.ns(x));
-    if (found) {
-      fillCrossing(details, store, found, time.callsNs);
-    }
-    return found !== null;
   }
 
   leave(): void {

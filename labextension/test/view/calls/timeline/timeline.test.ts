@@ -347,19 +347,13 @@ describe('Timeline', () => {
     expect(details.hidden).toBe(true);
   });
 
-  test('shows the crossing of the call below the pointer, and its times between two calls', () => {
-    const calls = [0, 300, 600].map((start, n) => ({ start, duration: 100, element: n, crossing: 4 }));
+  test('shows the crossing of the call below the pointer, whichever threads its calls are on', () => {
+    const calls = [0, 300, 600].map((start, n) => ({ start, duration: 100, thread: n % 2, crossing: 4 }));
     const { timeline, canvas } = open(storeOf([...calls, { start: 900, duration: 100, crossing: 5 }]));
     const details = timeline.node.querySelector<HTMLElement>('[role=tooltip]')!;
     const words = (): string[] => [...details.querySelectorAll('dd')].map(one => one.textContent!);
     pointer(canvas, 'pointermove', x(50), 36);
     expect(words()).toContain('3 calls in 700 ns');
-    pointer(canvas, 'pointermove', x(200), 36);
-    expect(details.hidden).toBe(false);
-    expect(details.textContent).toContain('3 calls in one crossing');
-    expect(words()).toEqual(['0.0 µs', '700 ns', '300 ns', '400 ns', 'MainThread']);
-    pointer(canvas, 'pointermove', x(800), 36);
-    expect(details.hidden).toBe(true);
     pointer(canvas, 'pointermove', x(950), 36);
     expect(details.textContent).not.toContain('crossing');
   });

@@ -13,12 +13,17 @@ const EDGE = 0.6;
 export function paintCrossings({ pen, at, theme }: Drawing, track: Track, band: number): void {
   const top = at.top(band) + at.barTop(track.depth) - AROUND - 0.5;
   const height = at.barHeight(track.depth) + 2 * AROUND - 1;
-  let free = -AROUND; // the pixel after the last outline
+  const beyond = at.gutter; // of an edge that is not in the picture
+  let free = -beyond; // the pixel after the last outline
+  pen.save();
+  pen.beginPath();
+  pen.rect(at.gutter - AROUND, 0, at.plot + 2 * AROUND, at.height);
+  pen.clip();
   walk(track.crossings, at.scale, {
     bar: (_, left, right) => {
       if (right - left >= LEAST) {
         const x = Math.max(left - AROUND, free) + 0.5;
-        free = Math.min(right, at.plot) + AROUND;
+        free = Math.min(right + AROUND, at.plot + beyond);
         const [edge, width] = [at.gutter + x, free - x - 0.5];
         pen.fillStyle = pen.strokeStyle = theme.muted;
         pen.lineWidth = 1;
@@ -31,4 +36,5 @@ export function paintCrossings({ pen, at, theme }: Drawing, track: Track, band: 
     },
     shade: () => undefined
   });
+  pen.restore();
 }

@@ -5,23 +5,12 @@ import type { Sequence } from './spans.js';
 
 /** The calls of a track, as far as they are needed here. */
 export interface Placed {
-  row(place: number): number;
   start(place: number): number;
   end(place: number): number;
   firstFrom(ns: number): number;
-  busyBetween(place: number, next: number): number;
 }
 
-/** A crossing, as far as one track has its calls; times in nanoseconds. */
-export interface CrossingFacts {
-  readonly row: number; // of its first call
-  readonly calls: number;
-  readonly start: number;
-  readonly duration: number; // from the start of the first call to the end of the last one
-  readonly between: number; // of it outside of the calls
-}
-
-/** The crossings that made two or more calls of a track, one after the other. */
+/** Runs of two or more calls of a track that one crossing made. */
 export class Crossings implements Sequence {
   private readonly firsts: number[] = []; // places
   private readonly lasts: number[] = [];
@@ -72,26 +61,5 @@ export class Crossings implements Sequence {
   firstOpen(ns: number): number {
     const n = this.firstFrom(ns);
     return n > 0 && this.end(n - 1) > ns ? n - 1 : n;
-  }
-
-  /** The crossing that made a call; null: it made no other. */
-  of(place: number): CrossingFacts | null {
-    const n = lowerBound(this.firsts, place + 1, 0, this.length) - 1;
-    return n >= 0 && place <= this.last(n) ? this.facts(n) : null;
-  }
-
-  /** The crossing that is under way at a time; null: none. */
-  at(ns: number): CrossingFacts | null {
-    const n = this.firstOpen(ns);
-    return n < this.length && this.start(n) <= ns ? this.facts(n) : null;
-  }
-
-  private facts(n: number): CrossingFacts {
-    const { track } = this;
-    const [first, next] = [this.first(n), this.last(n) + 1];
-    const start = this.start(n);
-    const duration = this.end(n) - start;
-    const between = duration - track.busyBetween(first, next);
-    return { row: track.row(first), calls: next - first, start, duration, between };
   }
 }

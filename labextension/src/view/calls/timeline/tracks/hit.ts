@@ -1,10 +1,8 @@
-/** Finds the call or the crossing at a point of the timeline. */
+/** Finds the call at a point of the timeline. */
 
 import type { Store } from '../../../data/store.js';
 import { AXIS, OUTLINED, type Geometry } from '../picture/geometry.js';
-import type { CrossingFacts } from './crossings.js';
 import type { Track } from './track.js';
-import type { Tracks } from './tracks.js';
 
 const REACH = 4; // tolerance beside a call, in pixels
 
@@ -62,23 +60,6 @@ function failing(track: Track, ns: number, pixel: number): number | null {
   const place = track.failure(nth);
   const small = track.end(place) - track.start(place) < OUTLINED * pixel;
   return small && track.start(place) <= ns + REACH * pixel ? place : null;
-}
-
-/** The crossing that made a call and others; null: there is none. */
-export function crossingOf(tracks: Tracks, row: number, thread: number): CrossingFacts | null {
-  for (const track of tracks.of(thread)) {
-    const place = track.placeOf(row);
-    if (place !== null) {
-      return track.crossings.of(place);
-    }
-  }
-  return null;
-}
-
-/** The innermost crossing that is under way on a thread at a time; null: none. */
-export function crossingAt(tracks: Tracks, thread: number, ns: number): CrossingFacts | null {
-  const found = tracks.of(thread).map(track => track.crossings.at(ns));
-  return found.reduce((inner, one) => one ?? inner, null);
 }
 
 /** Whether a point is on the time axis. */

@@ -14,7 +14,10 @@ function outlines(calls: readonly Call[], from = 0): number[][] {
   const drawn: number[][] = [];
   const strokeRect = (x: number, _: number, width: number) =>
     drawn.push([x - GUTTER, x + width - GUTTER]);
-  const pen = { fillRect: () => undefined, strokeRect };
+  const ignored = Object.fromEntries(
+    ['fillRect', 'save', 'beginPath', 'rect', 'clip', 'restore'].map(name => [name, () => undefined])
+  );
+  const pen = { ...ignored, strokeRect };
   const window = { from, to: from + 864, span: 864 };
   const at = new Geometry(1000, 100, 0, 1, 0, 0, window);
   paintCrossings({ pen, at, theme: { muted: '#888' } } as unknown as Drawing, tracks.of(0)[0]!, 0);
@@ -33,8 +36,11 @@ test('crossings that follow each other at once have outlines that do not overlap
   expect(outlines(calls)).toEqual([[8.5, 51.5], [52.5, 91.5]]);
 });
 
-test('a crossing that began before the time shown is outlined from there', () => {
-  expect(outlines([0, 400, 800].map(call(1)), 300)).toEqual([[-1.5, 521.5]]);
+test('the outline of a crossing that began before the time shown, or goes on after it, is open', () => {
+  const [[from, to], ...others] = outlines([0, 400, 1400].map(call(1)), 300) as [number[]];
+  expect(from).toBeLessThan(-10);
+  expect(to).toBeGreaterThan(864 + 10);
+  expect(others).toEqual([]);
 });
 
 test('narrow crossings have no outline', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { Tracks } from '../../../../../src/view/calls/timeline/tracks/tracks.js';
-import { crossingAt, crossingOf } from '../../../../../src/view/calls/timeline/tracks/hit.js';
 import { type Call, columns, storeOf } from '../../stores.js';
 
 /** Calls of 10 ns, 20 ns apart, each with its crossing. */
@@ -47,21 +46,9 @@ describe('crossings', () => {
     expect(found(tracks)).toEqual([[0, 2]]);
   });
 
-  test('have the time in their calls and between them', () => {
-    const tracks = tracksOf([5, 5, 5, 6]);
-    const facts = { row: 0, calls: 3, start: 0, duration: 50, between: 20 };
-    expect(crossingOf(tracks, 1, 0)).toEqual(facts);
-    expect(crossingOf(tracks, 3, 0)).toBeNull();
-    expect([-1, 0, 15, 49, 50, 65].map(ns => crossingAt(tracks, 0, ns))).toEqual(
-      [null, facts, facts, facts, null, null]
-    );
-  });
-
   test('of calls within a call are their own', () => {
     const inner = { duration: 5 };
     const tracks = tracksOf([1, 2, 2, 1], place => (place === 0 ? { duration: 55 } : inner));
     expect(tracks.of(0).map(track => track.crossings.length)).toEqual([1, 1]);
-    expect(crossingAt(tracks, 0, 30)).toMatchObject({ calls: 2, start: 20 });
-    expect(crossingAt(tracks, 0, 58)).toMatchObject({ calls: 2, start: 0, duration: 65 });
   });
 });
