@@ -21,9 +21,8 @@ _JAXS_OWN = frozenset(
     ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
 )
 _PLAIN = {bool, int, float, str, type(None)}
-Place = tuple[
-    int, ...
-]  # of an inner jaxpr in a program: `Step.place` of each step, outermost first
+# Of an inner jaxpr in a program: `Step.place` of each step, outermost first.
+Place = tuple[int, ...]
 MAX_PATHS = 10_000  # in one program; further paths are ignored
 
 
