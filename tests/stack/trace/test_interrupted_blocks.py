@@ -13,7 +13,7 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities import queue
 from jupyter_jaxcb.diagnostics.observe import _observe
 from jupyter_jaxcb.diagnostics.record import _listening, _record
-from jupyter_jaxcb.jax_compat import _profiler
+from jupyter_jaxcb.jax_compat import _programs as _jax_programs
 from jupyter_jaxcb.recording import active
 from jupyter_jaxcb.stack.elision import _programs
 from jupyter_jaxcb.stack.trace import _listener
@@ -146,7 +146,7 @@ def test_block_is_entered_and_exited_cleanly_wherever_an_interrupt_comes(block):
             with jaxcb.record() as after:
                 program(1.0), program(2.0)
             assert len(after.recording) == 2, place
-            assert not _profiler._reports + _programs._compilation_listeners, place
+            assert not _jax_programs._reports + _programs._compilation_listeners, place
             assert "jaxcb profile" not in [one.name for one in threading.enumerate()], place
         if interrupts.left > 0:  # there is no n-th instruction
             break
