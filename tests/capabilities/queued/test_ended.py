@@ -34,7 +34,7 @@ class Drop:
         sys.settrace(None)
 
     def trace(self, frame, event, argument):
-        if event in ("call", "line") and _ending._is_below(CROSSINGS, frame):
+        if event in ("call", "line") and _ending.is_below(CROSSINGS, frame):
             self.left -= 1
             if self.left == 0:
                 self.place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
