@@ -11,6 +11,7 @@ export function fakePen(drawn: string[], fills: string[] = []): unknown {
     fillText: (text: string) => drawn.push(text),
     measureText: (text: string) => ({ width: 6 * text.length }),
     closePath: () => drawn.push('closePath'),
+    strokeRect: () => drawn.push('strokeRect'),
     moveTo: (_: number, y: number) => y < 40 && y > 22 && drawn.push('moveTo')
   };
   return new Proxy(methods, {

@@ -358,12 +358,15 @@ describe('Timeline', () => {
     expect(details.textContent).not.toContain('crossing');
   });
 
-  test('explains the outlines around crossings if there are any', () => {
+  test('draws and explains the outlines around crossings if there are any', () => {
     const legend = ({ timeline }: { timeline: Timeline }): HTMLElement =>
       timeline.node.querySelector<HTMLElement>('.jaxcb-timeline-crossing')!;
-    expect(legend(open(storeOf(CALLS))).hidden).toBe(true);
+    const calls = CALLS.map(call => ({ ...call, error: 0 }));
+    expect(legend(open(storeOf(calls))).hidden).toBe(true);
+    expect(drawn).not.toContain('strokeRect');
     const many = legend(open(storeOf([0, 300].map(start => ({ start, crossing: 1 })))));
     expect(many.hidden).toBe(false);
+    expect(drawn).toContain('strokeRect');
     expect(many.querySelector('abbr')!.title).toMatch(/^Crossing: One round trip/);
   });
 
