@@ -18,7 +18,6 @@ LIVE = "jupyter_jaxcb_live"  # in the metadata, see live-outputs.ts; False: the 
 UNFINISHED = "jupyter_jaxcb: the cell is still running"
 DELAY_SECONDS = 0.5  # shorter cells have no live view
 UPDATE_SECONDS = 0.1
-CLOSE_SECONDS = 10  # anywidget reports an error if a widget is closed while the page loads it
 _REPORT_EVERY = 5  # updates
 _HELD = 5  # updates until the page has built the view; host calls sent earlier would be lost
 
@@ -77,9 +76,7 @@ class LiveView:
         if shown is None:
             return
         shown.update({}, metadata={LIVE: False}, raw=True)
-        closing = threading.Timer(CLOSE_SECONDS, self._widget.close)
-        closing.daemon = True
-        closing.start()
+        self._widget.remove()
 
     def _run(self) -> None:
         if self._over.wait(DELAY_SECONDS):

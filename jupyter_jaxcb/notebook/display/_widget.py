@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import traitlets
 from ...recording import Recording
 from ...report import CallColumns, to_message
 
+CLOSE_SECONDS = 10
 _STATIC = Path(str(importlib.resources.files("jupyter_jaxcb"))) / "static"
 
 
@@ -27,6 +29,34 @@ class LiveWidget(anywidget.AnyWidget):
     progress = traitlets.Dict().tag(sync=True)
     threads = traitlets.List().tag(sync=True)
     hang = traitlets.Dict().tag(sync=True)  # empty: it goes on
+
+    def __init__(self, **traits: Any) -> None:
+        self._loaded = self._removed = False
+        self._closed = threading.Lock()  # never released
+        super().__init__(**traits)
+        self.on_msg(self._note_loaded)
+
+    def remove(self) -> None:
+        """Close the widget when a page has loaded it, at the latest after 10 seconds.
+
+        anywidget reports an error if a widget is closed while a page loads it.
+        """
+        self._removed = True
+        if self._loaded:
+            self._close_once()
+            return
+        closing = threading.Timer(CLOSE_SECONDS, self._close_once)
+        closing.daemon = True
+        closing.start()
+
+    def _note_loaded(self, *_: Any) -> None:
+        self._loaded = True
+        if self._removed:
+            self._close_once()
+
+    def _close_once(self) -> None:
+        if self._closed.acquire(blocking=False):
+            self.close()
 
     def append(self, calls: CallColumns, since_first_ns: int) -> None:
         """Send host calls whose variants are indices of the sites in `progress`."""

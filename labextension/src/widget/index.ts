@@ -9,11 +9,19 @@ export interface Model {
   get(name: string): unknown;
   on(event: string, listener: (...values: any[]) => void): void;
   off(event: string, listener: (...values: any[]) => void): void;
+  send(content: unknown): void;
 }
 
 interface Rendering {
   model: Model;
   el: HTMLElement;
+}
+
+/** Tells the kernel that this page has loaded the widget, which may now be closed at any time. */
+function initialize({ model }: { model: Model }): void {
+  if (model.get('kind') === 'live') {
+    model.send('loaded');
+  }
 }
 
 function render({ model, el }: Rendering): () => void {
@@ -79,4 +87,4 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-export default { render };
+export default { initialize, render };

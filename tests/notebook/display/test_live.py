@@ -69,18 +69,41 @@ def test_host_trace_of_a_cell_that_raises_stands_below_the_error(seen):
     assert order == ["display_data", "error", "update_display_data", "display_data"]
 
 
-def test_widget_is_closed_some_time_after_the_cell(kernel, seen):
+IS_OPEN = """any(type(widget).__name__ == "LiveWidget"
+    for widget in [*__import__("ipywidgets").widgets.widget._instances.values()])"""
+
+
+def test_widget_that_no_page_loaded_is_closed_some_time_after_the_cell(kernel, seen):
     """Not at its end: anywidget reports an error if the page is still loading the widget."""
     assert seen(updated).of("comm_close") == []
-    widgets = "[*__import__('ipywidgets').widgets.widget._instances.values()]"
-    is_open = f"any(type(widget).__name__ == 'LiveWidget' for widget in {widgets})"
-    assert kernel.run(is_open).value == "True"
+    assert kernel.run(IS_OPEN).value == "True"
     kernel.run("""import threading
 for thread in threading.enumerate():
     if isinstance(thread, threading.Timer):
         thread.cancel()
         thread.function()""")
-    assert kernel.run(is_open).value == "False"
+    assert kernel.run(IS_OPEN).value == "False"
+
+
+def test_widget_that_a_page_loads_after_the_cell_is_closed_then(kernel, seen):
+    (opened,) = (one for one in seen(updated).of("comm_open") if "progress" in str(one))
+    load(kernel, opened["comm_id"])
+    assert kernel.run(IS_OPEN).value == "False"
+
+
+def test_widget_that_a_page_has_loaded_is_closed_at_the_end_of_the_cell(kernel, seen):
+    kernel.run("""def load():
+    for widget in [*__import__("ipywidgets").widgets.widget._instances.values()]:
+        if type(widget).__name__ == "LiveWidget":
+            widget._handle_custom_msg("loaded", [])""")
+    assert len(seen(updated, CELL + "load()").of("comm_close")) == 1
+    assert kernel.run(IS_OPEN).value == "False"
+
+
+def load(kernel, comm):
+    """Do as a page that has loaded the widget."""
+    data = {"method": "custom", "content": "loaded"}
+    kernel.request("comm_msg", {"comm_id": comm, "data": data}, lambda message: None)
 
 
 def test_output_is_empty_after_a_cell_whose_trace_is_off(kernel, seen):
