@@ -9,7 +9,8 @@ import nbformat
 from jupyter_jaxcb.report import MIME_TYPE
 
 _GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "recording.json").read_text())
-KEPT = ("status", "consequence", "zlib", "crossings", "method")  # keys whose strings have a fixed set of values
+# Keys whose strings have a fixed set of values.
+KEPT = ("status", "consequence", "zlib", "crossings", "method")
 
 
 def recording():
