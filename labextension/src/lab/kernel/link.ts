@@ -6,7 +6,6 @@ import { SCHEMA } from '../../view/data/schema.js';
 import { readMessage, type Reply, type Snapshot } from './snapshot.js';
 
 const NAME = 'jupyter_jaxcb'; // both the comm's id and its target
-const TIMEOUT_MS = 10_000;
 
 /** The latest state received from a kernel. */
 export interface Received {
@@ -32,17 +31,15 @@ export class KernelLink {
     this.onConnection(kernel, kernel.connectionStatus);
   }
 
-  /** The full recording with that id, or only the runs of its cell; null if the kernel does not send it within ten seconds. */
+  /** The full recording with that id, or only the runs of its cell, when the kernel is not busy; null if it has neither, or ends. */
   everything(id: string): Promise<Everything | null> {
     return new Promise(resolve => {
       const settle = (reply: Reply | null): void => {
         if (reply === null || reply.id === id) {
-          clearTimeout(timeout);
           this.waiting.delete(settle);
           resolve(reply && (reply.facts !== null || reply.runs !== null) ? reply : null);
         }
       };
-      const timeout = setTimeout(() => settle(null), TIMEOUT_MS);
       this.waiting.add(settle);
       if (!this.send({ type: 'recording', id })) {
         settle(null);

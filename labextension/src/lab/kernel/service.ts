@@ -45,9 +45,22 @@ export class NotebookState {
     this.notify();
   }
 
-  /** The full recording with that id, if the kernel still has it. */
+  /** The full recording with that id, if the kernel still has it; waits for a kernel, which a page connects late when it loads. */
   async everything(id: string): Promise<Everything | null> {
-    return this.link?.everything(id) ?? null;
+    return (await this.linked()).everything(id);
+  }
+
+  private linked(): Promise<KernelLink> {
+    return new Promise(resolve => {
+      const look = (): void => {
+        if (this.link) {
+          stop();
+          resolve(this.link);
+        }
+      };
+      const stop = this.on(look);
+      look();
+    });
   }
 
   /** Tells the listeners that something has changed. */

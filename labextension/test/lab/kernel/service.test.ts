@@ -76,6 +76,13 @@ test('closing a notebook disposes its comm', () => {
   expect(kernel.comm.isDisposed).toBe(true);
 });
 
-test('a notebook without a kernel has no recording', async () => {
-  expect(await new Hub().state({}).everything('r')).toBeNull();
+test('a recording is requested when the notebook has its kernel', async () => {
+  const notebook = {};
+  const hub = new Hub();
+  const reply = hub.state(notebook).everything('r');
+  const kernel = new FakeKernel();
+  hub.follow(notebook, new FakeSession(kernel).context);
+  await vi.waitFor(() => expect(kernel.comm.sent).toContainEqual({ type: 'recording', id: 'r' }));
+  kernel.sends({ type: 'recording', id: 'r', facts: { mine: true } });
+  expect(await reply).toMatchObject({ facts: { mine: true } });
 });
