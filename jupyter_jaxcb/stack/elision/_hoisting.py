@@ -33,13 +33,13 @@ def is_hoisted(seen: Evidence) -> bool:
 def _loops_around(one: HostCallInstruction, seen: Evidence) -> int:
     """Count the loops that a host call is still in, or was until XLA removed them.
 
-    Scans of length 1 do not count, although XLA keeps some of them as loops.
+    Scans of one iteration do not count, although XLA keeps some of them as loops.
     """
     loops = sum(step.kind == "loop" for step in one.around)
     steps = _steps_of_loops(one, seen)
     if steps is not None:  # XLA moves a call out of the innermost loop first
         return sum(step.copies[0] > 0 for step in steps[:loops])
-    single = min(sum(s.kind == "scan" and s.length == 1 for s in p.steps) for p in seen.kept)
+    single = min(sum(step.is_one_turn for step in path.steps) for path in seen.kept)
     once = sum(step.kind == "loop" and step.times == 1 for step in one.around)
     return loops + one.gone - min(once + one.gone, single)
 

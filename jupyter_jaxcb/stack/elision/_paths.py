@@ -52,6 +52,14 @@ class Step(NamedTuple):
         return (inside, rest) if turns > 1 else (0, inside + rest)
 
     @property
+    def is_one_turn(self) -> bool:
+        """Whether JAX writes a scan as a loop of one iteration; unrolled as a whole, it is none."""
+        if self.kind != "scan" or self.length is None:
+            return False
+        turns, rest = divmod(self.length, self.unroll)
+        return turns == 1 and (self.unroll == 1 or rest > 0)
+
+    @property
     def depends_on_data(self) -> bool:
         """Whether it is a branch that is taken or not depending on data."""
         return self.reached is None and not (self.only or self.never)

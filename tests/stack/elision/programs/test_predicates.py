@@ -125,6 +125,18 @@ for length in (1, 3):
         return lambda x, n: lax.scan(lambda c, _: (f(c, n), None), x, length=length)[0], (X, TWO)
 
 
+for length, unroll in ((2, 2), (3, 2), (5, 2)):
+    name = f"a scan of {length} in the predicate, with {unroll} iterations unrolled"
+
+    @row(name, dict.fromkeys("ae", f"kept {3 * length}"))
+    def _(h, length=length, unroll=unroll):
+        helper = helper_of(h)
+        add = lambda x: lambda total, y: (total + helper(x + y), None)  # noqa: E731
+        xs = jnp.arange(float(length))
+        calls = lambda x: lax.scan(add(x), x, xs, unroll=unroll)[0]  # noqa: E731
+        return loop(calls, 1.0), (X, TWO)
+
+
 @row("in the body of a while loop", {"a": "deduplicated 3", "e": "kept 9"})
 def _(h):
     f = loop(helper_of(h))
