@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...stack import Run, cell_begins, cell_ends
+
+
+class Loading(NamedTuple):
+    """What IPython's information says about other cells, of the cell that loads the extension."""
+
+    raw_cell: str
+    cell_id: str | None
+
+    @classmethod
+    def in_shell(cls, shell: InteractiveShell) -> Loading:
+        """Return the cell that `shell` is running; it began before there were hooks."""
+        get_parent = getattr(shell, "get_parent", dict)  # a terminal has no messages
+        message = get_parent()
+        code = message.get("content", {}).get("code", "")
+        return cls(code, message.get("metadata", {}).get("cellId"))
 
 
 class CellRuns:
@@ -16,19 +31,12 @@ class CellRuns:
         self._shell = shell
         self._running: dict[int, tuple[Any, Run]] = {}  # by id of the info, which is kept alive
 
-    def open(self) -> None:
-        """Begin the cell that loads the extension, which is already running."""
-        get_parent = getattr(self._shell, "get_parent", dict)  # a terminal has no messages
-        self._begin(None, get_parent().get("metadata", {}).get("cellId"))
-
     def begin(self, info: Any) -> None:
         """Begin a cell; `info` is IPython's information about it.
 
         JupyterLab and Notebook 7 send the id of a cell; nbclient, nbval and a terminal do not.
         """
-        self._begin(info, getattr(info, "cell_id", None))
-
-    def _begin(self, info: Any, cell: str | None) -> None:
+        cell = getattr(info, "cell_id", None)
         run = cell_begins(self._shell.user_ns, None if cell is None else ("cell", cell))
         self._running[id(info)] = (info, run)
 

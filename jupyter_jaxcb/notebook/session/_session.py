@@ -42,7 +42,7 @@ from ..display import (
 )
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
-from ._cell_runs import CellRuns
+from ._cell_runs import CellRuns, Loading
 from ._hangs import Hangs
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
@@ -104,7 +104,9 @@ class Session:
         self.shell.events.register("post_run_cell", self._cell_ends)
         self._errors.install()
         self._routing.open()
-        self._runs.open()
+        loading = Loading.in_shell(self.shell)
+        self._runs.begin(loading)
+        self.origins.begin(loading)
         self._timed.open()
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, lambda matrix: matrix_bundle(matrix, self.origins))

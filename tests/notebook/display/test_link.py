@@ -76,6 +76,17 @@ def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
     assert [(s["cell_id"], s["cell_line"]) for s in snapshot["sites"]] == [("cell-b", 3)]
 
 
+def test_lines_of_the_cell_that_loads_the_extension_are_known(sent):
+    sent("%unload_ext jupyter_jaxcb")
+    definition = "@jaxcb.pure(result='x')\ndef double(x): return 2 * x"
+    code = f"\n%load_ext jupyter_jaxcb\nimport jupyter_jaxcb as jaxcb\n{definition}\ndouble(1.0)"
+    (*_, snapshot) = sent(code, "cell-a")
+    callback = double_of(snapshot)
+    assert (callback["cell"], callback["line"]) == ("cell-a", 4)
+    assert [(s["cell_id"], s["cell_line"]) for s in snapshot["sites"]] == [("cell-a", 6)]
+    assert snapshot["cells"] == {"cell-a": zlib.crc32(code.encode())}
+
+
 def test_line_numbers_include_blank_lines_at_the_top_of_a_cell(sent):
     (snapshot,) = sent("%%jax_callback pure --result x\n\n \ndef double(x):\n    return x", "a")
     assert double_of(snapshot)["line"] == 4
