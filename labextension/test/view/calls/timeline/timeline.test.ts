@@ -370,6 +370,18 @@ describe('Timeline', () => {
     expect(many.querySelector('abbr')!.title).toMatch(/^Crossing: One round trip/);
   });
 
+  test('draws the outline around an inner crossing on the outer call and behind the inner ones', () => {
+    const inner = [300, 600].map(start => ({ start, duration: 200, variant: 1, crossing: 2 }));
+    const store = storeOf([{ start: 0, duration: 1000, crossing: 1 }, ...inner]);
+    open(store);
+    const parts = (): string[] => drawn.filter(each => /^(bessel|lookup|strokeRect)$/.test(each));
+    const onOuter = ['strokeRect', 'strokeRect'];
+    expect(parts()).toEqual(['bessel', ...onOuter, 'lookup', 'lookup']);
+    store.narrow({ ...EVERYTHING, site: 1 });
+    draw();
+    expect(parts()).toEqual([...onOuter, 'lookup', 'lookup']);
+  });
+
   test('shows how many calls share the pixel below the pointer', () => {
     const many = Array.from({ length: 20_000 }, (_, n) => ({ start: 20 * n }));
     const { timeline, canvas } = open(storeOf(many));

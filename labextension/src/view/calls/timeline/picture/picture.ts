@@ -22,7 +22,6 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
   }
   for (let band = Math.max(first, at.firstThread); band < last; band++) {
     const thread = threads[band - at.firstThread]!;
-    all.of(thread).forEach(track => paintCrossings(drawing, track, band));
     if (!store.showsAll()) {
       paintTracks(drawing, all.of(thread), band, true);
     }
@@ -38,13 +37,17 @@ export function paintPicture(drawing: Drawing, all: Tracks, lit: LitTracks): voi
   );
 }
 
+/** Each track over those of outer calls. Tracks that a filter reduced have no crossings. */
 function paintTracks(
   drawing: Drawing,
   tracks: readonly Track[],
   band: number,
   dimmed: boolean
 ): void {
-  tracks.forEach((track, n) => paintTrack(drawing, track, tracks[n + 1], band, dimmed));
+  tracks.forEach((track, n) => {
+    paintCrossings(drawing, track, band);
+    paintTrack(drawing, track, tracks[n + 1], band, dimmed);
+  });
 }
 
 /** The call below the pointer, the selected call, and the marked range of time. */
