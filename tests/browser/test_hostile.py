@@ -196,6 +196,11 @@ def test_invalid_saved_calls_give_one_message(notebook, page, dialogs):
         (calls(6, bytes(108), 1e300), "The saved calls have an invalid time unit: 1e+300."),
     ]:
         assert message_of(book, facts, measured) == f"✕ cannot show the calls: {message}"
+    facts, measured = calls(6, bytes(108))
+    measured["calls"]["crossings"] = "%%%"
+    assert message_of(book, facts, measured) == (
+        "⚠ cannot show crossings: The saved crossings are not valid base64."
+    )
     facts, measured = calls(-1, "")
     assert message_of(book, facts, measured) == (
         "⚠ cannot show times: measured.calls.rows is -1, not a whole number of at least 0."

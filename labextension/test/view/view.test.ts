@@ -284,6 +284,19 @@ describe('the calls of TraceView', () => {
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
   });
 
+  it('are shown without their crossings if only these cannot be unpacked', async () => {
+    const crossingsProblem = 'The saved crossings are not valid base64.';
+    unpacked.mockImplementation(async () => ({ ...someCalls(2), crossingsProblem }));
+    createView().show(FACTS, someMeasured({ calls: SAVED }));
+    toggleBody();
+    callsTab().click();
+    await flushPromises();
+    expect(stores[0]!.calls.length).toBe(2);
+    expect(find('.jaxcb-calls .jaxcb-warning').textContent).toBe(
+      '⚠ cannot show crossings: The saved crossings are not valid base64.'
+    );
+  });
+
   it.each([
     [{ ...someCalls(2), rows: 3 }, '3 calls take 54 bytes, not 36'],
     [{ ...someCalls(2), rows: 1.5 }, 'invalid number of rows'],

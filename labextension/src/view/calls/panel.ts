@@ -11,7 +11,7 @@ import { type Figures, figuresOf } from './distribution/figures.js';
 import type { CallsLook } from '../remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
-import { callWords, counted, failedWords, numberWords } from '../data/words.js';
+import { callWords, counted, failedWords, numberWords, warningWords } from '../data/words.js';
 
 export class CallsPanel {
   readonly node = h('div', { class: 'jaxcb-calls' });
@@ -104,8 +104,7 @@ export class CallsPanel {
     if (this.disposed) {
       return;
     }
-    const missing = this.missingWords(raw?.rows ?? 0);
-    this.node.replaceChildren(...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []));
+    this.node.replaceChildren(...this.above(raw));
     if (raw?.rows) {
       this.show(figures);
       this.store.select(this.wanted);
@@ -122,6 +121,17 @@ export class CallsPanel {
     const table = new CallTable(store, figures);
     this.parts.push(distribution, timeline, table);
     this.node.append(distribution.node, table.filters.node, timeline.node, table.node);
+  }
+
+  /** What is not shown, and why. */
+  private above(raw: RawCalls | null): HTMLElement[] {
+    const missing = this.missingWords(raw?.rows ?? 0);
+    const problem = raw?.crossingsProblem;
+    const warning = problem && warningWords(`cannot show crossings: ${problem}`);
+    return [
+      ...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []),
+      ...(warning ? [h('p', { class: 'jaxcb-warning', role: 'alert' }, warning)] : [])
+    ];
   }
 
   private missingWords(saved: number): string {

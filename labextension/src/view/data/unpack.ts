@@ -9,6 +9,7 @@ export interface RawCalls {
   readonly unit_ns: number;
   readonly data: DataView;
   readonly crossings?: DataView | undefined; // absent: every call has its own, or they are not known
+  readonly crossingsProblem?: string | undefined; // why saved crossings cannot be read
 }
 
 const MOST_ROWS = 2_000_000; // as a saved page has; a notebook saves 20,000
@@ -18,7 +19,10 @@ const CROSSINGS: readonly number[] = [4];
 const DECODED_AT_ONCE = 4_000_000; // characters, a multiple of four
 const SLICE_BYTES = 4096; // inflates to at most 4 MB, to detect a zip bomb before it fills memory
 
-/** Unpacks untrusted data. Throws Error with a one-sentence message if it is malformed. */
+/**
+ * Unpacks untrusted data. Throws Error with a one-sentence message if the calls are malformed; if
+ * only their crossings are, the calls have a problem instead.
+ */
 export async function unpack(saved: SavedCalls): Promise<RawCalls> {
   const { rows, unit_ns, zlib, crossings } = saved;
   if (!Number.isInteger(rows) || rows < 0 || rows > MOST_ROWS) {
@@ -29,16 +33,25 @@ export async function unpack(saved: SavedCalls): Promise<RawCalls> {
   if (!Number.isFinite(unit_ns) || unit_ns <= 0 || unit_ns > LONGEST_UNIT_NS) {
     throw new Error(`The saved calls have an invalid time unit: ${short(unit_ns)}.`);
   }
-  const data = await columnsOf(zlib, rows, COLUMNS);
+  const calls = { rows, unit_ns, data: await columnsOf('calls', zlib, rows, COLUMNS) };
   if (!crossings) {
-    return { rows, unit_ns, data };
+    return calls;
   }
-  return { rows, unit_ns, data, crossings: await columnsOf(crossings, rows, CROSSINGS) };
+  try {
+    return { ...calls, crossings: await columnsOf('crossings', crossings, rows, CROSSINGS) };
+  } catch (error) {
+    return { ...calls, crossingsProblem: (error as Error).message };
+  }
 }
 
-async function columnsOf(zlib: unknown, rows: number, widths: readonly number[]): Promise<DataView> {
+async function columnsOf(
+  name: string, // in messages
+  zlib: unknown,
+  rows: number,
+  widths: readonly number[]
+): Promise<DataView> {
   const bytes = widths.reduce((sum, width) => sum + width, 0);
-  const planes = await inflated(await decoded(zlib), rows * bytes);
+  const planes = await inflated(name, await decoded(name, zlib), rows * bytes);
   return new DataView((await withoutPlanes(planes, rows, widths)).buffer);
 }
 
@@ -46,14 +59,14 @@ function short(value: unknown): string {
   return String(value).slice(0, 40);
 }
 
-async function decoded(base64: unknown): Promise<Uint8Array> {
+async function decoded(name: string, base64: unknown): Promise<Uint8Array> {
   if (typeof base64 !== 'string') {
-    throw new Error('The saved calls are not a base64 text.');
+    throw new Error(`The saved ${name} are not a base64 text.`);
   }
   const whole = new Uint8Array(Math.ceil((base64.length * 3) / 4));
   let filled = 0;
   for (let at = 0; at < base64.length; at += DECODED_AT_ONCE) {
-    const bytes = binary(base64.slice(at, at + DECODED_AT_ONCE));
+    const bytes = binary(name, base64.slice(at, at + DECODED_AT_ONCE));
     for (let place = 0; place < bytes.length; place++) {
       whole[filled++] = bytes.charCodeAt(place);
     }
@@ -62,34 +75,34 @@ async function decoded(base64: unknown): Promise<Uint8Array> {
   return whole.subarray(0, filled);
 }
 
-function binary(base64: string): string {
+function binary(name: string, base64: string): string {
   try {
     return atob(base64);
   } catch {
-    throw new Error('The saved calls are not valid base64.');
+    throw new Error(`The saved ${name} are not valid base64.`);
   }
 }
 
-async function inflated(packed: Uint8Array, size: number): Promise<Uint8Array> {
+async function inflated(name: string, packed: Uint8Array, size: number): Promise<Uint8Array> {
   const whole = new Uint8Array(size);
   let filled = 0;
   const inflating = slices(packed).pipeThrough(new DecompressionStream('deflate')).getReader();
   for (;;) {
     const { done, value } = await inflating.read().catch(() => {
-      throw new Error('The saved calls are not valid zlib data.');
+      throw new Error(`The saved ${name} are not valid zlib data.`);
     });
     if (done) {
       break;
     }
     if (filled + value.length > size) {
       inflating.cancel().catch(() => undefined);
-      throw new Error(`The saved calls have more than the ${size} bytes of their rows.`);
+      throw new Error(`The saved ${name} have more than the ${size} bytes of their rows.`);
     }
     whole.set(value, filled);
     filled += value.length;
   }
   if (filled < size) {
-    throw new Error(`The saved calls have ${filled} bytes, not the ${size} of their rows.`);
+    throw new Error(`The saved ${name} have ${filled} bytes, not the ${size} of their rows.`);
   }
   return whole;
 }

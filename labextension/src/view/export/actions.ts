@@ -1,7 +1,7 @@
 /** The row of actions that take a recording elsewhere. They need no kernel. */
 
 import { button, h, type Child } from '../dom/elements.js';
-import type { RawCalls } from '../data/raw.js';
+import { callsOf, type RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { callWords, failedWords, someOf } from '../data/words.js';
 import { copyText, saveFile } from './browser.js';
@@ -67,8 +67,11 @@ async function copyMarkdown({ facts, measured, environment }: Exported): Promise
 }
 
 async function saveJson(own: Exported): Promise<string> {
-  saveFile(FILE, await toJson(own.facts, own.measured, own.raw), 'application/json');
-  return `saved ${countWords(own)} as ${FILE}`;
+  const { facts, measured } = own;
+  const raw = await callsOf(measured.calls, own.raw);
+  saveFile(FILE, await toJson(facts, measured, raw), 'application/json');
+  const without = raw?.crossingsProblem ? `, without crossings: ${raw.crossingsProblem}` : '';
+  return `saved ${countWords(own)} as ${FILE}${without}`;
 }
 
 /** `61 calls`, or `the first 20,000 of 100,000 calls`. */

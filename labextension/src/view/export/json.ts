@@ -6,7 +6,7 @@
 
 import { elementOf, errorOf, threadName } from '../data/call.js';
 import { labelsOf } from '../data/labels.js';
-import { appendRaw, callsOf, type RawCalls } from '../data/raw.js';
+import { appendRaw, type RawCalls } from '../data/raw.js';
 import type { Aval, Facts, Measured } from '../data/schema.js';
 import { Store } from '../data/store.js';
 
@@ -26,9 +26,8 @@ export async function toJson(
   const { schema, sites } = facts;
   const { environment, compilations } = measured;
   const store = new Store(labelsOf(facts, measured));
-  const found = await callsOf(measured.calls, raw);
-  if (found) {
-    appendRaw(store, found);
+  if (raw) {
+    appendRaw(store, raw);
   }
   const head = JSON.stringify({ schema, environment, compilations, sites });
   const pieces = [new Blob([`${head.slice(0, -1)},\n"calls":[\n`])];

@@ -54,10 +54,18 @@ describe('unpack', () => {
     expect((await saved(calls)).crossings).toBeUndefined();
   });
 
-  test('rejects crossings that are not those of the rows', async () => {
+  test('returns calls whose crossings are damaged without them, and says why', async () => {
     const calls = { rows: 3, unit_ns: 1, zlib: zlib(planes(columns(3))) };
-    const crossings = zlib(planes([[7]], [4]));
-    await expect(unpack({ ...calls, crossings })).rejects.toThrow('have 4 bytes, not the 12');
+    for (const [crossings, why] of [
+      [zlib(planes([[7]], [4])), 'have 4 bytes, not the 12 of their rows.'],
+      [zlib(planes([[7, 7, 7, 7]], [4])), 'have more than the 12 bytes of their rows.'],
+      ['§§', 'are not valid base64.'],
+      ['AAAA', 'are not valid zlib data.']
+    ] as const) {
+      const { data, ...others } = await unpack({ ...calls, crossings });
+      expect(data.getUint32(8, true)).toBe(2 * 259);
+      expect(others).toEqual({ rows: 3, unit_ns: 1, crossingsProblem: `The saved crossings ${why}` });
+    }
   });
 
   test('unpacks many rows, which take more than one slice', async () => {

@@ -98,6 +98,17 @@ function textOf(blob: Blob): Promise<string> {
   });
 }
 
+it('Save as JSON says that the file has no crossings if they are damaged', async () => {
+  vi.stubGlobal('URL', { createObjectURL: () => 'blob:x', revokeObjectURL: () => undefined });
+  vi.spyOn(HTMLAnchorElement.prototype, 'click').mockImplementation(() => undefined);
+  const raw = { ...someCalls(2), crossingsProblem: 'The saved crossings are not valid base64.' };
+  const node = exportActions({ facts, measured, raw, environment: '' });
+  click(node, 'Save as JSON');
+  expect(await said(node)).toBe(
+    'saved 2 calls as host-trace.json, without crossings: The saved crossings are not valid base64.'
+  );
+});
+
 it('malformed calls are a message, not an exception', async () => {
   const raw = { ...someCalls(2), rows: 3 };
   const node = exportActions({ facts, measured, raw, environment: '' });
