@@ -155,8 +155,13 @@ def slow(x):
     expect(view.locator(".jaxcb-compare")).to_contain_text("compared with run [4]")
 
 
-def test_next_run_is_compared_with_a_pinned_one(notebook):
-    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))")
+# In how many lines each pair of times in the comparison of two runs is.
+TIMES = """view => [...view.querySelectorAll('td:nth-last-child(-n + 2) > .jaxcb-compare-figures')]
+.map(times => new Set([...times.children].map(time => time.offsetTop)).size)"""
+
+
+def test_next_run_is_compared_with_a_pinned_one(notebook, fresh_page):
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))", on=fresh_page)
     opened.run_and_wait()
     view = opened_view(opened, 2)
     expect(view).not_to_contain_text("vs pinned run")
@@ -171,6 +176,9 @@ def test_next_run_is_compared_with_a_pinned_one(notebook):
     expect(view.locator(".jaxcb-summary")).to_contain_text("vs pinned run: +40 calls, p95 × ")
     expect(view.locator(".jaxcb-compare")).to_contain_text("double, line 2")
     expect(view.locator(".jaxcb-compare")).to_contain_text("4 → 44 +40")
+    fresh_page.set_viewport_size({"width": 700, "height": 1000})
+    fresh_page.wait_for_function(SETTLED)
+    assert view.evaluate(TIMES) == [1, 1]
     view.get_by_role("button", name="Unpin").click()
     expect(view).not_to_contain_text("vs pinned run")
 

@@ -229,5 +229,5 @@ function change(words: readonly string[], by: string): Child[] {
     const figure = h('span', { class: 'jaxcb-compare-figure' }, word); // a line may end after it
     return nth ? [' → ', figure] : [figure];
   });
-  return [...figures, ' ', h('strong', {}, by)];
+  return [h('span', { class: 'jaxcb-compare-figures' }, ...figures), ' ', h('strong', {}, by)];
 }

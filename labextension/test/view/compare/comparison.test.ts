@@ -73,6 +73,8 @@ test('the next run shows what changed, in a few words and by site', async () => 
   ]);
   const figures = [...comparison.node.querySelectorAll('.jaxcb-compare-figure')];
   expect(figures.map(each => each.textContent)).toEqual(['100', '140', '36 µs', '72 µs']); // unbroken
+  const both = [...comparison.node.querySelectorAll('td > .jaxcb-compare-figures')];
+  expect(both.map(each => each.textContent)).toEqual(['100 → 140', '36 µs → 72 µs']);
   expect(buttons().map(button => button.textContent)).toEqual(['Pin this run instead', 'Unpin']);
   expect(withoutSuppression(document.body)).toEqual([]);
 });
