@@ -149,6 +149,8 @@ def explicit_in_two_axes():
             yield f"grad, {name}", outcome(jax.jit(jax.grad(lambda x, f=f: f(x).sum())), table)
         gradient = jax.grad(lambda b, x: (linear(x, b) * b).sum())
         yield "grad, linear", outcome(jax.jit(gradient), table, table)
+        masked = jax.vmap(lambda x: sine.where(x.sum() > 1, x, otherwise=x))
+        yield "grad, mask", outcome(jax.jit(jax.grad(lambda x: masked(x).sum())), table)
         for name, f in {"sine": sine, "double": pure_or_io("io")}.items():
             loop = jax.jit(lambda x, f=f: jax.lax.fori_loop(0, 2, lambda _, y: f(y), x))
             yield f"loop, {name}", outcome(loop, table)

@@ -137,6 +137,7 @@ IN_TWO_AXES = {
     "grad, finite": np.cos(TABLE),
     "grad, norm": 2 * TABLE,
     "grad, linear": 2 * TABLE * TABLE,
+    "grad, mask": np.where(TABLE.sum(1, keepdims=True) > 1, np.cos(TABLE), 1),
     "loop, sine": np.sin(np.sin(TABLE)),
     "loop, double": 4 * TABLE,
     "branch": np.sin(TABLE),
