@@ -9,9 +9,9 @@ here too.
 """
 
 from ._axes import (
-    first_axis_on,
+    first_axis_as,
+    first_axis_whole,
     lost_axes,
-    mesh_axes_of_first,
     register_batching,
     rows_like,
     sharded_as,

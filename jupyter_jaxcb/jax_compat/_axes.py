@@ -120,27 +120,41 @@ def rows_like(results: Sequence[Any], operand: Any) -> tuple[Any, ...]:
     )
 
 
-def mesh_axes_of_first(x: Any) -> Any:
-    """Return the axes of an explicit mesh that the first axis of the array `x` is on, if any."""
-    spec = getattr(getattr(jax.typeof(x), "sharding", None), "spec", None)
-    return spec[0] if spec else None
+def first_axis_whole(x: Any) -> Any:
+    """Return the array `x` with its first axis on no axis of an explicit mesh."""
+    return _with_first_axis(x, None, x)
 
 
-def first_axis_on(x: Any, axes: Any) -> Any:
-    """Return the array `x` with its first axis on `axes` of an explicit mesh; None: on none."""
-    if mesh_axes_of_first(x) == axes:
-        return x
-    return jax.sharding.reshard(x, PartitionSpec(axes, *jax.typeof(x).sharding.spec[1:]))
+def first_axis_as(x: Any, like: Any) -> Any:
+    """Return the array `x` with its first axis on the axes of an explicit mesh as that of `like`."""
+    spec = getattr(_sharding(like), "spec", None)
+    return _with_first_axis(x, spec[0] if spec else None, like)
 
 
 def sharded_as(x: Any, like: Any) -> Any:
     """Return the array `x` on the axes of an explicit mesh on which the array or aval `like` is."""
-    aval = like if isinstance(like, ShapedArray) else jax.typeof(like)
-    wanted = getattr(aval, "sharding", None)
-    given = getattr(jax.typeof(x), "sharding", None)
-    if wanted is None or given is None or wanted.spec == given.spec:
+    wanted = _sharding(like)
+    return x if wanted is None else _with_spec(x, wanted.spec, like)
+
+
+def _with_first_axis(x: Any, axes: Any, like: Any) -> Any:
+    spec = getattr(_sharding(x), "spec", None)
+    if not spec or spec[0] == axes:
         return x
-    return jax.sharding.reshard(x, wanted.spec)
+    return _with_spec(x, PartitionSpec(axes, *spec[1:]), like)
+
+
+def _with_spec(x: Any, spec: PartitionSpec, like: Any) -> Any:
+    given = _sharding(x)
+    if given is None or spec == given.spec:
+        return x
+    on = _sharding(like) if given.mesh.empty else given
+    # Not the spec alone, which JAX takes only in `jax.set_mesh`: programs do without it.
+    return jax.sharding.reshard(x, on.update(spec=spec))
+
+
+def _sharding(x: Any) -> Any:
+    return getattr(x if isinstance(x, ShapedArray) else jax.typeof(x), "sharding", None)
 
 
 _LOWERING = JaxFunction("jax._src.interpreters.mlir", "jaxpr_subcomp")

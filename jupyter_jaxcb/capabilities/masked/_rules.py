@@ -112,7 +112,7 @@ def _select(mask: jax.Array, x: jax.Array, first: jax.Array) -> jax.Array:
 def _at(x: jax.Array, first: jax.Array) -> jax.Array:
     """Return the element `first` of `x`, in an axis of size 1."""
     # JAX cannot take one element of an axis that an explicit mesh divides.
-    return jax.lax.dynamic_index_in_dim(jax_compat.first_axis_on(x, None), first)
+    return jax.lax.dynamic_index_in_dim(jax_compat.first_axis_whole(x), first)
 
 
 def _jvp(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -150,7 +150,7 @@ def batch_in_program(
         return primitive.bind(*own, **params)
 
     batched = [x for x, dim in zip(args, dims, strict=True) if dim is not None]
-    outs = jax.lax.map(one, [jax_compat.first_axis_on(x, None) for x in batched])
+    outs = jax.lax.map(one, [jax_compat.first_axis_whole(x) for x in batched])
     return _placed_as(outs, batched), (0,) * len(outs)
 
 
@@ -159,8 +159,7 @@ def _placed_as(outs: Sequence[Any], batched: Sequence[Any]) -> list[Any]:
 
     JAX takes it to be there.
     """
-    axes = jax_compat.mesh_axes_of_first(batched[0])
-    return [jax_compat.first_axis_on(x, axes) for x in outs]
+    return [jax_compat.first_axis_as(x, batched[0]) for x in outs]
 
 
 def batch_host_call(

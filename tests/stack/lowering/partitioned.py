@@ -165,6 +165,7 @@ if __name__ == "__main__":
     for flavor in ("pure", "io"):
         found |= {f"{flavor}: {name}": outcome(*run) for name, run in of_flavor(flavor)}
     found |= {name: outcome(*run) for name, run in others()}
+    found |= {f"{name}, mesh not set": outcome(*run) for name, run in explicit()}
     with jax.set_mesh(EXPLICIT):
         found |= {name: outcome(*run) for name, run in explicit()}
     found |= {f"explicit in two axes: {name}": run for name, run in explicit_in_two_axes()}

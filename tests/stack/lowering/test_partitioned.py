@@ -130,6 +130,15 @@ def test_mask_goes_with_an_explicit_mesh(found, program):
     assert found[program]["result"] == [2 * x for x in NUMBERS]
 
 
+@pytest.mark.parametrize(
+    "program", ["", ", mask", ", vmap", ", vmap, gathered", ", mask, gathered"]
+)
+def test_program_works_without_set_mesh_if_its_arrays_are_on_an_explicit_mesh(found, program):
+    row = found[f"explicit{program}, mesh not set"]
+    assert "error" not in row, row
+    assert row["result"] == found[f"explicit{program}"]["result"]
+
+
 TABLE = np.arange(16.0, dtype=np.float32).reshape(4, 4) / 8
 IN_TWO_AXES = {
     "grad, jvp": np.cos(TABLE),
