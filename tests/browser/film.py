@@ -14,7 +14,9 @@ CELLS = [
     'import time\n\n@jaxcb.io(result="x")\ndef simulate(x):\n'
     "    time.sleep(0.001 + 0.004 * (int(x) % 7 == 0))\n    return x + 1",
     "@jax.jit\ndef loop(x):\n"
-    "    return jax.lax.fori_loop(0, 1200, lambda i, y: simulate(y), x)\nloop(0.0);",
+    "    step = lambda i, y: jax.vmap(simulate)(y)\n"
+    "    return jax.lax.fori_loop(0, 40, step, x)\n"
+    "loop(jnp.arange(30.0));",
 ]
 SIZE = {"width": 820, "height": 640}
 # Screenshots have no mouse pointer.
@@ -91,6 +93,7 @@ def take_film(browser, server, theme, path):
         film.show(ms)
     film.click(notebook.cell(1).locator(".jaxcb-disclosure"))
     film.show(4500)
+    film.click(notebook.cell(1).get_by_role("button", name="details of jv").last)
     notebook.cell(1).locator(".jp-OutputArea").evaluate(
         "node => node.scrollIntoView({ block: 'start' })"
     )
@@ -100,7 +103,7 @@ def take_film(browser, server, theme, path):
     film.show(1200)
     notebook.run(3)
     live = notebook.cell(3).locator(".jaxcb-live")
-    live.locator("summary").click()
+    live.get_by_text("timeline", exact=True).click()
     for _ in range(8):
         film.show(250, settle=False)
         page.wait_for_timeout(200)
