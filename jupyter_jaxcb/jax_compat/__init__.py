@@ -14,6 +14,7 @@ from ._axes import (
     lost_axes,
     register_batching,
     rows_like,
+    sharded_alike,
     sharded_as,
     vary_together,
     varying_like,

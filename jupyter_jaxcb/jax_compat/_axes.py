@@ -126,7 +126,7 @@ def first_axis_whole(x: Any) -> Any:
 
 
 def first_axis_as(x: Any, like: Any) -> Any:
-    """Return the array `x` with its first axis on the axes of an explicit mesh as that of `like`."""
+    """Return the array `x` with its first axis on the mesh axes of the first axis of `like`."""
     spec = getattr(_sharding(like), "spec", None)
     return _with_first_axis(x, spec[0] if spec else None, like)
 
@@ -135,6 +135,17 @@ def sharded_as(x: Any, like: Any) -> Any:
     """Return the array `x` on the axes of an explicit mesh on which the array or aval `like` is."""
     wanted = _sharding(like)
     return x if wanted is None else _with_spec(x, wanted.spec, like)
+
+
+def sharded_alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two arrays on the same axes of an explicit mesh: on those of `x`, if it has a mesh.
+
+    The result of a host call has none, until it meets an array that has one.
+    """
+    given = _sharding(x)
+    if given is not None and given.mesh.empty:
+        return sharded_as(x, y), y
+    return x, sharded_as(y, x)
 
 
 def _with_first_axis(x: Any, axes: Any, like: Any) -> Any:

@@ -161,7 +161,7 @@ def _otherwise(name: str, value: Any, aval: Any) -> jax.Array:
 def select(mask: Any, results: Sequence[Any], others: Sequence[Any]) -> list[jax.Array]:
     """Return `results` where `mask` is true, else `others`."""
     return [
-        jnp.where(mask, y, jax_compat.sharded_as(other, y))
+        jnp.where(mask, *jax_compat.sharded_alike(y, other))
         for y, other in zip(results, others, strict=True)
     ]
 

@@ -123,6 +123,7 @@ def others():
 def explicit():
     double, numbers = pure_or_io("pure"), spread(jnp.arange(8.0), EXPLICIT)
     whole = jaxcb.pure(lambda x: 2 * x, result="x")
+    whole.defjvp(lambda primals, tangents: (whole(*primals), 2 * tangents[0]))
     yield "explicit", (jax.jit(lambda x: double(x) + x), numbers)
     masked = jax.jit(lambda x: double.where(True, x, otherwise=-1.0))
     yield "explicit, mask", (masked, numbers)
@@ -130,6 +131,14 @@ def explicit():
         yield name, (jax.jit(jax.vmap(lambda x, f=each: f(x) + x)), numbers)
     masked = jax.jit(lambda x: whole.where(True, x, otherwise=x))
     yield "explicit, mask, gathered", (masked, numbers)
+
+    def either(x):
+        return whole.where(x.sum() > 999, x, otherwise=x * x)
+
+    gradient = jax.grad(lambda x: either(x).sum())
+    yield "explicit, mask, gathered, grad", (jax.jit(gradient), numbers)
+    loop = jax.jit(lambda x: jax.lax.fori_loop(0, 2, lambda _, y: either(y), x))
+    yield "explicit, mask, gathered, loop", (loop, numbers)
 
 
 def explicit_in_two_axes():

@@ -139,6 +139,15 @@ def test_program_works_without_set_mesh_if_its_arrays_are_on_an_explicit_mesh(fo
     assert row["result"] == found[f"explicit{program}"]["result"]
 
 
+@pytest.mark.parametrize(("program", "power"), [("grad", 1), ("loop", 4)])
+@pytest.mark.parametrize("mesh", ["", ", mesh not set"])
+def test_masked_result_has_the_type_of_otherwise_on_an_explicit_mesh(found, program, power, mesh):
+    """JAX gives `jnp.where(mask, f(x), otherwise)` that type, and loops and derivatives need it."""
+    row = found[f"explicit, mask, gathered, {program}{mesh}"]
+    assert "error" not in row, row
+    assert row["result"] == [2 * x if power == 1 else x**power for x in NUMBERS]
+
+
 TABLE = np.arange(16.0, dtype=np.float32).reshape(4, 4) / 8
 IN_TWO_AXES = {
     "grad, jvp": np.cos(TABLE),
