@@ -52,7 +52,7 @@ def _refusal(judge: Judge) -> None:
     # JAX refuses io callbacks in a vmapped cond and a checkpoint, too, but may drop them before.
     if judge.dropped and any("not supported in" in str(run.error) for run in judge.ran.runs):
         return
-    theirs = run_jaxs(dataclasses.replace(judge.program, fail=None))
+    theirs = run_jaxs(dataclasses.replace(judge.program, fail=None), judge.dropped)
     _against_jax.against(judge, theirs)
     if theirs.runs[0].error is None:
         _recorded.errors(judge)
