@@ -204,7 +204,9 @@ def _convert(which: str, array: np.ndarray, dtype: np.dtype, may_lose: bool) -> 
 
 
 def _beyond_64_bits(which: str, value: int, dtype: np.dtype, may_lose: bool) -> np.ndarray:
-    """Convert a Python integer that is too large for NumPy's integers, if `dtype` is floating."""
+    """Convert a Python integer that is too large for NumPy's integers, if `dtype` may hold it."""
+    if may_lose and kind_of(dtype) == "i":
+        return converted(np.asarray(value % 2**64, np.uint64), dtype)
     if kind_of(dtype) in ("f", "c"):
         try:
             cast = converted(np.asarray(float(value)), dtype)

@@ -104,6 +104,13 @@ def test_python_numbers_are_converted_like_numpy_numbers(declared, cast):
         assert_as_expected(number, declared, cast)
 
 
+@pytest.mark.parametrize("dtype", ["int4", "int8", "uint32", "int32"])
+@pytest.mark.parametrize("number", [2**70 + 5, -(2**70) - 3, 10**400 + 255], ids=lambda n: n % 1000)
+def test_cast_wraps_a_python_integer_beyond_64_bits_around(number, dtype):
+    wrapped = np.asarray(number % 2**64, np.uint64).astype(jnp.dtype(dtype))
+    assert_same_bits(check(number, (), dtype, cast=True), wrapped)
+
+
 @pytest.mark.parametrize("declared", EVERY)
 @pytest.mark.parametrize("number", [2**64, -(2**70), 2**64 + 1, 10**400], ids=lambda n: n % 1000)
 def test_python_integer_beyond_64_bits_fits_only_a_float_that_is_exactly_equal(number, declared):
