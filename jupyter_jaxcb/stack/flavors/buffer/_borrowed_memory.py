@@ -173,9 +173,10 @@ def check_borrowable(name: str, avals: Sequence[Any]) -> None:
                 "Pass the key's data: jax.random.key_data(key)."
             )
         if bits(aval.dtype) < 8:
+            wider = "int8" if jnp.issubdtype(aval.dtype, jnp.integer) else "float16"
             raise TypeError(
                 f"cannot pass {aval.dtype} to the buffer callback {name}: XLA packs several of "
-                "these numbers into a byte, NumPy does not. Convert to int8, or register it as "
+                f"these numbers into a byte, NumPy does not. Convert to {wider}, or register it as "
                 "pure."
             )
 

@@ -79,11 +79,15 @@ def test_64_bit_result_without_x64_is_refused_before_any_call():
     assert seen == []
 
 
-@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "float4_e2m1fn"])
-def test_numbers_of_less_than_a_byte_are_refused(dtype):
+@pytest.mark.parametrize(
+    ("dtype", "wider"),
+    [("int4", "int8"), ("uint4", "int8"), ("int2", "int8"), ("float4_e2m1fn", "float16")],
+)
+def test_numbers_of_less_than_a_byte_are_refused_and_a_dtype_that_holds_them_is_named(dtype, wider):
     # NumPy has one of them per byte: 4 bytes for 4 of them, but XLA's memory has 2.
     x = jnp.zeros(4, dtype)
-    with pytest.raises(TypeError, match=f"cannot pass {dtype} to the buffer callback <lambda>"):
+    said = f"cannot pass {dtype} to the buffer callback <lambda>.* Convert to {wider}, or"
+    with pytest.raises(TypeError, match=said):
         jaxcb.buffer_callback(lambda context, out, x: None, x)(x)
 
 
