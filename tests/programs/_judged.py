@@ -52,7 +52,11 @@ def _refusal(judge: Judge) -> None:
     # JAX refuses io callbacks in a vmapped cond and a checkpoint, too, but may drop them before.
     if judge.dropped and any("not supported in" in str(run.error) for run in judge.ran.runs):
         return
-    theirs = run_jaxs(dataclasses.replace(judge.program, fail=None), judge.dropped)
+    unfailing = dataclasses.replace(judge.program, fail=None)
+    theirs = run_jaxs(unfailing)
+    if judge.dropped and theirs.runs[0].error is None:
+        # Without what it drops, JAX may have nothing left to refuse.
+        theirs = run_jaxs(unfailing, judge.dropped)
     _against_jax.against(judge, theirs)
     if theirs.runs[0].error is None:
         _recorded.errors(judge)
