@@ -55,7 +55,7 @@ def _refusal(judge: Judge) -> None:
     unfailing = dataclasses.replace(judge.program, fail=None)
     theirs = run_jaxs(unfailing)
     if judge.dropped and theirs.runs[0].error is None:
-        # Without what it drops, JAX may have nothing left to refuse.
+        # JAX may have dropped what it would refuse.
         theirs = run_jaxs(unfailing, judge.dropped)
     _against_jax.against(judge, theirs)
     if theirs.runs[0].error is None:

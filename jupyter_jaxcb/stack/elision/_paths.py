@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
     @property
     def is_one_turn(self) -> bool:
-        """Whether JAX writes a scan as a loop of one iteration; unrolled as a whole, it is none."""
+        """Whether it is a scan that JAX writes as a loop of one iteration, not without a loop."""
         if self.kind != "scan" or self.length is None:
             return False
         turns, rest = divmod(self.length, self.unroll)
