@@ -200,9 +200,9 @@ class HostCallback:
     """
 
     host: HostFunction
+    options: Options  # compared before `out_tree`: a PyTreeDef raises if it is compared with None
     in_tree: PyTreeDef  # of (args, kwargs)
     out_tree: PyTreeDef | None  # of the declared result; None: the return value is ignored
-    options: Options
     bind: Bind = dataclasses.field(compare=False)
     static: Static = NO_STATIC
     exact: bool = False  # whether a result must already have the declared dtypes and structure

@@ -130,7 +130,7 @@ def test_host_function_lives_as_long_as_its_program():
 
     def run():
         host = Host()
-        jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(1.0)
+        jax.jit(lambda x: jaxcb.pure_callback(host, SCALAR, x))(1.0).block_until_ready()
         return weakref.ref(host)
 
     gone = run()
