@@ -9,7 +9,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from ..display import blank_lines
-from ..session import cell_frame
+from ..session import cell_frame, lines_as_typed
 
 
 class CellSyntaxError(Exception):
@@ -42,9 +42,11 @@ class Cell:
             # line numbers are those of the cell.
             below = "\n" * blank_lines(body) + source
             frame = cell_frame()
-            above = "\n" * (frame.f_lineno - 1 if frame else 0)  # other magics
-            self.name = shell.compile.cache(f"{above}{magic}\n{below}", number, raw_code=body)
-            tree: Any = shell.compile.ast_parse(f"{above}\n{below}", filename=self.name)
+            above = lines_as_typed(frame)[: frame.f_lineno - 1] if frame else []  # other magics
+            typed = f"{''.join(above)}{magic}\n{below}"
+            self.name = shell.compile.cache(typed, number, raw_code=body)
+            blank = "\n" * (len(above) + 1)
+            tree: Any = shell.compile.ast_parse(f"{blank}{below}", filename=self.name)
         except SyntaxError as error:
             raise CellSyntaxError(shell, error) from None
         self.tree: ast.Module = tree

@@ -7,4 +7,4 @@ finds the lines of code under other magics.
 
 from ._session import Session
 from ._stacks import stacks
-from ._timed_code import cell_frame
+from ._timed_code import cell_frame, lines_as_typed

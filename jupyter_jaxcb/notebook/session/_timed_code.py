@@ -57,6 +57,15 @@ def _placed(tree: ast.AST, name: str) -> str:
     frame = cell_frame()
     if frame is None:
         return name
+    _move(tree, frame.f_lineno, lines_as_typed(frame))
+    return frame.f_code.co_filename
+
+
+def lines_as_typed(frame: FrameType) -> list[str]:
+    """Return the lines of the cell that calls a cell magic in `frame`, which tracebacks show then.
+
+    IPython makes one line of the magic and all that is below it: ``run_cell_magic(...)``.
+    """
     file, line = frame.f_code.co_filename, frame.f_lineno
     lines = linecache.getlines(file)
     magic = _magic(lines, line)
@@ -66,8 +75,7 @@ def _placed(tree: ast.AST, name: str) -> str:
         below = [f"{part}\n" for part in body.rstrip("\n").split("\n")]
         lines = [*lines[: line - 1], head, *below]
         linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
-    _move(tree, line, lines)
-    return file
+    return lines
 
 
 def _move(tree: ast.AST, line: int, lines: Sequence[str]) -> None:

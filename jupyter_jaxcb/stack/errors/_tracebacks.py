@@ -1,23 +1,22 @@
 """Reduce tracebacks to the frames that matter to the user, and add those that led to a bind.
 
-When a compiled program calls, the frames that led to the bind have long returned. Only their names
-and lines are known, so the traceback gets frames of a function that does nothing, with these names.
+When a compiled program calls, the frames that led to the bind have long returned. Only their code
+and lines are known, so the traceback gets frames of functions that do nothing, with the same name,
+first line and current line. Whatever prints them (Python, pytest, IPython) finds the same source as
+for the frames that returned.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import types
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
-from ...recording import Frame, LoweredSite
-from ..trace import function_of, is_machinery, is_ours, is_user_code
-
-# A generator, because its frame has no caller: that would keep a whole stack alive. In one line,
-# because its frame is behind the first instructions on Python 3.14, and IPython shows that line.
-_suspended = lambda: (yield)  # noqa: E731
+from ...recording import LoweredSite
+from ..trace import code_at, is_machinery, is_ours, is_user_code
 
 
 def with_callers(tb: TracebackType | None, lowered: LoweredSite) -> TracebackType | None:
@@ -28,28 +27,42 @@ def with_callers(tb: TracebackType | None, lowered: LoweredSite) -> TracebackTyp
     if lowered.program is None:
         return tb
     site = lowered.site
-    name = function_of(site)
-    own = [] if name is None else [Frame(name, site.file, site.line)]
-    for frame in (*own, *(frame for frame in site.callers if not frame.library)):
-        tb = TracebackType(tb, *_standing_for(frame.function, frame.file, frame.line))
+    for place in (site, *(frame for frame in site.callers if not frame.library)):
+        code = code_at(place)
+        if code is not None:
+            first = min(code.co_firstlineno, place.line)
+            frame = _suspended(code.co_name, code.co_qualname, place.file, first, place.line)
+            tb = TracebackType(tb, frame, frame.f_lasti, place.line)
     return tb
 
 
 def is_added(frame: FrameType) -> bool:
     """Return whether `with_callers` has added `frame`."""
-    return frame.f_globals is _GLOBALS
+    return _ADDED in frame.f_globals
 
 
-_GLOBALS: dict[str, Any] = {}
+_ADDED = "__jaxcb_suspended__"
 
 
 @functools.lru_cache(maxsize=1_000)
-def _standing_for(function: str, file: str, line: int) -> tuple[FrameType, int, int]:
-    """Return a frame with that name, its first instruction, which has no column, and its line."""
-    code = _suspended.__code__.replace(
-        co_name=function, co_qualname=function, co_filename=file, co_firstlineno=line
-    )
-    return types.FunctionType(code, _GLOBALS)().gi_frame, 0, line
+def _suspended(name: str, qualname: str, file: str, first: int, line: int) -> FrameType:
+    """Return a frame at `line` of a function that begins at line `first`.
+
+    It is the frame of a suspended generator: that has no caller, which would keep a stack alive.
+    """
+    tree = ast.parse("def function(): yield")
+    function: Any = tree.body[0]
+    node: Any
+    for node in ast.walk(function):
+        node.lineno = node.end_lineno = line
+        node.col_offset = node.end_col_offset = -1  # Python marks no part of the line
+    function.lineno = first
+    (code,) = (c for c in compile(tree, file, "exec").co_consts if isinstance(c, CodeType))
+    scope: dict[str, Any] = {}
+    generator = types.FunctionType(code.replace(co_name=name, co_qualname=qualname), scope)()
+    next(generator)
+    scope[_ADDED] = generator  # it would end without a reference, and its frame be at another line
+    return generator.gi_frame
 
 
 def own_frames(tb: TracebackType | None) -> TracebackType | None:

@@ -152,12 +152,37 @@ def site_of_frames(
     return _site(flavor, function, own, _least(reach, limit, len(own)))
 
 
-_functions: dict[tuple[str, int, int], str] = {}  # by file, line and column of sites
+_codes: dict[tuple[str, int, int], CodeType] = {}  # by file, line and column
+_COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
-def function_of(site: Site) -> str | None:
-    """Return the name of the function that `site` is in, if that is known."""
-    return _functions.get((site.file, site.line, site.column))
+def code_at(place: Site | Frame) -> CodeType | None:
+    """Return the code of the function that `place` is in; None if it is not known.
+
+    Inside a comprehension that is the function around it, because `inspect` and IPython find no
+    lines of the comprehension's code. The place that runs the comprehension then has none.
+    """
+    return _codes.get((place.file, place.line, place.column))
+
+
+def _keep_codes(frames: Sequence[tuple[CodeType, int]]) -> None:
+    """Remember the code of `frames`, innermost first, for `code_at`."""
+    if len(_codes) >= _MAX_PLACES:
+        _codes.clear()
+    parent: CodeType | None = None
+    function, runs = parent, ("", 0, 0)
+    for code, instruction in reversed(frames):
+        _, file, line, column = _frame(code, instruction)[:4]
+        if parent is not None and _is_comprehension(code, parent):
+            _codes.pop(runs, None)
+        else:
+            function = code
+        parent, runs = code, (file, line, column)
+        _codes[runs] = function or code
+
+
+def _is_comprehension(code: CodeType, caller: CodeType) -> bool:
+    return code.co_name in _COMPREHENSIONS and any(part is code for part in caller.co_consts)
 
 
 def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], reach: int) -> Site:
@@ -177,10 +202,8 @@ def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], re
         (place for place, (code, _) in enumerate(frames) if owner(code.co_filename) == "user"), 0
     )
     code, instruction = frames[innermost]
-    function_around, file, line, column, cell = _frame(code, instruction)[:5]
-    if len(_functions) >= _MAX_PLACES:
-        _functions.clear()
-    _functions[file, line, column] = function_around
+    file, line, column, cell = _frame(code, instruction)[1:5]
+    _keep_codes([one for one in frames[:reach] if owner(one[0].co_filename) == "user"])
     inside = dict.fromkeys(_frame(*one) for one in frames[:innermost])
     around = dict.fromkeys(
         _frame(*one) for one in frames[innermost + 1 : reach] if owner(one[0].co_filename) == "user"

@@ -1,5 +1,6 @@
 """The exception of a compiled program's call has the user's frames that led to the bind."""
 
+import inspect
 import traceback
 
 import jax
@@ -117,3 +118,14 @@ def test_frames_have_no_variables_and_no_caller():
     (outer, _), (inner, _), _ = traceback.walk_tb(failing(jax.jit(model), 1.0).__traceback__)
     assert outer.f_back is inner.f_back is None
     assert dict(outer.f_locals) == dict(inner.f_locals) == {}
+
+
+@pytest.mark.kept
+def test_frames_begin_and_stand_where_those_of_the_program_did():
+    """Debuggers, pytest and IPython find the source of a frame by its first and current line."""
+    (outer, line), (inner, _), _ = traceback.walk_tb(failing(jax.jit(model), 1.0).__traceback__)
+    assert outer.f_lineno == line == model.__code__.co_firstlineno + 1
+    for frame, function in ((outer, model), (inner, layer)):
+        assert frame.f_code.co_firstlineno == function.__code__.co_firstlineno
+        assert frame.f_code.co_qualname == function.__qualname__
+        assert inspect.getsource(frame) == inspect.getsource(function)
