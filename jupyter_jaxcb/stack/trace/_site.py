@@ -8,6 +8,7 @@ import linecache
 import re
 import sys
 from collections.abc import Callable, Sequence
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import NamedTuple, TypeVar
 
@@ -159,8 +160,8 @@ _COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 def code_at(place: Site | Frame) -> CodeType | None:
     """Return the code of the function that `place` is in; None if it is not known.
 
-    Inside a comprehension that is the function around it, because `inspect` and IPython find no
-    lines of the comprehension's code. The place that runs the comprehension then has none.
+    Inside a comprehension or the body of a class, that is the function around it, because `inspect`
+    and IPython find no lines of such code. The place that runs it then has none.
     """
     return _codes.get((place.file, place.line, place.column))
 
@@ -173,7 +174,7 @@ def _keep_codes(frames: Sequence[tuple[CodeType, int]]) -> None:
     function, runs = parent, ("", 0, 0)
     for code, instruction in reversed(frames):
         _, file, line, column = _frame(code, instruction)[:4]
-        if parent is not None and _is_comprehension(code, parent):
+        if parent is not None and _is_part_of_function(code, parent):
             _codes.pop(runs, None)
         else:
             function = code
@@ -181,8 +182,11 @@ def _keep_codes(frames: Sequence[tuple[CodeType, int]]) -> None:
         _codes[runs] = function or code
 
 
-def _is_comprehension(code: CodeType, caller: CodeType) -> bool:
-    return code.co_name in _COMPREHENSIONS and any(part is code for part in caller.co_consts)
+def _is_part_of_function(code: CodeType, caller: CodeType) -> bool:
+    is_class = not code.co_flags & CO_OPTIMIZED
+    return (is_class or code.co_name in _COMPREHENSIONS) and any(
+        part is code for part in caller.co_consts
+    )
 
 
 def _site(flavor: str, function: str, frames: Sequence[tuple[CodeType, int]], reach: int) -> Site:

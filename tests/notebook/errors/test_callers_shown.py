@@ -71,6 +71,11 @@ PROGRAMS = {
         "    )\njax.jit(solve)(1.0)",
         ["solve", "log"],
     ),
+    "class": (
+        "@jax.jit\ndef solve(x):\n    class Model:\n        z = 1\n        y = log(x)\n"
+        "    return Model.y\nsolve(1.0)",
+        ["solve", "log"],
+    ),
     "loop": (
         "def step(carry, x):\n    carry = carry\n    log(x)\n    return carry, x\n"
         "@jax.jit\ndef solve(x):\n    return jax.lax.scan(step, 0, x)\nsolve(jnp.arange(3.0))",
