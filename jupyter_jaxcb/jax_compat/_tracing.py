@@ -123,15 +123,18 @@ _TRACES = {
         (JaxFunction("jax._src.lax.control_flow.loops", "scan", "length"), "scan"),
         (JaxFunction("jax._src.lax.control_flow.loops", "while_loop"), "while"),
         (JaxFunction("jax._src.lax.control_flow.conditionals", "cond"), "cond"),
-        (JaxFunction("jax._src.lax.control_flow.conditionals", "switch"), "cond"),
+        (JaxFunction("jax._src.lax.control_flow.conditionals", "_switch_internal"), "cond"),
         (JaxFunction("jax._src.api", "vmap_f", "axis_size_"), "vmap"),
         (JaxFunction("jax._src.custom_derivatives", "__call__"), "rule"),
         (JaxFunction("jax._src.pjit", "_infer_params"), "jit"),
         (JaxFunction("jax._src.pjit", "cache_miss"), "dispatch"),
         (JaxFunction("jax._src.pjit", "jit_lower"), "dispatch"),
         (JaxFunction("jax._src.dispatch", "prim_fun"), "eager"),
-        (JaxFunction("jax._src.api", "eval_shape"), "shape"),
+        (JaxFunction("jax._src.api", "eval_shape"), "look"),
         (JaxFunction("jax._src.api", "make_jaxpr_f"), "look"),
+        (JaxFunction("jax._src.pjit", "jit_trace"), "look"),
+        (JaxFunction("jax._src.custom_derivatives", "_closure_convert_for_avals"), "look"),
+        (JaxFunction("jax._src.api", "linear_transpose"), "transpose"),
     )
 }
 
@@ -172,7 +175,16 @@ class Tracing(NamedTuple):
     def of(self, frame: FrameType) -> tuple[str, int | None]:
         """Return what a frame of the function traces: ``("scan", 5)``, ``("jit", None)``."""
         size = frame.f_locals.get(self.size) if self.size else None
-        return self.kind, size if isinstance(size, int) else None
+        kind = "jit" if _is_trace_to_lower(frame) else self.kind
+        return kind, size if isinstance(size, int) else None
+
+
+def _is_trace_to_lower(frame: FrameType) -> bool:
+    """Return whether a frame is that of ``jit(f).trace``, called by ``jit(f).lower``."""
+    caller = frame.f_back if frame.f_code.co_name == "jit_trace" else None
+    while caller is not None and in_module(caller.f_code, "jax._src.traceback_util"):
+        caller = caller.f_back
+    return caller is not None and caller.f_code.co_name == "jit_lower"
 
 
 def tracing(code: CodeType) -> Tracing | None:

@@ -339,7 +339,6 @@ class Reason(enum.StrEnum):
     # Decided by JAX and XLA.
     UNUSED = "unused"  # nothing uses its result: JAX removed it before compiling
     UNUSED_IN_TRACE = "unused_in_trace"  # nothing uses its result: JAX removed it while tracing
-    SHAPE_ONLY = "shape_only"  # only the shape of its result is used: JAX removed it while tracing
     NOT_NEEDED = "not_needed"  # it is part of a derivative, which does not need it
     DEAD_CODE = "dead_code"  # the compiled program never reaches it
     UNUSED_CHECKPOINT = "unused_checkpoint"  # JAX removed the jax.checkpoint that it is in

@@ -79,7 +79,7 @@ def test_reason_and_advice_are_complete_for_every_flavor(reason, flavor, bare):
 
 
 @pytest.mark.parametrize("flavor", ["io", "debug", "jax io", "jax debug"])
-@pytest.mark.parametrize("reason", [Reason.DEAD_IN_TRACE, Reason.SHAPE_ONLY])
+@pytest.mark.parametrize("reason", [Reason.DEAD_IN_TRACE])
 def test_callback_with_side_effects_is_not_advised_to_become_an_io_callback(reason, flavor):
     words = advice_words(causes_of(outcome(reason, flavor)))
     assert "io" not in words.split() and "io_callback" not in words

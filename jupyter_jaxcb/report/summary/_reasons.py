@@ -67,10 +67,6 @@ REASONS: Mapping[Reason, Words] = {
         "nothing uses its result, so JAX removed the call while tracing (dead-code elimination)",
         f"do nothing if only a derivative is needed; otherwise {_USE_IT}",
     ),
-    Reason.SHAPE_ONLY: Words(
-        "only the shape of its result is used, so JAX removed the call while tracing",
-        "call the function itself, not through jax.eval_shape, if its value is needed",
-    ),
     Reason.NOT_NEEDED: Words("this derivative does not need its value", ""),
     Reason.DEAD_CODE: Words(
         "the compiled program never reaches it (dead code)", "check the branch around this line"

@@ -1,9 +1,8 @@
 """Find binds that JAX drops while it traces, before dead-code elimination.
 
-A derivative keeps only the parts of an inner jit, loop or checkpoint that it needs, and
-`jax.eval_shape` keeps nothing of a function. Such a bind belongs to the program of the jitted
-function that was being traced when the bind was made: the frame of that call is on the stack then,
-and still is when the program is lowered.
+A derivative keeps only the parts of an inner jit, loop or checkpoint that it needs. A bind that it
+drops belongs to the program of the jitted function that was being traced when the bind was made:
+the frame of that call is on the stack then, and still is when the program is lowered.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Dropped(NamedTuple):
     """A bind that is not in the program it was made for."""
 
     bind: Bind
-    shape_only: bool  # it was traced for the shape of its result only
+    transposed: bool  # it was traced for the transpose of a linear function
 
 
 class _Waiting:
@@ -115,7 +114,7 @@ class PendingBinds(threading.local):
         gone: dict[Site, Dropped] = {}
         for bind, found in own:
             if bind.site not in there and not _may_be_replaced(found):
-                gone.setdefault(bind.site, Dropped(bind, "shape" in found.kinds))
+                gone.setdefault(bind.site, Dropped(bind, "transpose" in found.kinds))
         return list(gone.values())
 
     def _forget(self, running: Sequence[FrameType]) -> None:
@@ -129,7 +128,11 @@ def _is_of_rule(found: Found) -> bool:
 
 
 def _may_be_replaced(found: Found) -> bool:
-    """Return whether another bind may replace it: a derivative uses those of its rule instead."""
+    """Return whether nothing is missing without it.
+
+    A derivative uses the binds of its rule instead, and `jax.eval_shape` and the like only look at
+    a function.
+    """
     return "look" in found.kinds or found.kinds.issuperset({"rule", "derivative"})
 
 

@@ -198,11 +198,12 @@ _DERIVATIVE = "the derivative does not need all that the rule, or the function, 
 # Binds that JAX dropped while it traced the program.
 WHILE_TRACING: tuple[Rule[Dropped], ...] = (
     Rule(
-        "not in the traced program, and made while JAX traced for shapes",
-        lambda dropped: dropped.shape_only,
+        "not in the traced program, and made by a function of which JAX took the transpose",
+        lambda dropped: dropped.transposed,
         Status.UNUSED,
-        Reason.SHAPE_ONLY,
-        "`jax.eval_shape` computes no values",
+        Reason.NOT_NEEDED,
+        "`jax.linear_transpose` does not call the function itself",
+        _none_written,
     ),
     Rule(
         "not in the traced program; an io callback of JAX",

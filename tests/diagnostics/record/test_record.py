@@ -75,25 +75,67 @@ def test_run_is_recorded_in_a_thread_whose_hook_jax_has_masked():
     assert elided(lambda: f(2.0)) == first
 
 
-def test_callback_in_a_make_jaxpr_during_tracing_is_not_reported_as_unused():
+def called(x):
+    """Call ours and JAX's, of every flavor that JAX may drop."""
+    jaxcb.debug(print)(x)
+    jax.debug.callback(print, x)
+    y = jax.experimental.io_callback(lambda x: x, jax.ShapeDtypeStruct((), np.float32), x)
+    return double(x) + y
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda x: jax.make_jaxpr(called)(x),
+        lambda x: jax.eval_shape(called, x),
+        lambda x: jax.eval_shape(lambda x: jax.lax.while_loop(lambda x: x < 9, called, x), x),
+        lambda x: jax.jit(called).eval_shape(x),
+        lambda x: jax.jit(called).trace(x),
+        lambda x: jax.closure_convert(called, x),
+    ],
+    ids=["make_jaxpr", "eval_shape", "of a loop", "of a jit", "trace", "closure_convert"],
+)
+def test_callback_in_a_function_that_jax_only_looks_at_is_not_reported_as_unused(look):
     def f(x):
-        jax.make_jaxpr(double)(x)
+        look(x)
+        return x + 1
+
+    jax.clear_caches()
+    with jaxcb.observe_jax() as recorded:
+        jax.jit(f)(1.0)
+    assert summarize(recorded.recording) == []
+
+
+@pytest.mark.kept
+def test_function_that_is_transposed_is_not_reported_as_unused():
+    """JAX calls the transpose; the function itself has no value to make."""
+
+    def back(ct):
+        return 2 * ct
+
+    scale = jaxcb.pure(lambda x: 2 * x, result="x", linear="x")
+    scale.deftranspose(back)
+    with jaxcb.record() as recorded:
+        jax.jit(lambda x: jax.linear_transpose(scale, x)(x)[0])(np.float32(1)).block_until_ready()
+    assert [one.consequence for one in summarize(recorded.recording)] == ["not_needed", "kept"]
+    assert "never called" not in str(recorded.recording)
+
+
+@pytest.mark.kept
+def test_callback_that_jax_looked_at_is_still_reported_where_its_result_is_unused():
+    def f(x):
+        jax.eval_shape(double, x)
+        double(x)
         return x
-
-    assert elided(lambda: jax.jit(f)(1.0)) == []
-
-
-def test_callback_in_an_eval_shape_during_tracing_is_reported_as_shape_only():
-    def f(x):
-        return jnp.zeros(jax.eval_shape(double, x).shape) + x
 
     with jaxcb.record() as recorded:
         jax.jit(f)(1.0)
-    (reported,) = recorded.recording.elisions
-    assert (reported.status, reported.reason) == (Status.UNUSED, Reason.SHAPE_ONLY)
+    (summary,) = summarize(recorded.recording)
+    assert (summary.site.line, summary.status) == (f.__code__.co_firstlineno + 2, Status.UNUSED)
 
 
-def test_call_that_a_derivative_drops_from_an_inner_jit_is_not_reported_as_shape_only():
+def test_call_that_a_derivative_drops_from_an_inner_jit_is_reported():
     inner = jax.jit(lambda x: (double(jax.lax.stop_gradient(x)), x * x)[1])
     with jaxcb.record() as recorded:
         assert float(jax.jit(jax.grad(inner))(3.0)) == 6.0
