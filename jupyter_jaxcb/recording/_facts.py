@@ -278,6 +278,9 @@ class ObjectUse(NamedTuple):
     nbytes: int = 0  # memory in bytes of all its objects at the last use
 
 
+LARGEST_CHECKED = 4_096  # elements of a result that every call is checked for NaN and infinity
+
+
 class NotFinite(NamedTuple):
     """Host calls of one site that returned NaN or infinity."""
 

@@ -130,12 +130,12 @@ def slow(x):
     use = "jax.jit(slow)(1.0);"
     book = notebook(LOAD, waits, "seconds = 0.01", use, "seconds = 0.4", on=fresh_page)
     book.run_and_wait(0, 1, 2)
-    for _ in range(2):
+    for _ in range(3):
         book.run_and_wait(3)
     book.run_and_wait(4, 3)
     view = book.cell(3).locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
-    line = view.get_by_role("img", name="total time in the last 3 runs")
+    line = view.get_by_role("img", name="time per call in the last 3 runs")
     expect(line).to_be_visible()
     expect(view.locator(".jaxcb-trend-word")).to_contain_text("slower")
     book.save()

@@ -1,5 +1,7 @@
 """Advice on a vmap that calls a slow host function for each batch element."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -16,6 +18,7 @@ from jupyter_jaxcb.recording import (
     record_elements,
 )
 from jupyter_jaxcb.report import finished, summarize, to_html, to_text
+from jupyter_jaxcb.report.text import loop_advice
 
 SITE = Site("pure", "simulate", "<cell>", 3, 0, cell=True, source="simulate(x)")
 
@@ -40,7 +43,7 @@ def batch_calls(host, method, **options):
         for _ in range(2):
             f(jnp.ones(12)).block_until_ready()
     (summary,) = summarize(r.recording)
-    return summary.batch_calls
+    return summary.loop.batch_calls
 
 
 @pytest.mark.parametrize(("method", "calls"), [("sequential", 2), ("expand_dims", 0)])
@@ -58,13 +61,13 @@ def test_calls_of_another_callback_in_threads_leave_the_advice_as_it_is():
     with jaxcb.record() as r:
         jax.vmap(looped)(jnp.ones(12)).block_until_ready()
         jax.vmap(spread)(jnp.ones(12)).block_until_ready()
-    assert [one.batch_calls for one in summarize(r.recording)] == [1, 0]
+    assert [one.loop.batch_calls for one in summarize(r.recording)] == [1, 0]
 
 
 @pytest.mark.parametrize(("elements", "calls"), [(7, 0), (8, 1)])
 def test_few_calls_are_not_worth_a_change(elements, calls):
     (summary,) = summarize(recorded(5_000_000, elements))
-    assert summary.batch_calls == calls
+    assert summary.loop.batch_calls == calls
 
 
 @pytest.mark.parametrize(("host_ns", "given"), [(1_200_000, True), (900_000, False)])
@@ -78,3 +81,22 @@ def test_advice_is_given_if_the_calls_take_long_and_never_without_times(host_ns,
     assert ("executor= makes them in parallel" in to_text(run)) == given
     assert ("expand_dims" in to_html(run, times=True)) == given
     assert "expand_dims" not in to_text(run, times=False) + to_html(run)
+
+
+@pytest.mark.kept
+def test_calls_without_vmap_beside_those_of_a_loop_are_not_said_to_be_of_batch_elements():
+    same = jaxcb.pure(lambda x: x, result="x")
+
+    def program(x):
+        return same(x)
+
+    with jaxcb.record() as r:
+        jax.vmap(program)(jnp.ones(15)).block_until_ready()
+        for _ in range(11):
+            program(1.0).block_until_ready()
+    hint = "one call for each batch element in 15 of 26 calls"
+    assert hint in to_text(r.recording, times=False).splitlines()[0]
+    summary = summarize(r.recording)[0]
+    slow = summary.loop._replace(host_ns=15_000_000)
+    advice = loop_advice(dataclasses.replace(summary, loop=slow))
+    assert "vmap_method='expand_dims' makes 1 call instead of 15;" in advice

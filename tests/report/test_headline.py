@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import headline, summarize, to_mimebundle
+from jupyter_jaxcb.report import headline, status_words, summarize, to_mimebundle
 
 X = np.float32(1)
 
@@ -268,3 +268,66 @@ def test_error_message_is_cut_to_one_short_line(text):
     first = parts(jaxcb.pure(host, result=lambda x: x), X)[0]
     assert "two" not in first[1]
     assert len(first[1]) < 90
+
+
+def counts_to(limit):
+    """Return a function that adds one and returns NaN from `limit` on."""
+    return named("step", lambda x: np.float32("nan") if not x < limit else x + 1)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        # Later calls get NaN: they count, and the first call is the one to look at.
+        (lambda step: jax.lax.fori_loop(0, 10, lambda _, x: step(x), 0.0),
+         "in 6 of 10 calls, first: call 5"),
+        (lambda step: jax.jit(jax.vmap(step))(jnp.arange(10.0)), "in 6 of 10 calls, first: call 5"),
+        (lambda step: [step(x) for x in (1.0, 9.0, 2.0, 3.0)], "in 1 of 4 calls: call 2"),
+        (lambda step: [step(x) for x in (8.0, 9.0)], "in all 2 calls"),
+        (lambda step: step(9.0), ""),
+    ],
+)  # fmt: skip
+def test_calls_that_returned_nan_are_counted_and_the_first_is_named(program, words):
+    step = counts_to(4)
+    with jaxcb.record() as recorded:
+        fine[0](X)  # numbers are those of the function's own calls
+        jax.block_until_ready(program(step))
+    said = f"NaN or infinity {words}".rstrip()
+    summary = next(one for one in summarize(recorded.recording) if one.site.function == "step")
+    assert status_words(summary) == said
+    if len(summarize(recorded.recording)) == 2:
+        assert headline([summary])[0] == ("warning", f"⚠ step returned {said}")
+
+
+@pytest.mark.kept
+def test_nan_in_some_of_several_call_sites_is_counted_over_those():
+    step = counts_to(4)
+
+    def program(x):
+        return step(x), step(x + 2)
+
+    with jaxcb.record() as recorded:
+        for x in range(3):
+            jax.block_until_ready(program(x + 2.0))
+    first = headline(summarize(recorded.recording))[0]
+    assert first == ("warning", "⚠ step returned NaN or infinity in 4 of 6 calls")
+
+
+@pytest.mark.kept
+def test_large_results_are_not_all_searched_and_the_headline_says_so():
+    large = named("large", lambda x: np.full_like(x, np.nan))
+    with jaxcb.record() as recorded:
+        for _ in range(10):
+            large(jnp.ones(5_000)).block_until_ready()
+    words = "⚠ large returned NaN or infinity in at least 3 of 10 calls, first: call 1"
+    assert headline(summarize(recorded.recording))[0].text == words
+
+
+@pytest.mark.kept
+def test_calls_in_parallel_have_no_first_one():
+    step = counts_to(4)
+    step = jaxcb.pure(step.host.current, result=lambda x: x, executor="threads")
+    with jaxcb.record() as recorded:
+        jax.vmap(step)(jnp.arange(10.0)).block_until_ready()
+    assert headline(summarize(recorded.recording))[0].text.endswith("infinity in 6 of 10 calls")

@@ -118,16 +118,19 @@ def several_shapes():
     return dataclasses.replace(recording, lowered=tuple(lowered))
 
 
-def test_each_variant_of_a_site_has_the_time_of_its_calls():
+@pytest.mark.kept
+def test_site_has_all_its_calls_and_each_variant_has_its_own():
     rows = [line.split("  ") for line in to_text(several_shapes()).splitlines()[1:]]
     assert [[cell.strip() for cell in row if cell.strip()] for row in rows] == [
-        ["model.py:1", "log(i)", "1 call", "(0,) → nothing", "28.5 s"],
+        ["model.py:1", "log(i)", "3 calls", "3 shapes", "28.5 s"],
+        ["1 call", "(0,) → nothing", "28.5 s"],
         ["2 calls", "(1,) → nothing", "2 ms"],
         ["0 calls", "(2,) → nothing"],
     ]
     lines = re.findall(r"(?:<li>|<br>)(.*?)(?=<br>|</li>)", to_html(several_shapes(), times=True))
     assert [re.sub(r"</?code>", "", line).split(" · ") for line in lines] == [
-        ["model.py:1 log(i)", "1 call", "(0,) → nothing", "28.5 s"],
+        ["model.py:1 log(i)", "3 calls", "3 shapes", "28.5 s"],
+        ["1 call", "(0,) → nothing", "28.5 s"],
         ["2 calls", "(1,) → nothing", "2 ms"],
         ["0 calls", "(2,) → nothing"],
     ]

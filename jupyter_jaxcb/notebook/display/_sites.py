@@ -42,5 +42,6 @@ def _added(known: SiteSummary, new: SiteSummary) -> SiteSummary:
         crossings=known.crossings + new.crossings,
         elided=known.elided + new.elided,
         host_ns=known.host_ns + new.host_ns,
+        not_finite_calls=new.not_finite_calls.plus(known.not_finite_calls, known.calls),
         errors=tuple(dict.fromkeys([*known.errors, *new.errors])),
     )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...recording import Aval, AxisKind, Frame, Site, Status, VmapLevel
 from ..summary import Mask, Shapes, SiteSummary, Stopped
-from ..text import loop_advice
+from ..text import WORDS, loop_advice, status_words
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -143,6 +143,7 @@ class SiteView:
     source: str = ""  # the line, stripped
     status: Status = Status.KEPT  # of a running cell: kept
     consequence: str = "kept"  # what matters most about its calls: a problem, or else its status
+    word: str = ""  # what became of its calls; empty: the word of the consequence
     reason: str = ""  # empty when its calls are simply kept
     advice: str = ""  # what to do about it
     calls: int = 0  # host calls
@@ -238,6 +239,7 @@ def finished(
         **_place(summary.site, summary.where, place),
         status=summary.status,
         consequence=summary.consequence,
+        word=_word(summary),
         reason=summary.reason,
         advice=summary.advice,
         calls=summary.calls,
@@ -245,7 +247,7 @@ def finished(
         expected=summary.expected,
         written=summary.written,
         elided=summary.elided,
-        batch_calls=summary.batch_calls,
+        batch_calls=summary.loop.batch_calls,
         notes=summary.notes,
         errors=summary.errors,
         shapes=tuple(map(VariantView.of, summary.shapes)),
@@ -266,6 +268,11 @@ def finished(
         sample_rows=tuple(sample_rows),
         **marks._asdict(),
     )
+
+
+def _word(summary: SiteSummary) -> str:
+    words = status_words(summary)
+    return "" if words == WORDS[summary.consequence] else words
 
 
 # How calls are made: "compiled by numba: machine code ...".

@@ -70,17 +70,15 @@ def site_notes(
 
 
 def site_hints(
-    outcomes: Iterable[Outcome], about_programs: Iterable[ProgramNote], one_by_one: bool
+    outcomes: Iterable[Outcome], about_programs: Iterable[ProgramNote]
 ) -> tuple[str, ...]:
     """Return what costs more than one may think, in a few words each.
 
     Args:
         outcomes: the outcomes of the site.
         about_programs: the notes of `program_notes`.
-        one_by_one: whether it is called for each batch element where one call would do.
     """
-    found = ["one call for each batch element"] * one_by_one
-    found += [HINTS.get(note.kind, "") for outcome in outcomes for note in outcome.notes]
+    found = [HINTS.get(note.kind, "") for outcome in outcomes for note in outcome.notes]
     found += [note.hint for note in about_programs]
     return tuple(dict.fromkeys(filter(None, found)))
 

@@ -18,9 +18,10 @@ from ...recording import (
     calls_each_time,
 )
 from . import _mask
-from ._batch import batch_calls
+from ._batch import NO_LOOP, Loop, slow_loop
 from ._counts import Counts, Stopped
 from ._mask import Mask
+from ._not_finite import NO_NOT_FINITE, NotFiniteCalls, not_finite_calls
 from ._notes import ProgramNote, program_notes, site_hints, site_notes
 from ._processes import over_processes
 from ._reasons import Cause, advice_words, reason_words, why
@@ -77,9 +78,10 @@ class SiteSummary:
     not_finite: int  # calls that returned NaN or infinity for finite arguments
     sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
     ahead: bool  # nothing ran; expected and written are for one run
-    batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
+    not_finite_calls: NotFiniteCalls = NO_NOT_FINITE  # also for other arguments
+    loop: Loop = NO_LOOP  # the calls that vmap_method='expand_dims' would make fewer
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
-    hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
+    hints: tuple[str, ...] = ()  # of its notes, those that a closed host trace tells
 
     @property
     def consequence(self) -> str:
@@ -155,7 +157,7 @@ def _summarize_site(
     errors = counts.errors(site)
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
-    fewer = batch_calls(counts, site, numbers)
+    loop = slow_loop(counts, site, numbers)
     more: tuple[str, ...] = ()
     if recording.processes:
         verdict, more = over_processes(counts, numbers, outcomes, status_of)
@@ -186,8 +188,9 @@ def _summarize_site(
         sample_values=counts.sample_values(site),
         ahead=recording.ahead,
         wall_ns=counts.wall_ns(numbers),
-        batch_calls=fewer,
-        hints=site_hints(outcomes, about_programs, fewer > 0),
+        not_finite_calls=not_finite_calls(counts, numbers),
+        loop=loop,
+        hints=site_hints(outcomes, about_programs),
     )
 
 

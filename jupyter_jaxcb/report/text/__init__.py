@@ -16,7 +16,7 @@ from ._matrix import (
     matrix_to_text,
 )
 from ._other_threads import by_other_threads
-from ._phrases import MEANINGS, SIGNS, TONES
+from ._phrases import MEANINGS, SIGNS, TONES, WORDS
 from ._text import outcome_to_text, sites_to_text, to_text
 from ._words import (
     aligned,

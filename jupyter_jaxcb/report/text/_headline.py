@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...recording import Status
 from ..summary import SiteSummary, call_words
 from . import _phrases
-from ._words import one_shape, shape_words, shorten, status_words, time_words
+from ._words import not_finite_words, one_shape, shape_words, shorten, status_words, time_words
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
@@ -91,8 +91,8 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
         words = f"{_which(stopped, own)} {status_words(stopped[0])}"
         found.append(Part("quiet", _signed("stopped", words)))
     if nan := [one for one in own if one.consequence == "not_finite"]:
-        words = f"returned {_phrases.WORDS['not_finite']}"
-        found.append(Part("warning", _signed("not_finite", f"{_which(nan, own)} {words}")))
+        words = f"{_which(nan, own)} returned {not_finite_words(nan)}"
+        found.append(Part("warning", _signed("not_finite", words)))
     if never_called := [one for one in own if one.consequence in _NEVER_CALLED]:
         words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in never_called))
         words = f"{_which(never_called, own)} never called ({words})"
@@ -151,7 +151,10 @@ def _details(own: Sequence[SiteSummary]) -> list[Part]:
 
 
 def _hints(own: Sequence[SiteSummary]) -> list[str]:
-    return list(dict.fromkeys(hint for one in own for hint in one.hints))
+    looped, calls = sum(one.loop.calls for one in own), sum(one.calls for one in own)
+    some = f" in {looped:,} of {call_words(calls)}" if looped < calls else ""
+    hints = [f"one call for each batch element{some}"] if looped else []
+    return list(dict.fromkeys([*hints, *(hint for one in own for hint in one.hints)]))
 
 
 def _brief(own: Sequence[SiteSummary]) -> Part:

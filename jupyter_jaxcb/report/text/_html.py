@@ -17,7 +17,9 @@ from ._words import (
     count_words,
     full_words,
     left_out,
+    one_shape,
     remarks,
+    rows_of,
     sample_words,
     shapes_in_words,
     shorten,
@@ -77,14 +79,15 @@ def _has_more(sites: list[SiteSummary]) -> bool:
 def _item(summary: SiteSummary, values: bool, times: bool) -> str:
     """Return a call site: its place, status, calls and shapes, then what is to be said about it."""
     said = shapes_in_words(summary.shapes)
-    lines = []
-    for place, shapes in enumerate(summary.shapes or (None,)):
-        first = place == 0
+    words = dict(zip(summary.shapes, said, strict=True))
+    lines: list[str] = []
+    for shapes in rows_of(summary):
+        of = shapes or summary
         parts = (
-            *(_head(summary) if first else ()),
-            count_words(summary, shapes) if first or not summary.ahead else "",
-            _shapes(shapes, said[place]) if shapes else "",
-            time_words(shapes.host_ns) if times and shapes and shapes.calls else "",
+            *(() if lines else _head(summary)),
+            "" if lines and summary.ahead else count_words(summary, shapes),
+            _shapes(shapes, words[shapes]) if shapes else escape(one_shape(said)),
+            time_words(of.host_ns) if times and of.calls else "",
         )
         lines.append(" · ".join(filter(None, parts)))
     samples = summary.sample_values if values else ()

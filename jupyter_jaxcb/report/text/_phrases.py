@@ -52,7 +52,6 @@ WORDS = {
 TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
 BYTES = (("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000))
 
-STOPPED_IN = "{stopped} in call {call}"
 VMAP = "vmap {size}"
 ARGUMENTS = {  # under one vmap, by `AxisKind`; listed unless all are batched
     "batched": "batched",
@@ -111,8 +110,8 @@ FIND_NOT_FINITE = (
     "call the function in Python with the arguments of that call, under "
     "np.errstate(all='raise'): NumPy then raises at the line"
 )
-FIRST_NOT_FINITE = "the first of them is call {call}"
-ONLY_NOT_FINITE = "it is call {call}"
+FIRST_NOT_FINITE = "the first of them is call {call} in the tab Calls"
+ONLY_NOT_FINITE = "it is call {call} in the tab Calls"
 # Of an array of a sampled call.
 RANGE = "{minimum} to {maximum}"
 NAN_COUNT = "{count} NaN"

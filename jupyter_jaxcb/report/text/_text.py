@@ -13,7 +13,9 @@ from ._words import (
     few,
     full_words,
     left_out,
+    one_shape,
     remarks,
+    rows_of,
     sample_words,
     shapes_in_words,
     shorten,
@@ -78,18 +80,18 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """Return one row for each variant of the call site, and at least one."""
     head = [summary.where, shorten(summary.source), status_words(summary)]
+    said = shapes_in_words(summary.shapes)
+    words = dict(zip(summary.shapes, said, strict=True))
     rows = []
-    words = shapes_in_words(summary.shapes)
-    for place, shapes in enumerate(summary.shapes or (None,)):
-        first = place == 0
-        calls = count_words(summary, shapes) if first or not summary.ahead else ""
+    for shapes in rows_of(summary):
+        of = shapes or summary
         rows.append(
             [
-                *(head if first else ["", "", ""]),
-                calls,
-                few(words[place]) if shapes else "",
+                *(["", "", ""] if rows else head),
+                "" if rows and summary.ahead else count_words(summary, shapes),
+                few(words[shapes]) if shapes else one_shape(said),
                 few(variant_words(shapes)) if shapes else "",
-                *([time_words(shapes.host_ns) if shapes and shapes.calls else ""] * times),
+                *([time_words(of.host_ns) if of.calls else ""] * times),
             ]
         )
     return rows
@@ -99,5 +101,5 @@ def _owners(sites: list[SiteSummary]) -> list[SiteSummary | None]:
     """Return, for each row, the site whose notes follow it: only a site's last row has one."""
     owners: list[SiteSummary | None] = []
     for summary in sites:
-        owners += [None] * (max(len(summary.shapes), 1) - 1) + [summary]
+        owners += [None] * (len(rows_of(summary)) - 1) + [summary]
     return owners

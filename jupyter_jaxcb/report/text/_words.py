@@ -74,8 +74,32 @@ def status_words(summary: SiteSummary) -> str:
     """Return ``raised``, ``stopped by you in call 80``, ...; empty for kept calls."""
     word = _phrases.WORDS[summary.consequence]
     if summary.consequence == "stopped":
-        return _phrases.STOPPED_IN.format(stopped=word, call=f"{summary.calls:,}")
-    return word
+        return f"{word} in call {summary.calls:,}"
+    return not_finite_words([summary]) if summary.consequence == "not_finite" else word
+
+
+def not_finite_words(sites: Sequence[SiteSummary]) -> str:
+    """Return ``NaN or infinity in 6 of 10 calls, first: call 5``, of call sites that have some."""
+    word, calls = _phrases.WORDS["not_finite"], sum(one.calls for one in sites)
+    bad = sum(one.not_finite_calls.calls for one in sites)
+    if bad == calls == 1:
+        return word
+    some = f"all {call_words(calls)}"
+    if bad < calls:
+        some = _phrases.SOME_OF.format(some=f"{bad:,}", calls=call_words(calls))
+        if any(one.not_finite_calls.at_least for one in sites):
+            some = f"at least {some}"
+        if len(sites) == 1 and (first := sites[0].not_finite_calls.first):
+            some += f"{', first' if bad > 1 else ''}: call {first:,}"
+    return f"{word} in {some}"
+
+
+def rows_of(summary: SiteSummary) -> tuple[Shapes | None, ...]:
+    """Return the rows of a call site: one for all its calls, and, if it has several, its variants.
+
+    None is the row of all calls. An only variant needs no other row.
+    """
+    return summary.shapes if len(summary.shapes) == 1 else (None, *summary.shapes)
 
 
 def one_shape(words: Iterable[str]) -> str:
@@ -186,7 +210,7 @@ def sample_words(sample: SampleValues, shard: int | None) -> str:
 def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
     """Count the calls of a site, or of one run if nothing ran: ``3 calls``, ``1 of 5 calls``."""
     if not summary.ahead:
-        return _calls_made(shapes) if shapes else call_words(0)
+        return _calls_made(shapes) if shapes else call_words(summary.calls)
     if summary.expected is None:
         return _phrases.DATA_DECIDE
     if summary.written in (None, summary.expected):
@@ -236,11 +260,12 @@ def remarks(summary: SiteSummary, times: bool) -> list[str]:
 
 def loop_advice(summary: SiteSummary) -> str:
     """Return advice on a vmap that loops; empty if it costs little or needs to loop."""
-    if not summary.batch_calls or summary.host_ns < _phrases.SLOW_NS:
+    calls, fewer, host_ns = summary.loop
+    if not fewer or host_ns < _phrases.SLOW_NS:
         return ""
     return (
         "vmap makes one call for each batch element; if the function can take a batch, "
-        f"vmap_method='expand_dims' makes {call_words(summary.batch_calls)} instead; if each call "
+        f"vmap_method='expand_dims' makes {call_words(fewer)} instead of {calls:,}; if each call "
         "takes milliseconds, executor= makes them in parallel"
     )
 

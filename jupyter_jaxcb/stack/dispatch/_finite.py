@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...recording import LARGEST_CHECKED as LARGEST
 from ...recording import LoweredSite, Recorder
 
-LARGEST = 4_096  # elements; larger results are not checked in every call
 FEW = 16  # elements; checked faster in Python than in NumPy
 
 Finite = Callable[[Sequence[np.ndarray]], bool]

@@ -2,7 +2,7 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { isSlowLoop, proposed, workWords } from '../view/sites/words.js';
+import { proposed, slowCalls, workWords } from '../view/sites/words.js';
 import {
   callWords,
   counted,
@@ -77,17 +77,28 @@ export function siteBrief(site: Site): string {
   }
   const word = siteWord(site);
   if (site.consequence === 'kept' || site.consequence === 'not_finite') {
-    const looped = isSlowLoop(site) && { calls: say(phrases.times_vmap, { count: numberWords(site.calls) }) };
-    return joined([word, siteFigures(site, looped || {}), elidedWords(site)]);
+    return joined([word, siteFigures(site, { calls: callsAfter(word, site) }), elidedWords(site)]);
   }
   const why = firstClause(site.reason);
   return why ? `${word}: ${why}` : word;
 }
 
+/** `12 × vmap` of slow loops, `26 calls, 15 × vmap` of some calls; empty if the word counts the calls. */
+function callsAfter(word: string, site: Site): string {
+  const looped = slowCalls(site);
+  const slow = looped && say(phrases.times_vmap, { count: numberWords(looped) });
+  const calls = word.includes(callWords(site.calls)) ? '' : callsOf(site);
+  return slow ? [looped < site.calls && calls, slow].filter(Boolean).join(', ') : calls;
+}
+
 /** The lines of the tooltip of a site's badge. */
 export function siteDetails(site: Site): string[] {
   return [
-    joined([site.flavor, siteWord(site), siteFigures(site, { all: true })]),
+    joined([
+      site.flavor,
+      siteWord(site),
+      siteFigures(site, { calls: siteWord(site).includes(callWords(site.calls)) ? '' : callsOf(site), all: true })
+    ]),
     ...sentences(site.reason, site.advice, ...proposed(site)),
     ...site.errors
   ];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toneOf } from '../../src/view/data/words.js';
-import type { Proposal, Site } from '../../src/view/data/schema.js';
+import type { Level, Proposal, Site } from '../../src/view/data/schema.js';
 import {
   callbackBrief,
   sentences,
@@ -84,6 +84,13 @@ test('the text of a site that returned NaN says so before its figures', () => {
   expect(text).toBe('NaN or infinity · 5 calls · 41 µs · () → (5,)');
 });
 
+test('the text of a site of which some calls returned NaN counts all calls once', () => {
+  const word = 'NaN or infinity in 2 of 5 calls, first: call 4';
+  const text = siteBrief(site({ consequence: 'not_finite', word }));
+  expect(text).toBe(`${word} · 41 µs · () → (5,)`);
+  expect(siteDetails(site({ consequence: 'not_finite', word }))[0]).toBe(`pure · ${text}`);
+});
+
 test('the tone of several sites is that of the worst', () => {
   const failed = site({ consequence: 'raised' });
   expect(worstTone([site(), UNUSED, failed])).toBe('error');
@@ -122,8 +129,12 @@ test('the time of calls in workers is their work, and the wall time that it took
 
 test('the text of a slow vmap that loops has the number of its calls, and its tooltip the advice', () => {
   const proposals: Proposal[] = [['vmap_method="expand_dims"', 'vmap makes many calls', ['ordered']]];
-  const looped = site({ calls: 12, batch_calls: 1, host_ns: 3e6, proposals });
+  const axes = [{ operands: [], results: 'looped' as const, mask: undefined }];
+  const loop = { ...SITE.shapes[0]!, calls: 12, levels: [[12, 'sequential', []] as Level], axes };
+  const looped = site({ calls: 12, batch_calls: 1, host_ns: 3e6, shapes: [loop], variants_ns: [3e6], proposals });
   expect(siteBrief(looped)).toBe('12 × vmap · 3 ms · () → (5,)');
   expect(siteDetails(looped).at(-1)).toBe('Vmap makes many calls.');
-  expect(siteBrief({ ...looped, host_ns: 9e5 })).toBe('12 calls · 900 µs · () → (5,)');
+  expect(siteBrief({ ...looped, variants_ns: [9e5] })).toBe('12 calls · 3 ms · () → (5,)');
+  const some = { ...looped, calls: 20, shapes: [loop, SITE.shapes[0]!] };
+  expect(siteBrief(some)).toBe('20 calls, 12 × vmap · 3 ms · () → (5,)');
 });

@@ -46,6 +46,7 @@ export function aSite(more: Partial<Site> = {}): Site {
     source: 'return bessel(1, x)',
     status: 'kept',
     consequence: more.errors?.length ? 'raised' : (more.status ?? 'kept'),
+    word: '',
     reason: '',
     advice: '',
     calls: 1,

@@ -500,8 +500,8 @@ describe('TraceView with a kernel that has the full recording', () => {
   const run = (id: string, number: number, ns: number) => ({
     id, number, sites: [[0, 'unused', 0, 0, 1], [0, 'kept', 3, ns, 0]]
   });
-  const RUNS = { sites: [key], runs: [run('r0', 4, 2e6), run('r1', 7, 8e6)] };
-  const OWN = { ...CUT, sites: [{ cell_line: 3 }, { cell_line: 4, host_ns: 8e6 }] };
+  const RUNS = { sites: [key], runs: [run('q0', 3, 9e6), run('r0', 4, 3e6), run('r1', 7, 12e6)] };
+  const OWN = { ...CUT, sites: [{ cell_line: 3 }, { cell_line: 4, host_ns: 12e6 }] };
 
   it.each([
     ['with the recording', { ...all, measured: OWN }],
@@ -512,12 +512,12 @@ describe('TraceView with a kernel that has the full recording', () => {
     toggleBody();
     await flushPromises();
     expect(find('.jaxcb-trend-line').getAttribute('aria-label')).toBe(
-      'total time in the last 2 runs: 2 ms, 8 ms'
+      'time per call in the last 2 runs: 1 ms, 4 ms'
     );
     expect(find('.jaxcb-trend-word').textContent).toBe('4 × slower');
     const menu = find('.jaxcb-compare-menu select') as HTMLSelectElement;
     expect([...menu.options].map(each => each.text)).toEqual([
-      'Compare with…', '[4] 3 calls · 2 ms'
+      'Compare with…', '[4] 3 calls · 3 ms', '[3] 3 calls · 9 ms'
     ]);
     view.show(FACTS, { ...OWN, id: '' });
     expect(view.node.querySelector('.jaxcb-trend')).toBeNull();

@@ -85,6 +85,7 @@ export function inCell(site: Site, { id, text }: SavedTrace): Site {
 function sum(before: Site, site: Site): Site {
   return {
     ...site,
+    word: '', // it may count the calls of one run
     calls: before.calls + site.calls,
     elided: before.elided + site.elided,
     host_ns: (before.host_ns ?? 0) + (site.host_ns ?? 0),

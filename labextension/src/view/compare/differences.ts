@@ -47,11 +47,15 @@ function withoutSource(site: RunSite): string {
 /** `+40 calls, p95 × 2`: what changed, for the summary line. */
 export function differenceWords(before: Run, after: Run): string {
   const [own, other] = [before.sites, after.sites];
-  const calls = callsDifference(callsOf(own), callsOf(other));
+  const [calls, later] = [callsOf(own), callsOf(other)];
   const single = own.length === 1 && other.length === 1;
   const p95 = single ? ratioWords('p95', own[0]!.p95, other[0]!.p95) : '';
-  const ratio = p95 || ratioWords('time', totalOf(own), totalOf(other));
-  return [calls, ratio].filter(Boolean).join(', ');
+  const each = single && calls !== later && calls > 0 && later > 0;
+  const [before_ns, after_ns] = [totalOf(own), totalOf(other)];
+  const ratio = each
+    ? ratioWords('time per call', before_ns && before_ns / calls, after_ns && after_ns / later)
+    : ratioWords('time', before_ns, after_ns);
+  return [callsDifference(calls, later), p95 || ratio].filter(Boolean).join(', ');
 }
 
 function callsOf(sites: readonly RunSite[]): number {

@@ -9,7 +9,7 @@ import { runSite, type Run } from './run.js';
 const MOST_RUNS = 20;
 const MOST_SITES = 5_000; // of all runs
 const CHANGE = 1.25; // a smaller ratio is not worth a word
-const LEAST_NS = 100_000; // neither is a smaller difference
+const LEAST_NS = 100_000; // neither is a smaller difference, over all calls of a run
 
 /** A run of the cell, with its number in the prompt. */
 export interface PastRun extends Run {
@@ -49,43 +49,48 @@ export function parseHistory(data: unknown): PastRun[] {
   }));
 }
 
-/** How the total time of a site went in the last runs. */
+/** How the time of a call of a site went in the last runs, without the site's first one. */
 export interface Trend {
-  readonly times: readonly number[]; // in nanoseconds, oldest first; without unknown ones
+  readonly times: readonly number[]; // per call, in nanoseconds, oldest first; without unknown ones
   readonly ratio: number; // of the last to the median of those before
   readonly verdict: 'slower' | 'faster' | ''; // empty: much as before
 }
 
-/** The trends of `sites`, by place, from at least two runs; `runs` end with that of the sites. */
+/**
+ * The trends of `sites`, by place; `runs` end with that of the sites. The first run of each site is
+ * left out: whatever it had to load or to compile was missing only then.
+ */
 export function trendsOf(runs: readonly PastRun[], sites: readonly Site[]): Map<number, Trend> {
   const own = sites.map(site => runSite(site));
   const times: number[][] = own.map(() => []);
   for (const run of runs.slice(0, -1)) {
     for (const { before, after } of pairsOf(run.sites, own)) {
       if (before?.calls && after) {
-        times[own.indexOf(after)]!.push(before.total ?? 0);
+        times[own.indexOf(after)]!.push((before.total ?? 0) / before.calls);
       }
     }
   }
   const trends = new Map<number, Trend>();
   own.forEach(({ calls, total }, place) => {
-    if (calls && total !== null && times[place]!.length) {
-      trends.set(place, trendOf(times[place]!, total));
+    const warm = times[place]!.slice(1);
+    if (calls && total !== null && warm.length) {
+      trends.set(place, trendOf(warm, total / calls, calls));
     }
   });
   return trends;
 }
 
 /**
- * Compares a time with those before it. It is slower or faster only if it is outside of all of them
- * and differs much from their median: times vary from run to run.
+ * Compares the time of a call in the last run, which made `calls`, with that in the runs before. It
+ * is slower or faster only if it is outside of all of them and differs much from their median: times
+ * vary from run to run.
  */
-export function trendOf(before: readonly number[], last: number): Trend {
+export function trendOf(before: readonly number[], last: number, calls: number): Trend {
   const sorted = [...before].sort((a, b) => a - b);
   const middle = [(sorted.length - 1) / 2, sorted.length / 2].map(at => sorted[Math.floor(at)]!);
   const median = (middle[0]! + middle[1]!) / 2;
   const ratio = last / Math.max(median, 1);
-  const much = Math.abs(last - median) >= LEAST_NS;
+  const much = Math.abs(last - median) * calls >= LEAST_NS;
   const slower = much && ratio >= CHANGE && last > sorted.at(-1)!;
   const faster = much && ratio <= 1 / CHANGE && last < sorted[0]!;
   return { times: [...before, last], ratio, verdict: slower ? 'slower' : faster ? 'faster' : '' };

@@ -1,4 +1,4 @@
-/** Draws how the time of a site went in the last runs of its cell. */
+/** Draws how the time of a call of a site went in the last runs of its cell. */
 
 import { numberWords, timeWords } from '../data/words.js';
 import { h, svg } from '../dom/elements.js';
@@ -10,7 +10,7 @@ const EDGE = 2; // for the dot of the last run
 
 /** A sparkline; if the last run was much slower or faster than before, a word says so. */
 export function trendNode({ times, ratio, verdict }: Trend): HTMLElement {
-  const all = `total time in the last ${times.length} runs: ${times.map(timeWords).join(', ')}`;
+  const all = `time per call in the last ${times.length} runs: ${times.map(timeWords).join(', ')}`;
   const most = Math.max(...times, 1);
   const points = times.map((ns, run) => [
     EDGE + (run / (times.length - 1)) * (WIDTH - 2 * EDGE),

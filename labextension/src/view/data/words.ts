@@ -163,11 +163,9 @@ export function levelWords({ levels, axes }: Variant): string {
   return sizes.length ? `${sizes.reverse().join(' × ')}, ${levels.at(-1)![1]}` : '';
 }
 
-/** `unused`, `stopped by you in call 80`; empty for kept calls. */
-export function siteWord({ consequence, calls }: Site): string {
-  const word = statusWord(consequence);
-  const call = numberWords(calls);
-  return consequence === 'stopped' ? say(phrases.stopped_in, { stopped: word, call }) : word;
+/** `unused`, `NaN or infinity in 6 of 10 calls, first: call 5`; empty for kept calls. */
+export function siteWord({ consequence, word }: Site): string {
+  return word || statusWord(consequence);
 }
 
 /** The same after its sign. */

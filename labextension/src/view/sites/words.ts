@@ -3,7 +3,16 @@
 import { cut } from '../data/parse/fields.js';
 import phrases from '../data/phrases.json';
 import type { Facts, SampleValues, Site, Variant } from '../data/schema.js';
-import { byteWords, callWords, counted, numberWords, say, someOf, timeWords } from '../data/words.js';
+import {
+  byteWords,
+  callWords,
+  counted,
+  numberWords,
+  say,
+  someOf,
+  splitLevels,
+  timeWords
+} from '../data/words.js';
 
 const MOST_DEVICES = 8; // listed by name
 
@@ -39,9 +48,11 @@ export function workWords({ calls, host_ns: ns, wall_ns: wall }: Site): string {
   return time && wall ? say(phrases.work_in, { work: time, wall: timeWords(wall) }) : time;
 }
 
-/** Whether a `vmap` loops over batch elements where it need not, and that takes long. */
-export function isSlowLoop({ batch_calls: calls, host_ns: ns }: Site): boolean {
-  return calls > 0 && (ns ?? 0) >= phrases.slow_ns;
+/** The number of calls of a `vmap` that loops over batch elements where it need not; 0: they take little. */
+export function slowCalls({ batch_calls: fewer, shapes, variants_ns: times }: Site): number {
+  const looped = [...shapes.keys()].filter(place => splitLevels(shapes[place]!)[0].length);
+  const ns = looped.reduce((sum, place) => sum + (times[place] ?? 0), 0);
+  return fewer && ns >= phrases.slow_ns ? looped.reduce((sum, place) => sum + shapes[place]!.calls, 0) : 0;
 }
 
 /** What the proposals for a site say. */

@@ -63,6 +63,9 @@ describe('differenceWords', () => {
     const earlier = run(site({ p95: null, total: 500 })); // the kernel keeps no percentiles
     expect(differenceWords(earlier, run(site({ total: 2000 })))).toBe('same number of calls, time × 4');
     expect(differenceWords(before, before)).toBe('same number of calls, p95 × 1');
+    const more = run(site({ calls: 4, p95: null, total: 8000 }));
+    expect(differenceWords(earlier, more)).toBe('+3 calls, time per call × 4');
+    expect(differenceWords(earlier, run(site({ calls: 0, total: 0 })))).toBe('−1 call');
   });
 
   it('sums over several sites, whose percentiles have no sum', () => {

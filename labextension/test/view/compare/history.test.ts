@@ -36,17 +36,37 @@ describe('trendsOf', () => {
   test('finds the sites of earlier runs, also on other lines, and leaves out those never called', () => {
     const moved = aSite({ ...KEYS[0], where: 'line 8', calls: 2, host_ns: 500 });
     const past = parseHistory(
-      runs([[0, 'kept', 1, 100, 0]], [[0, 'unused', 0, 0, 1], [1, 'kept', 1, 7, 0]], [])
+      runs(
+        [[0, 'kept', 1, 900, 0]],
+        [[0, 'kept', 1, 100, 0]],
+        [[0, 'unused', 0, 0, 1], [1, 'kept', 1, 90, 0]],
+        [[1, 'kept', 1, 7, 0]],
+        []
+      )
     );
     expect([...trendsOf(past, [moved, g!])].map(([place, { times }]) => [place, times])).toEqual([
-      [0, [100, 500]],
-      [1, [7, 500]]
+      [0, [100, 250]],
+      [1, [7, 250]]
     ]);
   });
 
-  test('there is none in the first run, or without times', () => {
-    expect(trendsOf(parseHistory(runs([[0, 'kept', 1, 100, 0]])), [f!]).size).toBe(0);
-    const past = parseHistory(runs([[0, 'kept', 1, 100, 0]], []));
+  test('unchanged code is not faster because its first run was cold, or slower with more calls', () => {
+    const MS = 1e6;
+    const past = parseHistory(
+      runs([[0, 'kept', 50, 78 * MS, 0]], [[0, 'kept', 50, 12 * MS, 0]], [])
+    );
+    const now = aSite({ ...KEYS[0], calls: 80, host_ns: 20 * MS });
+    const trend = trendsOf(past, [now]).get(0)!;
+    expect([trend.verdict, trend.times]).toEqual(['', [0.24 * MS, 0.25 * MS]]);
+    expect(trendsOf(past.slice(1), [now]).size).toBe(0); // it can be compared with its first run only
+  });
+
+  test('there is none in the first two runs, or without times', () => {
+    const one = [[0, 'kept', 1, 100, 0]];
+    expect(trendsOf(parseHistory(runs(one)), [f!]).size).toBe(0);
+    expect(trendsOf(parseHistory(runs(one, [])), [f!]).size).toBe(0);
+    const past = parseHistory(runs(one, one, []));
+    expect(trendsOf(past, [f!]).size).toBe(1);
     expect(trendsOf(past, [{ ...f!, host_ns: null }, { ...g!, calls: 0 }]).size).toBe(0);
   });
 });
@@ -55,24 +75,25 @@ describe('trendOf', () => {
   const MS = 1e6;
 
   test.each([
-    [[1, 1, 1], 2, 'slower', 2],
-    [[4, 4, 8], 2, 'faster', 0.5],
-    [[1, 1, 3], 2, '', 2], // an earlier run was slower still
-    [[1, 3, 4], 2, '', 2 / 3],
-    [[1], 1.2, '', 1.2],
-    [[0.01], 0.05, '', 5], // too short to matter
-    [[2, 4], 6, 'slower', 2] // the median of an even number of runs
-  ])('of %j ms, then %d ms is %j', (before, last, verdict, ratio) => {
-    const trend = trendOf(before.map(ms => ms * MS), last * MS);
+    [[1, 1, 1], 2, 'slower', 2, 1],
+    [[4, 4, 8], 2, 'faster', 0.5, 1],
+    [[1, 1, 3], 2, '', 2, 1], // an earlier run was slower still
+    [[1, 3, 4], 2, '', 2 / 3, 1],
+    [[1], 1.2, '', 1.2, 1],
+    [[0.01], 0.05, '', 5, 1], // too short to matter
+    [[0.01], 0.05, 'slower', 5, 10],
+    [[2, 4], 6, 'slower', 2, 1] // the median of an even number of runs
+  ])('of %j ms, then %d ms is %j', (before, last, verdict, ratio, calls) => {
+    const trend = trendOf(before.map(ms => ms * MS), last * MS, calls);
     expect(trend.verdict).toBe(verdict);
     expect(trend.ratio).toBeCloseTo(ratio);
   });
 
   test('is drawn as a line with a dot at its end, and said in words, not by color alone', () => {
-    const node = trendNode(trendOf([2 * MS, 4 * MS], MS));
+    const node = trendNode(trendOf([2 * MS, 4 * MS], MS, 1));
     const line = node.querySelector('[role=img]')!;
     expect(line.getAttribute('aria-label')).toBe(
-      'total time in the last 3 runs: 2 ms, 4 ms, 1 ms'
+      'time per call in the last 3 runs: 2 ms, 4 ms, 1 ms'
     );
     expect(line.querySelector('polyline')!.getAttribute('points')).toBe('2,7 28,2 54,10');
     expect(node.className).toBe('jaxcb-trend jaxcb-trend-faster');

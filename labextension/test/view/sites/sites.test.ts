@@ -185,7 +185,7 @@ describe('the details of SiteList', () => {
     });
     const select = vi.fn();
     const { node } = new SiteList(someFacts([site]), { select });
-    expect(node.textContent).toContain('the first of them is call 37, batch element 4 · jump to first');
+    expect(node.textContent).toContain('the first of them is call 37 in the tab Calls, batch element 4 · jump to first');
     expect(node.textContent).toContain('What to do: call the function in Python');
     expect(node.querySelector('details[open] .jaxcb-not-finite')!.textContent).toBe('nan');
     node.querySelector<HTMLElement>('.jaxcb-site-note .jaxcb-link')!.click();

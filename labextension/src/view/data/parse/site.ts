@@ -113,6 +113,7 @@ const FACTS = {
   source: or(text(SENTENCE), ''), // the line, stripped
   status: or(oneOf(STATUSES), 'kept'),
   consequence: or(oneOf(CONSEQUENCES), 'kept'),
+  word: or(text(SENTENCE), ''), // what became of its calls; empty: the word of the consequence
   reason: or(text(SENTENCE), ''), // empty when its calls are simply kept
   advice: or(text(SENTENCE), ''),
   calls: or(whole(), 0),
