@@ -15,5 +15,11 @@ from ._jax_inside import (
     warn_once,
 )
 from ._not_varying import NotVaryingWarning, warn_of_lost_axes
-from ._purity import ImpureFunctionWarning, impurities, warn_of_impurity
+from ._purity import (
+    ImpureFunctionWarning,
+    impurities,
+    is_impure,
+    users_function,
+    warn_of_impurity,
+)
 from ._references import loads

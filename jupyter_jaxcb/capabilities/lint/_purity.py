@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...stack.trace import is_cell
+from ...stack.call import HostCallback, marks
+from ...stack.trace import is_cell, is_user_code
 from ._references import UNKNOWN, instructions, own_loads, python_function
 from ._writes import Write, unseeded, writes
 
@@ -78,10 +79,19 @@ ADVICE = {
     "writes into an argument": "Copy it first with np.array(x), or register it as buffer and write "
     "into its output",
 }
+_ADVICE_OF_JAX = {  # for callbacks of JAX's own API
+    **dict.fromkeys(ADVICE, "Use io_callback"),
+    "prints": "Print in jax.debug.callback, or use io_callback",
+    "draws random numbers": ADVICE["draws random numbers"].replace(
+        "Register it as io", "Use io_callback"
+    ),
+    "writes into an argument": "Copy it first with np.array(x)",
+}
 _NUMPY_FILES = ("save", "savetxt", "savez", "savez_compressed")
 _CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
 _DRAWN = (np.random.Generator, np.random.RandomState, random.Random)
 _warned: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
+_impure: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
 
 
 def _by_identity() -> dict[int, str]:
@@ -175,16 +185,54 @@ def _stored(code: types.CodeType, free: frozenset[str]) -> Iterator[tuple[str, i
             yield from _stored(name, free & frozenset(name.co_freevars))
 
 
-def warn_of_impurity(function: Callable[..., Any], name: str) -> None:
-    """Warn about side effects in the code of a pure host function, once for each function."""
+def is_impure(function: Callable[..., Any]) -> bool:
+    """Return whether the code of a pure host function has side effects, see `impurities`."""
+    python, _ = python_function(function)
+    if python is None:
+        return False
+    known = _impure.get(python.__code__)
+    if known is None:
+        known = _impure[python.__code__] = bool(impurities(function))
+    return known
+
+
+def _is_impure(callback: HostCallback) -> bool:
+    return callback.options.flavor == "pure" and is_impure(callback.host.current)
+
+
+marks("impure", _is_impure, eager=False)
+
+
+def users_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return the user's code that the function of a callback runs; None if it is a library's.
+
+    A function of a library may call the user's, which it has in a closure, as that of equinox's
+    ``filter_pure_callback`` does.
+    """
+    for value in (function, *(load.value for load in own_loads(function))):
+        python, _ = python_function(value)
+        if python is not None and is_user_code(python.__code__.co_filename):
+            return value
+    return None
+
+
+def warn_of_impurity(function: Callable[..., Any], name: str, of_jax: str = "") -> None:
+    """Warn about side effects in the code of a pure host function, once for each function.
+
+    Args:
+        function: the host function.
+        name: its name.
+        of_jax: ``"jax "`` for a callback of JAX's own API.
+    """
     python, _ = python_function(function)
     if python is None or python.__code__ in _warned:
         return
     _warned.add(python.__code__)
     for one in impurities(function):
+        advice = _ADVICE_OF_JAX[one.does] if of_jax else one.advice
         warnings.warn_explicit(
-            f"the pure callback {name} {one.does} ({one.what}, {one.where}), but JAX may remove, "
-            f"repeat or deduplicate its calls. {one.advice}.",
+            f"the {of_jax}pure callback {name} {one.does} ({one.what}, {one.where}), but JAX may "
+            f"remove, repeat or deduplicate its calls. {advice}.",
             ImpureFunctionWarning,
             one.file,
             one.line,

@@ -14,12 +14,19 @@ from typing import Any
 import jax
 
 from ... import jax_compat
-from ...capabilities.lint import warn_of_jax_inside_jaxs_own, warn_of_lost_axes
+from ...capabilities.lint import (
+    is_impure,
+    users_function,
+    warn_of_impurity,
+    warn_of_jax_inside_jaxs_own,
+    warn_of_lost_axes,
+)
 from ...jax_compat import Changes
 from ...recording import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
     DEFAULT_CAPACITY,
+    OBSERVED,
     Aval,
     Note,
     Site,
@@ -36,6 +43,7 @@ from ...stack.call import (
     is_held,
     is_observing,
     is_watching,
+    name_of,
     note,
     switch,
     to_aval,
@@ -49,6 +57,7 @@ from ...stack.trace import (
     expect_host_calls,
     find_frames,
     is_cell,
+    library_of,
     listener,
     site_of_frames,
 )
@@ -216,6 +225,7 @@ class _Watcher:
         found = find_frames()
         site = found.frames.site(flavor, user_function_name(held))
         bind = Bind(site, found.around, found.in_rule)
+        _warn_of_impurity(flavor, held)
         elision.bound(bind, found)
         return _holding(held, bind)
 
@@ -243,10 +253,11 @@ class _Watcher:
                 flavor, user_function_name(held), jax_compat.frames_of(ctx.traceback)
             )
             bind, levels, element = Bind(site or _defined(flavor, held)), (), None
+        _warn_of_impurity(flavor, held)
         warn_of_lost_axes(bind.site, jax_compat.lost_axes(ctx.avals_in, ctx.avals_out))
         fact = note_lowered(
             ctx, bind, levels, of_jax=True, names=_names(held), note=_lint(ctx, held, bind),
-            **_on_devices(ctx, partitioned),
+            marks=functools.partial(_marks, flavor, held, bind), **_on_devices(ctx, partitioned),
         )  # fmt: skip
 
         def make(own: Any) -> RecordedCall:
@@ -303,7 +314,7 @@ def _note_lowering(
         return None
     fact = lowering(
         ctx, held.bind, held.batch.levels, of_jax=True, noted=True, names=_names(held),
-        **_on_devices(ctx, partitioned),
+        marks=functools.partial(_marks, flavor, held, held.bind), **_on_devices(ctx, partitioned),
     )  # fmt: skip
 
     def make(own: Any) -> Any:
@@ -324,6 +335,30 @@ def _lint(ctx: Any, held: Any, bind: Bind) -> Note | None:
     if function is None:  # of a print
         return None
     return warn_of_jax_inside_jaxs_own(function, bind.site, ctx.module_context.platforms[0])
+
+
+def _users_function(held: Any) -> Any:
+    """Return the user's function that a callback calls; None if it is a library's, or unknown."""
+    function = jax_compat.user_function(held.original if is_held(held) else held)
+    with contextlib.suppress(Exception):  # a callable may raise anything when it is examined
+        return None if function is None else users_function(function)
+    return None
+
+
+def _warn_of_impurity(flavor: str, held: Any) -> None:
+    if flavor == "jax pure":
+        function = _users_function(held)
+        if function is not None:
+            warn_of_impurity(function, name_of(function), OBSERVED)
+
+
+def _marks(flavor: str, held: Any, bind: Bind) -> dict[str, Any]:
+    """Return whether a pure callback has side effects, or the library that makes the call."""
+    function = _users_function(held)
+    if function is not None:
+        return {"impure": flavor == "jax pure" and is_impure(function)}
+    caller = next(iter(bind.site.callers), None)
+    return {"library": library_of(caller.file)} if caller and caller.library else {}
 
 
 def _on_devices(ctx: Any, partitioned: bool) -> dict[str, Any]:

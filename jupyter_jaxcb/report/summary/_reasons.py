@@ -231,6 +231,11 @@ def why(causes: Sequence[Cause]) -> str:
     return "; ".join(filter(None, (reason_words(causes), advice_words(causes))))
 
 
+def impure_advice(flavor: str) -> str:
+    """Say what to do about missing calls of a function with side effects."""
+    return f"{_KEEP.get(flavor, _KEEP['pure'])}, because the host function has side effects"
+
+
 def note_words(note: Note, words: str = "") -> str:
     """Return the text of a note on a call, of its own `words` or of those in `NOTES`."""
     words = words or NOTES[note.kind]

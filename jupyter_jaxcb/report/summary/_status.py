@@ -16,7 +16,7 @@ from ._processes import Verdict
 from ._reasons import Cause, Runs, causes_of
 
 _GONE = (Status.UNUSED, Status.OPTIMIZED_AWAY)
-_FEWER = (Status.DEDUPLICATED, Status.HOISTED)
+FEWER = (Status.DEDUPLICATED, Status.HOISTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Seen:
     @functools.cached_property
     def fewer(self) -> list[Outcome]:
         """Elided outcomes that leave some calls."""
-        return [one for one in self.elided if one.status in _FEWER]
+        return [one for one in self.elided if one.status in FEWER]
 
     @functools.cached_property
     def held(self) -> list[Outcome]:

@@ -24,9 +24,9 @@ from ._mask import Mask
 from ._not_finite import NO_NOT_FINITE, NotFiniteCalls, not_finite_calls
 from ._notes import ProgramNote, program_notes, site_hints, site_notes
 from ._processes import over_processes
-from ._reasons import Cause, advice_words, reason_words, why
+from ._reasons import Cause, advice_words, impure_advice, reason_words
 from ._rows import Rows, path
-from ._status import corrected, status_of
+from ._status import FEWER, corrected, status_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,13 +81,15 @@ class SiteSummary:
     not_finite_calls: NotFiniteCalls = NO_NOT_FINITE  # also for other arguments
     loop: Loop = NO_LOOP  # the calls that vmap_method='expand_dims' would make fewer
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
-    hints: tuple[str, ...] = ()  # of its notes, those that a closed host trace tells
+    impure: bool = False  # a pure callback whose code has side effects
+    hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
 
     @property
     def consequence(self) -> str:
         """What matters most: ``raised``, ``stopped``, ``not_finite``, or its status.
 
-        ``not_needed`` in place of the status if its calls are not asked for.
+        ``not_needed`` in place of the status if its calls are not asked for, ``impure_hoisted`` or
+        ``impure_deduplicated`` if calls of a function with side effects are missing.
         """
         if self.errors:
             return "raised"
@@ -96,7 +98,9 @@ class SiteSummary:
         if self.not_finite:
             return "not_finite"
         needless = any(cause.reason in EXPECTED for cause in self.causes)
-        return "not_needed" if needless else str(self.status)
+        if needless:
+            return "not_needed"
+        return f"impure_{self.status}" if self.impure and self.status in FEWER else str(self.status)
 
     @property
     def reason(self) -> str:
@@ -106,12 +110,14 @@ class SiteSummary:
     @property
     def advice(self) -> str:
         """What to do about it; empty when its calls are simply kept."""
+        if self.consequence.startswith("impure"):
+            return impure_advice(self.site.flavor)
         return advice_words(self.causes)
 
     @property
     def why(self) -> str:
         """Reason and advice; empty when its calls are simply kept."""
-        return why(self.causes)
+        return "; ".join(filter(None, (self.reason, self.advice)))
 
     @property
     def place(self) -> str:
@@ -190,6 +196,7 @@ def _summarize_site(
         wall_ns=counts.wall_ns(numbers),
         not_finite_calls=not_finite_calls(counts, numbers),
         loop=loop,
+        impure=any(fact.impure for fact in lowered),
         hints=site_hints(outcomes, about_programs),
     )
 

@@ -97,6 +97,10 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
         words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in never_called))
         words = f"{_which(never_called, own)} never called ({words})"
         found.append(Part("warning", _signed(Status.UNUSED, words)))
+    if impure := [one for one in own if one.consequence.startswith("impure")]:
+        words = " or ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in impure))
+        words = f"{_which(impure, own)} {words} in spite of side effects"
+        found.append(Part("warning", _signed(impure[0].consequence, words)))
     return found
 
 

@@ -18,6 +18,8 @@ TONES = {
     "not_finite": "warning",
     Status.UNUSED: "warning",
     Status.OPTIMIZED_AWAY: "warning",
+    "impure_deduplicated": "warning",  # and the host function has side effects
+    "impure_hoisted": "warning",
     Status.KEPT: "kept",
     Status.DEDUPLICATED: "quiet",
     Status.HOISTED: "quiet",
@@ -32,6 +34,8 @@ SIGNS = {  # readable without the color
     "not_finite": "⚠",
     Status.UNUSED: "⚠",
     Status.OPTIMIZED_AWAY: "⚠",
+    "impure_deduplicated": "⚠",
+    "impure_hoisted": "⚠",
     Status.KEPT: "●",
     Status.DEDUPLICATED: "◐",
     Status.HOISTED: "◐",
@@ -45,6 +49,8 @@ WORDS = {
     "stopped": "stopped by you",
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
+    "impure_deduplicated": Status.DEDUPLICATED.words,
+    "impure_hoisted": Status.HOISTED.words,
     "not_needed": Status.UNUSED.words,
     Status.KEPT: "",  # the number of calls shows it
 }

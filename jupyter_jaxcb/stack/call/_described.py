@@ -21,7 +21,7 @@ class Topic(enum.IntEnum):
 _Notes = Callable[[HostCallback, str, Sequence[VmapLevel]], Note | None]
 _Noting = TypeVar("_Noting", bound=_Notes)
 _notes: list[tuple[Topic, _Notes]] = []
-_marks: dict[str, Callable[[HostCallback], bool]] = {}
+_marks: dict[str, tuple[Callable[[HostCallback], bool], bool]] = {}
 _varying: list[Callable[[HostCallback], bool]] = []
 
 
@@ -36,9 +36,9 @@ def notes(topic: Topic) -> Callable[[_Noting], _Noting]:
     return register
 
 
-def marks(name: str, applies: Callable[[HostCallback], bool]) -> None:
-    """Register the field of `LoweredSite` that is true for some callbacks."""
-    _marks[name] = applies
+def marks(name: str, applies: Callable[[HostCallback], bool], *, eager: bool = True) -> None:
+    """Register the field of `LoweredSite` that is true for some callbacks; `eager`: or calls."""
+    _marks[name] = applies, eager
 
 
 def note_on(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
@@ -46,9 +46,10 @@ def note_on(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) 
     return next(filter(None, (note(callback, platform, levels) for _, note in _notes)), None)
 
 
-def marks_of(callback: HostCallback) -> dict[str, Any]:
+def marks_of(callback: HostCallback, *, eager: bool = True) -> dict[str, Any]:
     """Return the fields of `LoweredSite` that capabilities have registered, by name."""
-    return {name: applies(callback) for name, applies in _marks.items()}
+    registered = _marks.items()
+    return {name: applies(callback) for name, (applies, both) in registered if both or not eager}
 
 
 def varies(applies: Callable[[HostCallback], bool]) -> None:

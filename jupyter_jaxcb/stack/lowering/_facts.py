@@ -15,6 +15,7 @@ from ..elision import HostCallIndex
 from ..trace import listener
 
 _NO_MARKS: Mapping[str, Any] = {}
+_Marks = Callable[[], Mapping[str, Any]]
 _facts: weakref.WeakValueDictionary[tuple, LoweredSite] = weakref.WeakValueDictionary()
 
 
@@ -37,7 +38,7 @@ def lowering(
     note: Note | None = None,
     version: int = 1,
     names: ArrayNames | None = None,
-    marks: Mapping[str, Any] = _NO_MARKS,
+    marks: _Marks = dict,
     of_jax: bool = False,
     noted: bool = False,
 ) -> Callable[[], LoweredSite]:
@@ -52,7 +53,7 @@ def lowering(
         note: a note about its calls.
         version: the version of the host function's body.
         names: names its operands and results; None if they have no names.
-        marks: further fields of its facts, see `marks_of`.
+        marks: returns further fields of its facts, see `marks_of`.
         of_jax: whether it is a callback of JAX's own API.
         noted: whether it is one that is not recorded.
     """
@@ -80,7 +81,7 @@ def lowering(
             gathered_bytes=sum(map(_bytes, operands)) if gathered else 0,
             operand_names=names.operands() if names else (),
             result_names=names.results() if names else (),
-            **marks,
+            **marks(),
         )
 
     return make
@@ -93,7 +94,7 @@ def note_call(
     return note_lowered(
         ctx, callback.bind, levels, times=times, gathered=gathered, version=callback.host.version,
         note=note_on(callback, ctx.module_context.platforms[0], levels),
-        names=ArrayNames.of(callback), marks=marks_of(callback),
+        names=ArrayNames.of(callback), marks=lambda: marks_of(callback, eager=False),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ._code_owner import (
     is_own_module,
     is_recording,
     is_user_code,
+    library_of,
 )
 from ._disabled import disabled, enabled, is_disabled, left_out
 from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_thread_recorder, listener

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import sysconfig
@@ -59,6 +60,13 @@ def owner(file: str) -> str:
     if not _INSTALLED.isdisjoint(path.split(os.sep)):
         return "library"
     return "user"
+
+
+def library_of(file: str) -> str:
+    """Return the name of the installed package that `file` belongs to; empty for other files."""
+    parts = file.replace("\\", "/").split("/")
+    inside = (name for place, name in itertools.pairwise(parts) if place in _INSTALLED)
+    return next(inside, "").removesuffix(".py") if owner(file) == "library" else ""
 
 
 def is_user_code(file: str) -> bool:

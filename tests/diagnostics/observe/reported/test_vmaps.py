@@ -34,6 +34,7 @@ def elements(recording):
     return [call.element for call in recording]
 
 
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.ImpureFunctionWarning")
 @arounds
 @flavors
 def test_each_call_has_the_number_of_its_batch_element(flavor, around):

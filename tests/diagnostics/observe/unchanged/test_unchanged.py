@@ -65,6 +65,7 @@ def _traceback(info):
     return info.traceback
 
 
+@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.ImpureFunctionWarning")
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
 def test_host_function_gets_the_same_arguments(flavor, around):
