@@ -12,6 +12,7 @@ from ..text import (
     count_words,
     matrix_missing,
     matrix_refusals,
+    matrix_refused,
     matrix_rows,
     status_words,
 )
@@ -25,13 +26,14 @@ def matrix_output(matrix: Matrix) -> Output:
     rows = matrix_rows(matrix)
     if not rows:
         return output([f"<p>{NO_CALLBACKS}</p>"])
+    empty = {name: matrix_refused(matrix, name) for name in matrix.transformations}
     cells = [
         [
             place(site.where),
             code(site.source, _WIDTH),
             *(
-                toned("quiet", "refused") if name in matrix.refused else _cell(of.get(name))
-                for name in matrix.transformations
+                toned("quiet", refused) if refused else _cell(of.get(name))
+                for name, refused in empty.items()
             ),
         ]
         for site, of in rows

@@ -12,6 +12,7 @@ from ._matrix import (
     NO_CALLBACKS,
     matrix_missing,
     matrix_refusals,
+    matrix_refused,
     matrix_rows,
     matrix_to_text,
 )

@@ -10,6 +10,7 @@ from ._phrases import SIGNS
 from ._words import aligned, count_words, shorten, status_words
 
 WIDTH = 22  # of the source lines
+_NEEDS_GRAD = "needs grad"
 NO_CALLBACKS = (  # in an explained call
     "no jupyter_jaxcb callbacks; for jax.pure_callback and JAX's other callbacks, write "
     "%jax_explain --jax, or explain the call inside of with jaxcb.observe_jax():"
@@ -36,7 +37,7 @@ def _rows(matrix: Matrix) -> list[list[str]]:
             site.where,
             shorten(site.source, WIDTH),
             *(
-                "refused" if name in matrix.refused else _cell(of.get(name))
+                matrix_refused(matrix, name) or _cell(of.get(name))
                 for name in matrix.transformations
             ),
         ]
@@ -86,11 +87,19 @@ def _remarks(matrix: Matrix) -> list[str]:
     return [*refused, *(f"{site.place}: {site.why}" for site in matrix_missing(matrix))]
 
 
+def matrix_refused(matrix: Matrix, name: str) -> str:
+    """Return ``refused``, or ``needs grad`` for a checkpoint whose derivative is refused."""
+    if name not in matrix.refused:
+        return ""
+    return _NEEDS_GRAD if name == "remat" and "grad" in matrix.refused else "refused"
+
+
 def matrix_refusals(matrix: Matrix) -> dict[str, str]:
     """Return the transformations that JAX refused, by the reason."""
     names: dict[str, list[str]] = {}
     for name, words in matrix.refused.items():
-        names.setdefault(words, []).append(name)
+        if matrix_refused(matrix, name) != _NEEDS_GRAD:
+            names.setdefault(words, []).append(name)
     return {words: ", ".join(of) for words, of in names.items()}
 
 

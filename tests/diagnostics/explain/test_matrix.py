@@ -198,12 +198,36 @@ def test_text_and_html_show_the_calls_and_refusals_of_every_column():
     assert head.split() == ["where", "source", *COLUMNS]
     cells = row.split("  ")
     cells = [cell.strip() for cell in cells if cell.strip()]
-    assert cells[2:] == ["1 call", "3 calls", "refused", "refused", "5 calls", "refused"]
-    assert remarks[0].strip().startswith("grad, hessian, remat refused: cannot differentiate a@")
+    assert cells[2:] == ["1 call", "3 calls", "refused", "refused", "5 calls", "needs grad"]
+    assert remarks[0].strip().startswith("grad, hessian refused: cannot differentiate a@")
     html = matrix_output(matrix).html
     assert "cannot differentiate a@" in html
     assert "3 calls" in html
     assert "<script" not in html
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("make", [plain, integers], ids=lambda make: make.__name__)
+def test_checkpoint_is_not_said_to_be_refused_where_the_derivative_is(make):
+    hosts = Hosts()
+    function, args = make(hosts)
+    matrix = jaxcb.explain_matrix(function)(*args)
+    text, html = matrix_to_text(matrix), matrix_output(matrix).html
+    assert text.splitlines()[1].endswith("needs grad")
+    assert "grad, hessian refused: " in text
+    assert "needs grad" in html
+    assert "<b>grad, hessian</b> refused: " in html
+
+
+@pytest.mark.kept
+def test_checkpoint_that_is_refused_though_the_derivative_is_not_says_so():
+    hosts = Hosts()
+    a = hosts.io("a")
+    matrix = jaxcb.explain_matrix(lambda x: jnp.sin(x) + a(lax.stop_gradient(x)))(X)
+    text, html = matrix_to_text(matrix), matrix_output(matrix).html
+    assert text.splitlines()[1].endswith("refused")
+    assert "  remat refused: Effects not supported in " in text
+    assert "<b>remat</b> refused: Effects not supported in " in html
 
 
 def test_io_in_a_checkpoint_is_refused_with_advice():
