@@ -155,7 +155,8 @@ class RecordMagics(SessionMagics):
 
 def _say(jax: bool, recording: Recording) -> None:
     """Print why a host trace has no call site, if it has none."""
-    sites = {*recording.bound, *(fact.site for fact in recording.lowered)}
+    facts = (*recording.lowered, *recording.outcomes)
+    sites = {*recording.bound, *(fact.site for fact in facts)}
     if jax and not any(site.flavor.startswith("jax ") for site in sites):
         print(_NOTHING_OF_JAX)
     elif not sites:

@@ -192,7 +192,7 @@ _OF_CALL = "element", "queued_ns", "error"
 
 def _of_element(element: int, queued_ns: int) -> str:
     words = f',"element":{element}' if element >= 0 else ""
-    return f'{words},"queued_us":{_micro(queued_ns)}' if queued_ns else words
+    return f'{words},"waited_us":{_micro(queued_ns)}' if queued_ns else words
 
 
 def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ def by_worker(recording: Recording) -> list[str]:
     workers = counted(len(named), "worker")
     return [
         f"{call_words(len(own))} by {workers}: {', '.join([*named[:LISTED], *more])}; "
-        f"queued {time_words(waited)}, ran {time_words(ran)} ({share} % queued)"
+        f"waited {time_words(waited)} for a worker, ran {time_words(ran)} ({share} % waiting)"
     ]
 
 

@@ -87,7 +87,7 @@ def test_trace_shows_elements_of_workers_on_named_tracks(tmp_path):
     slices = [e for e in events if e["ph"] == "X"]
     assert [e["cat"] for e in slices] == ["host call"] * 5
     assert {(e["pid"], e["tid"]) for e in slices} < named
-    assert [e["args"].get("queued_us") for e in slices] == [None, 0.005, 0.005, None, None]
+    assert [e["args"].get("waited_us") for e in slices] == [None, 0.005, 0.005, None, None]
 
 
 def test_display_shows_calls_and_queue_time_of_each_worker():
@@ -96,7 +96,7 @@ def test_display_shows_calls_and_queue_time_of_each_worker():
     (measured,) = metadata.values()
     assert measured["by_worker"] == [
         "4 calls by 2 workers: worker 1 · pid 11 · another machine: 2, worker 2 · pid 12 · another "
-        "machine: 2; queued 10 ns, ran 40 ns (20 % queued)"
+        "machine: 2; waited 10 ns for a worker, ran 40 ns (20 % waiting)"
     ]
     assert not any("queued" in str(text) for text in data.values())
 
@@ -108,4 +108,4 @@ def test_workers_without_calls_in_the_recording_are_not_counted():
     since = recorder.mark()
     recorded(12, recorder=recorder)
     (line,) = by_worker(recorder.freeze(since))
-    assert line.startswith("2 calls by 1 worker: worker 2 · pid 12 · another machine: 2; queued")
+    assert line.startswith("2 calls by 1 worker: worker 2 · pid 12 · another machine: 2; waited")

@@ -55,6 +55,28 @@ def test_cell_without_callbacks_of_jax_prints_a_message(kernel):
     assert "jax.clear_caches()" in ran.text
 
 
+ELIDED = """@jax.jit
+def ignored(x):
+    jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct((), np.float32), x)
+    jax.pure_callback(lambda x: 2 * x, jax.ShapeDtypeStruct((), np.float32), x)
+    return x + 1
+
+ignored(np.float32(0)).block_until_ready();
+"""
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("earlier", ["", ELIDED])
+def test_cell_whose_callbacks_are_all_elided_shows_them_and_says_nothing_else(kernel, earlier):
+    if earlier:
+        assert kernel.run(earlier).traces == []
+    run = "ignored(np.float32(1)).block_until_ready();"
+    ran = kernel.run(f"%%jax_record --jax\n{run if earlier else ELIDED}")
+    assert [status for _, _, status, _ in sites(ran)] == ["unused", "unused"]
+    assert "none of JAX's own callbacks" not in ran.text
+    assert "unknown" not in ran.text
+
+
 STEP = """@jax.jit
 def step(x):
     jax.debug.print("x = {}", x)
