@@ -18,6 +18,10 @@ _SHORT_PROGRAM_NS = 1_000_000  # dispatching a program costs more than a longer 
 # Parts of dispatch that start no program; the second one waits for a result.
 _NO_RUN, _WAITS = "shard_args", "np.asarray(jax.Array)"
 _MANY = 20  # programs started: fewer are not worth joining
+_ONCE = (
+    " Later calls of the same jitted functions in this process, with arguments of the same shapes "
+    "and types, save it."
+)
 _LISTED = 3  # functions that were compiled several times
 
 
@@ -39,16 +43,16 @@ def _compilations(figures: Figures) -> Iterator[str]:
     total = figures.profile.of_kind(PartKind.COMPILATION)
     if figures.share(total) < MUCH:
         return
-    yield f"Compilation took {took(figures, total)}, which the next run of the same programs saves."
+    again = retraces(figures.profile.compilations)
+    # Another process compiles again, and so does a run that makes its functions anew.
+    yield f"Compilation took {took(figures, total)}.{'' if again else _ONCE}"
     with_callbacks = {fact.program for fact in figures.recording.lowered}
     of_jax = [
         one
         for one in figures.profile.compilations
         if not one.code and one.program not in with_callbacks
     ]
-    found = [(_compile_ns(one.compilations), _retraced(one)) for one in retraces(
-        figures.profile.compilations
-    )]  # fmt: skip
+    found = [(_compile_ns(one.compilations), _retraced(one)) for one in again]
     if len(of_jax) > 1:
         found.append((_compile_ns(of_jax), _functions_of_jax(of_jax)))
     found.sort(key=lambda one: -one[0])
