@@ -52,6 +52,7 @@ class ProgressView:
     calls: int  # host calls so far
     rate: float  # calls per second, recently
     expected: int | None  # calls of the runs so far; None: unknown
+    run: int  # the number of the run under way, whose calls `expected` are; 0: those of all runs
     running: tuple[RunningView, ...]  # the unfinished calls that have been running for some time
     sites: tuple[SiteView, ...]  # in order of appearance
     not_sent: int  # calls left out of the timeline to limit the load on the kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,12 +97,16 @@ class Progress:
         under_way = [call.lowered for call in running]
         known = dict.fromkeys([*(s.site for s in sites), *(one.site for one in under_way)])
         rows = Rows(known, self._where)
+        expected = expected_calls(snapshot, self._shown[0], under_way)
+        if self._shown[1].any():  # a run that failed has not made all of its calls
+            expected = _UNKNOWN
         return ProgressView(
             elapsed_ns=now_ns - self._start_ns,
             since_first_ns=0 if self._base_ns is None else max(now_ns - self._base_ns, 0),
             calls=calls,
             rate=self._rate(now_ns, calls),
-            expected=expected_calls(snapshot, self._shown[0], under_way),
+            expected=expected.calls,
+            run=expected.run,
             running=tuple(
                 _running(call, rows, now_ns)
                 for call in running
@@ -145,37 +149,51 @@ def _running(call: Any, rows: Rows, now_ns: int) -> RunningView:
     )
 
 
+class Expected(NamedTuple):
+    """How many host calls to expect."""
+
+    calls: int | None  # of the runs begun so far, or of the run under way; None: unknown
+    run: int = 0  # the number of the run under way; 0: `calls` are those of all runs
+
+
+_UNKNOWN = Expected(None)
+_FEW_RUNS = 2  # after more, such as those of a Python loop, nothing tells how many will follow
+
+
 def expected_calls(
-    snapshot: Snapshot, calls: np.ndarray, under_way: Iterable[LoweredSite]
-) -> int | None:
-    """Count the host calls of all program runs begun so far; None if that depends on data.
+    snapshot: Snapshot, calls: np.ndarray, under_way: Sequence[LoweredSite]
+) -> Expected:
+    """Count the host calls to expect; they are unknown if that depends on data.
+
+    A crossing of eager code counts as a run.
 
     Args:
         snapshot: holds outcomes and runs.
         calls: the calls so far, by lowered site.
         under_way: the lowered site of each unfinished call.
     """
-    begun = Counter(one for one in under_way if one.program is None)
-    made = dict.fromkeys((fact.program for fact in snapshot.lowered if fact.program), 0)
+    made: Counter[LoweredSite | Program] = Counter()
+    running = Counter(one.program or one for one in under_way)
     for fact, count in zip(snapshot.lowered, calls.tolist(), strict=True):
-        if fact.program is None:
-            begun[fact] += count
-        else:
-            made[fact.program] += count
-    total = 0
-    for fact, count in begun.items():
-        per_crossing = fact.calls_each_time or 1  # an eager crossing makes all of them
-        total += per_crossing * -(-count // per_crossing)
-    calls_per_run = _calls_per_run(snapshot.outcomes)
-    for program, so_far in made.items():
-        runs = snapshot.runs.get(program, 0)
-        if not so_far and not runs:
+        made[fact.program or fact] += count
+    per_program = _calls_per_run(snapshot.outcomes)
+    found: list[tuple[int, int, int]] = []  # calls of a run, runs, the run under way
+    for one in {**made, **running}:
+        is_eager = isinstance(one, LoweredSite)
+        runs = 0 if is_eager else snapshot.runs.get(one, 0)
+        if not (made[one] or running[one] or runs):
             continue
-        per_run = calls_per_run.get(program)
+        per_run = (one.calls_each_time or 1) if is_eager else per_program.get(one)
         if per_run is None:
-            return None
-        total += per_run * max(runs, -(-so_far // per_run) if per_run else 0)
-    return total
+            return _UNKNOWN
+        if per_run:
+            begun, now = (made[one] + more for more in (running[one], running[one] > 0))
+            found.append((per_run, max(runs, -(-begun // per_run)), -(-now // per_run)))
+    if sum(runs for _, runs, _ in found) <= _FEW_RUNS:
+        return Expected(sum(per_run * runs for per_run, runs, _ in found))
+    ((per_run, _, run), *others) = found
+    is_loop = per_run > 1 and run and not others
+    return Expected(per_run, run) if is_loop else _UNKNOWN
 
 
 def _calls_per_run(outcomes: Iterable[Outcome]) -> Mapping[Program, int | None]:

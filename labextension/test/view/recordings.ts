@@ -101,6 +101,7 @@ export function someProgress(more: Partial<Progress> = {}): Progress {
     calls: 431,
     rate: 2310,
     expected: 10_000,
+    run: 0,
     running: [],
     sites: [],
     not_sent: 0,

@@ -63,9 +63,15 @@ def test_expected_calls_equal_the_calls_made(name, runs):
         for _ in range(runs):
             program(1.0).block_until_ready()
         end = progress_since(host.mark)
-    assert end["expected"] == end["calls"] == host.calls == len(r.recording)
+    assert end["calls"] == host.calls == len(r.recording)
+    if runs == 1:
+        assert (end["expected"], end["run"]) == (host.calls, 0)
     # During the run there are never more calls than expected.
-    assert all(m["expected"] is None or m["calls"] <= m["expected"] for m in host.messages)
+    known = [m for m in host.messages if m["expected"] is not None]
+    earlier = [max(m["run"] - 1, 0) * m["expected"] for m in known]
+    assert all(
+        0 <= m["calls"] - before <= m["expected"] for m, before in zip(known, earlier, strict=True)
+    )
     if name == "a loop":
         assert {m["expected"] for m in host.messages[2:20]} == {20}
 
@@ -79,13 +85,73 @@ def test_expected_calls_are_unknown_if_they_depend_on_data():
         assert progress_since(host.mark)["expected"] is None
 
 
+@pytest.mark.kept
+@pytest.mark.parametrize("batched", [False, True], ids=["compiled", "eager, batched"])
+def test_in_a_python_loop_the_run_under_way_counts_after_two(batched):
+    """Of a loop whose end nobody knows, a total would always be almost reached."""
+    host = ReadsProgress()
+    loop = jax.jit(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: call(host, y), x))
+    program = (lambda x: jax.vmap(lambda y: call(host, y))(jnp.full(10, x))) if batched else loop
+    ends = []
+    with jaxcb.record():
+        host.mark = active().mark()
+        for _ in range(5):
+            program(1.0).block_until_ready()
+            ends.append(progress_since(host.mark))
+    found = [(m["calls"], m["expected"], m["run"]) for m in ends]
+    assert found == [(10, 10, 0), (20, 20, 0), (30, 10, 3), (40, 10, 4), (50, 10, 5)]
+
+
+@pytest.mark.kept
+def test_in_a_python_loop_no_total_is_said_of_several_programs_or_of_runs_of_one_call():
+    host = ReadsProgress()
+    one, two = (jax.jit(lambda x, n=n: call(host, x) + n) for n in range(2))
+    ends = []
+    with jaxcb.record():
+        for step in (
+            lambda: one(1.0).block_until_ready(),
+            lambda: (one(1.0), jax.block_until_ready(two(1.0))),
+            lambda: call(host, 1.0).block_until_ready(),
+        ):
+            host.mark = active().mark()
+            for _ in range(4):
+                step()
+            ends.append(progress_since(host.mark))
+    assert [(m["calls"], m["expected"], m["run"]) for m in ends] == [
+        (4, None, 0), (8, None, 0), (4, None, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.kept
+def test_no_total_is_said_after_a_run_that_failed():
+    """It has not made all of its calls."""
+
+    def fails_at_the_second(x):
+        calls.append(x)
+        if len(calls) == 2:
+            raise ValueError("no luck")
+        return x
+
+    calls = []
+    program = jax.jit(
+        lambda x: jax.lax.fori_loop(0, 10, lambda i, y: call(fails_at_the_second, y), x)
+    )
+    with jaxcb.record():
+        mark = active().mark()
+        with contextlib.suppress(jax.errors.JaxRuntimeError):
+            program(1.0).block_until_ready()
+        program(1.0).block_until_ready()
+        end = progress_since(mark)
+    assert (end["calls"], end["expected"], end["run"]) == (12, None, 0)
+
+
 def test_eager_calls_are_expected_as_they_are_made():
     host = ReadsProgress()
     with jaxcb.record():
         host.mark = active().mark()
-        for _ in range(5):
+        for _ in range(2):
             call(host, 1.0)
-        assert progress_since(host.mark)["expected"] == 5
+        assert progress_since(host.mark)["expected"] == 2
 
 
 def test_eager_call_is_expected_before_it_returns():

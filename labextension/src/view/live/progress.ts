@@ -32,13 +32,15 @@ export function elapsedWords(ns: number): string {
 /**
  * `431 of 10,000 calls · 2,310 calls/s · 3.2 s, about 5 s left`.
  *
- * There is no rate before the first call has returned.
+ * `run 21 · 18 of 100 calls · ...` in a Python loop, of which nobody knows the end. There is no rate
+ * before the first call has returned.
  */
 export function progressWords(progress: Progress): string {
-  const { calls, expected, rate } = progress;
+  const { calls, expected, run, rate } = progress;
+  const earlier = run ? (run - 1) * (expected ?? 0) : 0;
   const counted =
-    expected !== null && expected >= calls
-      ? someOf(calls, expected)
+    expected !== null && expected >= calls - earlier
+      ? joined([run > 0 && `run ${numberWords(run)}`, someOf(calls - earlier, expected)])
       : callWords(calls);
   const speed = rate < 10 ? Number(rate.toFixed(1)) : Math.round(rate);
   const pace = calls > 0 ? [`${numberWords(speed)} calls/s`] : [];
@@ -48,8 +50,8 @@ export function progressWords(progress: Progress): string {
 }
 
 /** `about 13 s left`, at the current rate; empty if the total is unknown, or for the last second. */
-function leftWords({ calls, expected, rate }: Progress): string {
-  const seconds = expected === null || rate === 0 ? 0 : Math.round((expected - calls) / rate);
+function leftWords({ calls, expected, run, rate }: Progress): string {
+  const seconds = expected === null || run || rate === 0 ? 0 : Math.round((expected - calls) / rate);
   const minutes = Math.round(seconds / 60);
   if (seconds < 1) {
     return '';
@@ -61,8 +63,8 @@ function leftWords({ calls, expected, rate }: Progress): string {
 }
 
 /** The percentage of the expected calls that were made; null if unknown. */
-export function percentDone({ calls, expected }: Progress): number | null {
-  return expected === null || expected === 0 ? null : Math.min(100, (100 * calls) / expected);
+export function percentDone({ calls, expected, run }: Progress): number | null {
+  return expected === null || expected === 0 || run ? null : Math.min(100, (100 * calls) / expected);
 }
 
 /** `bessel, line 3 · element 2 · Thread-1`. */

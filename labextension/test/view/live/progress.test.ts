@@ -42,6 +42,12 @@ describe('progressWords', () => {
     expect(progressWords(someProgress({ expected: 400 }))).toMatch(/^431 calls ·/);
   });
 
+  it('counts the calls of the run under way in a Python loop, and estimates no end', () => {
+    const progress = someProgress({ calls: 2018, expected: 100, run: 21, rate: 310 });
+    expect(progressWords(progress)).toBe('run 21 · 18 of 100 calls · 310 calls/s · 3.2 s');
+    expect(percentDone(progress)).toBeNull();
+  });
+
   it('has no rate before the first call has returned', () => {
     const first = someProgress({ calls: 0, expected: 1, rate: 0 });
     expect(progressWords(first)).toBe('0 of 1 call · 3.2 s');

@@ -23,6 +23,7 @@ const readProgress = objectOf({
   calls: whole(),
   rate: amount, // calls per second, recently
   expected: orNull(whole()), // calls of the runs so far; null: unknown
+  run: whole(), // the number of the run under way, whose calls `expected` are; 0: those of all runs
   running: listOf(readRunning, MOST_RUNNING), // those that have been running for some time
   sites: listOf(readSite, MOST_SITES),
   not_sent: whole() // calls left out of the timeline to limit the load on the kernel
