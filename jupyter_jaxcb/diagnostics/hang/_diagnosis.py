@@ -62,12 +62,14 @@ class Hang(NamedTuple):
         text: a paragraph on each host call that is running, or on the main thread if none is.
         stacks: see `stacks_of_threads`.
         seconds: for how long no host call has begun or ended; 0 if that is not known.
+        certain: whether it is a deadlock that nothing else explains.
     """
 
     kind: HangKind
     text: str
     stacks: str
     seconds: float = 0.0
+    certain: bool = False
 
 
 class _Now(NamedTuple):
@@ -97,10 +99,28 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
     now = _look(now_ns, cpu_use(since), starved)
     found = [_of_call(call, now) for call in now.calls] or _of_jax(now) or [_of_main(now)]
     kinds = list(HangKind)
+    kind = min((kind for kind, _ in found), key=kinds.index)
     return Hang(
-        min((kind for kind, _ in found), key=kinds.index),
+        kind,
         "\n".join(dict.fromkeys(text for _, text in found)),
         stacks_of_threads(),
+        certain=kind in (HangKind.DEADLOCK, HangKind.FULL_QUEUE) and _is_certain(now),
+    )
+
+
+def _is_certain(now: _Now) -> bool:
+    """Return whether all host calls wait in JAX, on CPU, and nothing that may end that computes.
+
+    Of other devices and processes, nobody here knows whether they compute.
+    """
+    idents = {now.inside.get(_key(call), (0, call))[0] for call in now.calls}
+    idents |= {ident for ident, frame in now.frames.items() if is_call_of_jax(frame)}
+    return (
+        all(place_of(now.frames.get(ident)).awaits_jax for ident in idents)
+        and now.cpu.busiest is None
+        and not now.cpu.others
+        and jax.process_count() == 1
+        and all(device.platform == "cpu" for device in jax.devices())
     )
 
 
@@ -200,8 +220,7 @@ def _of_place(
 ) -> tuple[HangKind, str]:
     line = place.line
     computes = now.cpu.threads.get(ident or 0, now.cpu.process)
-    # A lock may be in a function that JAX calls, such as the host function of another callback.
-    if place.in_jax or (call is not None and call.in_jax and not place.at_lock):
+    if place.in_jax:  # not only in a function that JAX calls, such as one that it traces
         return _in_jax(call, line, computes, now)
     if computes:
         return HangKind.SLOW, f"it computes at {line}."

@@ -39,12 +39,13 @@ def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
 
     Call it once for the rest of the process, or use it as a context manager for a block. A later
     one replaces it, until the end of its block; ``jaxcb.watchdog(math.inf)`` only ends it. JAX's
-    own callbacks are watched while they are observed, see `observe_jax`. The watchdog looks twice
-    in that time, on a thread of its own; host calls are not slower.
+    own callbacks are watched while they are observed, see `observe_jax`. The watchdog looks every
+    second, on a thread of its own; host calls are not slower.
 
     Args:
-        seconds: how long no host call may begin or return. What is wrong is printed at most half
-            of it later. A function in C that holds the GIL delays it.
+        seconds: how long no host call may begin or return. What is wrong is printed at most a
+            second later. A deadlock that is certain, because the call is inside JAX and nothing
+            computes, is printed after 5 seconds. A function in C that holds the GIL delays it.
 
     Returns:
         A context manager. The watchdog begins at once, also without a ``with`` block.

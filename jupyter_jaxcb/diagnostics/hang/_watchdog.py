@@ -16,20 +16,23 @@ from ._cpu import cpu_times
 from ._diagnosis import Hang, examine
 from ._place import place_of
 
+_LOOK_SECONDS = 1.0  # at most, from one look to the next
 _LATE_SECONDS = 1.0  # a thread may wake so late on a busy machine
+_QUIET_SECONDS = 5.0  # in which nothing computes; then a deadlock may be certain
 
 
 class Watchdog:
     """Calls a function once when no host call has begun or ended for some time, and one is running.
 
     Also if none is running, but the main thread waits inside JAX for a recorded program with host
-    calls (on CPU). It looks twice in that time, on a thread of its own, and costs
-    nothing otherwise. That thread needs the GIL as others do: if one of them holds it, without
-    running Python, the function is called when it releases it. A context manager; or call `start`
-    and `stop`.
+    calls (on CPU). It looks every second, or twice in that time if it is shorter, on a thread of
+    its own, and costs nothing otherwise. That thread needs the GIL as others do: if one of them
+    holds it, without running Python, the function is called when it releases it. A context
+    manager; or call `start` and `stop`.
 
     Args:
-        seconds: the time; the function is called at most half of it later.
+        seconds: the time; the function is called at the next look. A deadlock that is certain is
+            told after 5 seconds.
         told: called on that thread with what is wrong; again only after the program has moved on.
         moved: called on that thread when the program moves on after that.
         looks: called on that thread before each look.
@@ -72,28 +75,33 @@ class Watchdog:
 
     def _watch(self, stopped: threading.Event) -> None:
         before, since_ns, is_told = None, time.perf_counter_ns(), False
-        measured = cpu_times()
+        pause = min(self.seconds / 2, _LOOK_SECONDS)
+        measured = first = cpu_times()
         while True:
             self._looks()
-            if stopped.wait(min(self.seconds / 2, threading.TIMEOUT_MAX)):
+            if stopped.wait(pause):
                 return
             now_ns = time.perf_counter_ns()
-            late = time.monotonic() - measured.at - self.seconds / 2
+            late = time.monotonic() - measured.at - pause
             starved = late > max(self.seconds / 2, _LATE_SECONDS)
             state, begun_ns = _state()
             if state is None or state != before:
                 if is_told:
                     self._moved()
-                before, is_told = state, False
+                before, is_told, first = state, False, cpu_times()
                 since_ns = begun_ns or now_ns
                 if starved:  # no thread could begin or end a call
                     since_ns = min(since_ns, now_ns - int(late * 1e9))
-            if state is not None and not is_told and now_ns - since_ns >= self.seconds * 1e9:
-                is_told = True
-                hang = examine(now_ns, measured, starved)
+            waited = (now_ns - since_ns) / 1e9
+            is_due = waited >= self.seconds
+            is_quiet = late < _LATE_SECONDS and time.monotonic() - first.at >= _QUIET_SECONDS
+            if state is not None and not is_told and (is_due or is_quiet):
+                hang = examine(now_ns, measured if is_due else first, starved)
                 if stopped.is_set():
                     return
-                self._told(hang._replace(seconds=(now_ns - since_ns) / 1e9))
+                if is_due or hang.certain:
+                    is_told = True
+                    self._told(hang._replace(seconds=waited))
             measured = cpu_times()
 
 

@@ -201,7 +201,7 @@ def main(cores, name, api, *how):
         threading.Thread(target=say_inside, daemon=True).start()
     given = np.arange(2, dtype=np.float32) if api == "shards" else np.float32(0)
     if "watched" in how or "in plain Python" in how:
-        jaxcb.watchdog(1 if "at once" in how or "watched" in how else 60)
+        jaxcb.watchdog(1 if "at once" in how or "watched" in how else 3600)
     if api == "threads of the user":
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(program, [given, given]))

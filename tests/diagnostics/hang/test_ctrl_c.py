@@ -152,6 +152,20 @@ def test_watchdog_of_a_plain_script_says_what_hangs_and_second_ctrl_c_leaves(sta
     assert script.end() == 130
 
 
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("name", "api"),
+    [
+        *((name, "jupyter_jaxcb") for name, said in STUCK.items() if "a deadlock" in said),
+        ("waits_for_the_program_behind_its_queue", "queue"),
+    ],
+)
+def test_deadlock_that_is_certain_is_told_long_before_the_hour_of_the_watchdog(start, name, api):
+    script = start(name, api, "in plain Python")
+    script.read_until("No host call has begun or returned for")
+    script.read_until("a deadlock")
+
+
 @pytest.mark.parametrize("how", ["under the command", "in plain Python"])
 @pytest.mark.parametrize(
     ("name", "api", "said"),

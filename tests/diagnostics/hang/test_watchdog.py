@@ -2,6 +2,7 @@
 
 import queue
 import re
+import socket
 import sys
 import threading
 import time
@@ -100,6 +101,56 @@ def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph():
         assert hang.stacks.count(", in waits") == 2
     for thread in threads:
         thread.join()
+
+
+@pytest.mark.kept
+def test_function_that_jax_traces_in_a_host_function_is_no_deadlock(watched):
+    done = threading.Event()
+
+    def traced(x):
+        while not done.is_set():
+            time.sleep(0.01)
+        return x
+
+    def traces(x):
+        jax.eval_shape(traced, x)
+        return x
+
+    thread = run_on_a_thread(traces)
+    hang = watched.told.get(timeout=60)
+    done.set()
+    thread.join()
+    assert (hang.kind, hang.certain) == (HangKind.UNKNOWN, False)
+    assert "it waits at test_watchdog.py:" in hang.text and "'time.sleep(0.01)'" in hang.text
+
+
+@pytest.mark.kept
+def test_call_that_passes_an_array_on_is_not_certain_to_be_a_deadlock(watched):
+    """As one that sends it to another process."""
+    array = jnp.zeros(10**6)
+
+    def sends(x):
+        ours.sendall(array)
+        return x
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        thread = run_on_a_thread(sends)
+        hang = watched.told.get(timeout=60)
+        left = array.nbytes
+        while left:
+            left -= len(theirs.recv(left))
+        thread.join()
+    assert not hang.certain
+
+
+@pytest.mark.kept
+def test_watchdog_of_an_hour_looks_every_second():
+    """What it tells is not late by a share of the hour."""
+    looks = queue.Queue()
+    with Watchdog(3600, queue.Queue().put, looks=lambda: looks.put(True)):
+        for _ in range(3):
+            looks.get(timeout=60)
 
 
 def test_call_that_computes_is_told_as_slow(watched):
