@@ -40,6 +40,7 @@ from .register import pure as pure
 from .register import tap as tap
 from .report import export as export
 from .stack import CallInfo as CallInfo
+from .stack import OneDeviceWarning as OneDeviceWarning
 from .stack import ResultStructureWarning as ResultStructureWarning
 from .stack import RetainedBufferWarning as RetainedBufferWarning
 from .stack import buffer_callback as buffer_callback

@@ -64,7 +64,7 @@ class BuiltinWatcher(Protocol):
         ...
 
     def lowered(
-        self, flavor: str, ctx: Any, held: Any, partitioned: bool
+        self, flavor: str, ctx: Any, held: Any, params: dict[str, Any]
     ) -> Callable[[Any], Any] | None:
         """Handle a bind that is lowered; return a function that wraps the callback, or None."""
         ...
@@ -77,6 +77,10 @@ class BuiltinWatcher(Protocol):
         JAX compiles one program for all equal eager calls. `kept` returns the value that program
         holds, given the value for this call; it is None if there is no program.
         """
+        ...
+
+    def returned(self, held: Any, results: Any) -> None:
+        """Handle the results of an eager call that JAX compiles a program for."""
         ...
 
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
@@ -221,7 +225,7 @@ def _batching(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callabl
 
 def _lowering(watcher: BuiltinWatcher, flavor: str, slot: str, original: Callable) -> Callable:
     def lower(ctx: Any, *args: Any, **params: Any) -> Any:
-        make = watcher.lowered(flavor, ctx, params[slot], params.get("partitioned", False))
+        make = watcher.lowered(flavor, ctx, params[slot], params)
         if make is None:
             return original(ctx, *args, **params)
         if slot == "callback":
@@ -279,7 +283,10 @@ def _eager(watcher: BuiltinWatcher, slot: str, keeps: Keeps | None, original: Ca
     def impl(*args: Any, **params: Any) -> Any:
         kept = None if keeps is None else functools.partial(keeps, params)
         with watcher.eager(params[slot], kept) as held:
-            return original(*args, **{**params, slot: held})
+            results = original(*args, **{**params, slot: held})
+        if keeps is not None:
+            watcher.returned(params[slot], results)
+        return results
 
     return impl
 

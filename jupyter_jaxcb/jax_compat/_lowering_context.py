@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import jax
 import numpy as np
 
-from ._private import optional_module
+from ._private import JaxFunction, optional_module
 from ._required import LoweringContext, mlir, shaped_array
 
 _hlo: Any = getattr(optional_module("jax._src.lib.mlir.dialects"), "hlo", None)
+_JIT = JaxFunction("jax._src.interpreters.pxla", "lower_sharding_computation", "device_assignment")
 _mlir: Any = optional_module("jax._src.lib.mlir")
 
 
@@ -86,13 +89,24 @@ def _devices(ctx: LoweringContext) -> Sequence[Any]:
         except (AttributeError, ValueError):  # an abstract mesh
             pass
     else:
-        assigned = getattr(context, "device_assignment", None)
+        # Under jit JAX passes the devices only to primitives that require them.
+        assigned = getattr(context, "device_assignment", None) or _assigned()
         if assigned is not None:
             return assigned
-    # Under jit JAX passes the devices only to primitives that require them. If the count matches,
-    # assume all devices, which is nearly always right.
+    # If the count matches, assume all devices, which is nearly always right.
     every = jax.devices()
     return every if len(every) == max(device_count(ctx), shard_count(ctx)) else ()
+
+
+def _assigned() -> Sequence[Any] | None:
+    """Return the devices of the program under jit that is being lowered; None if unknown."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        assigned = _JIT.value_in(frame)
+        if assigned is not None:
+            return list(assigned)
+        frame = frame.f_back
+    return None
 
 
 def _own(devices: Sequence[Any], otherwise: int) -> int:

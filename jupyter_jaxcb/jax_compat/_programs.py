@@ -11,7 +11,7 @@ import functools
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Annotated, Any, Protocol
 
@@ -26,6 +26,7 @@ _pxla = optional_module("jax._src.interpreters.pxla")
 _dce_jaxpr = getattr(optional_module("jax.interpreters.partial_eval"), "dce_jaxpr", None)
 _Computation = Annotated[Any, "jax._src.interpreters.pxla.MeshComputation"]
 _Lowered = Annotated[Any, "jax._src.stages.Lowered"]
+_GSPMD = Annotated[Any, "jaxlib.xla_client.HloSharding"]
 # If a JAX renames these functions, removed callbacks may be missing in a recording, and later runs
 # of a program are not counted.
 _EAGER = JaxFunction("jax._src.pjit", "call_impl_cache_miss")
@@ -135,6 +136,18 @@ def optimized(executable: Executable) -> bytes:
     """Return the serialized optimized HLO; raise AttributeError if this JAX does not expose it."""
     (module,) = executable.xla_executable.hlo_modules()
     return module.as_serialized_hlo_module_proto()
+
+
+def shardings_of_results(executable: Executable) -> Sequence[Any]:
+    """Return the shardings of the results; none if this JAX does not expose them."""
+    return getattr(executable, "_out_shardings", None) or ()
+
+
+def is_on_one_of_several(sharding: Any) -> bool:
+    """Return whether one of several devices has the values, though JAX says that all have them."""
+    inside: _GSPMD = getattr(sharding, "_hlo_sharding", None)
+    is_maximal = getattr(inside, "is_maximal", None)
+    return is_maximal is not None and is_maximal() and len(sharding.device_set) > 1
 
 
 def modules_of_programs() -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -19,7 +19,7 @@ from .call import (
     check_leaves,
     did_you_mean,
 )
-from .elision import all_counted
+from .elision import OneDeviceWarning, all_counted
 from .errors import (
     HostCallError,
     add_note,

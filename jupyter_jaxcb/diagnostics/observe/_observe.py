@@ -238,10 +238,10 @@ class _Watcher:
         return held.batched(held.batch.within(level, flavor in _UNROLLED))
 
     def lowered(
-        self, flavor: str, ctx: Any, held: Any, partitioned: bool
+        self, flavor: str, ctx: Any, held: Any, params: dict[str, Any]
     ) -> Callable[[Any], Any] | None:
         if not is_observing():
-            return _note_lowering(flavor, ctx, held, partitioned)
+            return _note_lowering(flavor, ctx, held, params)
         if eager_calls.is_under_way(held):
             return _calling_eagerly(flavor, ctx) if flavor in _WITHOUT_HOOK else None
         if type(held) is RecordedCall or listener() is None:
@@ -257,8 +257,10 @@ class _Watcher:
         warn_of_lost_axes(bind.site, jax_compat.lost_axes(ctx.avals_in, ctx.avals_out))
         fact = note_lowered(
             ctx, bind, levels, of_jax=True, names=_names(held), note=_lint(ctx, held, bind),
-            marks=functools.partial(_marks, flavor, held, bind), **_on_devices(ctx, partitioned),
+            marks=functools.partial(_marks, flavor, held, bind), **_on_devices(ctx, params),
         )  # fmt: skip
+        if fact.results and fact.devices > 1:
+            elision.leaves_results_on_one_device(bind.site)
 
         def make(own: Any) -> RecordedCall:
             return RecordedCall(own.original if type(own) is Observed else own, fact, element)
@@ -272,6 +274,10 @@ class _Watcher:
             return
         with eager_calls.made(held, kept) as own:
             yield own
+
+    def returned(self, held: Any, results: Any) -> None:
+        if is_held(held):
+            elision.warn_of_one_device([held.bind.site], [x.sharding for x in results])
 
     def called(self, flavor: str, callback: Any, operands: Any, results: Any) -> Any:
         if type(callback) is RecordedCall or not is_observing():
@@ -307,14 +313,14 @@ def _later(frames: Frames, flavor: str, held: Any) -> Site:
 
 
 def _note_lowering(
-    flavor: str, ctx: Any, held: Any, partitioned: bool
+    flavor: str, ctx: Any, held: Any, params: dict[str, Any]
 ) -> Callable[[Any], Any] | None:
     """Note the site that calls a callback while callbacks are only noted."""
     if not is_held(held):
         return None
     fact = lowering(
         ctx, held.bind, held.batch.levels, of_jax=True, noted=True, names=_names(held),
-        marks=functools.partial(_marks, flavor, held, held.bind), **_on_devices(ctx, partitioned),
+        marks=functools.partial(_marks, flavor, held, held.bind), **_on_devices(ctx, params),
     )  # fmt: skip
 
     def make(own: Any) -> Any:
@@ -361,11 +367,12 @@ def _marks(flavor: str, held: Any, bind: Bind) -> dict[str, Any]:
     return {"library": library_of(caller.file)} if caller and caller.library else {}
 
 
-def _on_devices(ctx: Any, partitioned: bool) -> dict[str, Any]:
+def _on_devices(ctx: Any, params: dict[str, Any]) -> dict[str, Any]:
     """Return how often the devices make a call, and whether they gather its operands."""
-    called = jax_compat.times_called(ctx, everywhere=partitioned)
-    gathered = jax_compat.device_count(ctx) > 1 and not partitioned
-    return {"times": max(called, jax_compat.group_count(ctx)), "gathered": gathered}
+    everywhere, groups = params.get("partitioned", False), jax_compat.group_count(ctx)
+    called = jax_compat.times_called(ctx, everywhere=everywhere, sharding=params.get("sharding"))
+    gathered = jax_compat.device_count(ctx) > 1 and not everywhere
+    return {"times": max(called, groups) if groups > 1 else called, "gathered": gathered}
 
 
 def _holding(held: Any, bind: Bind) -> Any:

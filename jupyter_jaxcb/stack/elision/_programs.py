@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 from ... import jax_compat
 from ...jax_compat import Changes
-from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, active
+from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, Site, active
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
 from ._dropped import Dropped, PendingBinds, forget_all
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import HostCallInstruction, instructions_by_index
 from ._identity import code_number, is_of_jax, number
+from ._one_device import warn_of_one_device
 from ._outcomes import dropped_outcome, outcome
 from ._paths import Path, Place, by_bind, paths
 from ._predicates import effects_in_predicates, predicates
@@ -49,6 +50,7 @@ class _Lowering(Block):
         self.name = name
         self.indices: dict[Bind, list[HostCallIndex]] = {}  # filled by the lowering rule
         self.notes: dict[Bind, Note] = {}
+        self.on_one_device: dict[Site, None] = {}  # may have results there, see `_one_device`
         self.program: Program | None = None
         self._when_compiled: list[jax_compat.Compiled] = []
 
@@ -59,6 +61,8 @@ class _Lowering(Block):
     def leave(self, error: BaseException | None) -> None:
         if error is not None:
             return
+        if self.on_one_device:
+            self._when_compiled.append(functools.partial(_look_at_results, [*self.on_one_device]))
         if _compilation_listeners:
             self._when_compiled.append(self._reporter())
         if (lowered := self._done()) is not None:
@@ -123,6 +127,10 @@ class _Lowering(Block):
         if len({path.bind for path in traced}) == len(traced) and not shared:
             return [path for path in traced if path.bind in self.indices]
         return paths(jax_compat.without_dead_equations(self.jaxpr))
+
+
+def _look_at_results(sites: list[Site], executable: Any, *_: Any) -> None:
+    warn_of_one_device(sites, jax_compat.shardings_of_results(executable))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -323,6 +331,12 @@ def lowered(
     if not noted and not has_thread_recorder():  # `explain` does not run the program
         _uncounted.add(here.program)
     return here.program
+
+
+def leaves_results_on_one_device(site: Site) -> None:
+    """Note that the program being lowered gets results of a call of JAX's from one device."""
+    if _lowerings.under_way:
+        _lowerings.under_way[-1].on_one_device[site] = None
 
 
 def all_counted() -> bool:

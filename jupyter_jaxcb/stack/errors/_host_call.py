@@ -77,7 +77,7 @@ def expect_error_of_jax(
     add_note(error, f"{by}{after}", instead_of=by)
     inside = own_frames(attribute_of(error, "__traceback__"))
     kept = keep_of_jax(error, with_callers(inside, lowered))
-    _causes.expect(kept, lowered.site, others_may_wait=False)
+    _causes.expect(kept, lowered.site, others_may_wait=lowered.devices > 1)
 
 
 def _after(

@@ -7,11 +7,12 @@ import json
 import sys
 import time
 import types
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental import multihost_utils
+from jax.experimental import io_callback, multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -32,6 +33,14 @@ def look(x):
     seen.append(x.tolist())
 
 
+OBSERVED = {
+    "pure": lambda x: jax.pure_callback(double, x, x),
+    "io": lambda x: io_callback(double, x, x) + 1,
+    "debug": lambda x: (jax.debug.callback(look, x), 2 * x)[1],
+    "pure, called in process 1": lambda x: jax.pure_callback(
+        double, x, x, sharding=jax.sharding.SingleDeviceSharding(jax.devices()[-1])
+    ),
+}
 FLAVORS = {
     "pure": lambda x: jaxcb.pure_callback(double, x, x),
     "io": lambda x: jaxcb.io_callback(double, x, x),
@@ -39,12 +48,12 @@ FLAVORS = {
 }
 
 
-def over_all(f, mesh):
+def over_all(f, mesh, record=jaxcb.record):
     """Call `f` with 8 numbers sharded over all processes; return local shards and the recording."""
     x, spread = np.arange(8, dtype=np.float32), NamedSharding(mesh, P("d"))
     whole = jax.make_array_from_callback(x.shape, spread, lambda index: x[index])
     seen.clear()
-    with jaxcb.record() as recorded:
+    with record() as recorded:
         y = jax.block_until_ready(f(whole))
         jax.effects_barrier()
     return [part.data.tolist() for part in y.addressable_shards], recorded.recording
@@ -83,6 +92,19 @@ def programs():
                     "gathered": facts(gathered),
                 },
             )
+
+
+def observed():
+    """Return, for JAX's own callbacks, local shards, facts and warnings."""
+    everywhere, some = Mesh(np.array(jax.devices()), ("d",)), jax.devices()[::-2]
+    for name, f in OBSERVED.items():
+        for mesh in (everywhere, Mesh(np.array(some), ("d",))):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                parts, local = over_all(jax.jit(f), mesh, jaxcb.observe_jax)
+            texts = [str(one.message) for one in caught]
+            key = name if mesh is everywhere else f"{name}, on devices 3 and 1"
+            yield key, {"parts": parts, "local": facts(local), "warned": texts}
 
 
 def different():
@@ -211,6 +233,7 @@ def main():
     failed = jaxcb.gather(failing())
     found = {
         "programs": dict(programs()),
+        "observed": dict(observed()),
         "different": facts(differing) | {"text": to_text(differing, times=False)},
         "left in the store": sorted(left),
         "processes": [process.pid for process in differing.processes],

@@ -67,6 +67,37 @@ def test_process_reports_that_another_one_makes_its_calls(found, flavor):
     assert f"`not run: {local[1]['reason']}`" in guide.read_text("utf-8")
 
 
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("program", "caller"),
+    [
+        ("pure", 0),
+        ("io", 0),
+        ("debug", 0),
+        ("pure, called in process 1", 1),
+        *((f"{flavor}, on devices 3 and 1", 1) for flavor in FLAVORS),
+    ],
+)
+def test_process_reports_that_another_one_makes_its_observed_calls(found, program, caller):
+    """Of the devices 3 and 1, the first calls, which is in process 1."""
+    rows = [process["observed"][program]["local"] for process in found]
+    calls, none = rows[caller], rows[1 - caller]
+    assert (calls["status"], calls["expected"], len(calls["calls"])) == ("kept", 1, 1)
+    assert (none["status"], none["expected"], len(none["calls"])) == ("not_run", 0, 0)
+    assert none["reason"] == "another process makes its calls on behalf of all"
+
+
+@pytest.mark.kept
+@BOTH
+def test_zeros_of_another_process_are_reported_in_both(found, process):
+    row = found[process]["observed"]["pure"]
+    whole, zeros = [2 * x for x in range(8)], [0] * 8
+    assert row["parts"] == ([zeros, zeros] if process else [whole, zeros])
+    (text,) = row["warned"]
+    assert text.startswith("a result of the jax pure callback double (processes.py:")
+    assert found[process]["observed"]["io"]["warned"] == []  # the program computes with it
+
+
 @BOTH
 def test_different_statuses_are_reported_by_process(found, process):
     row = found[process]["different"]
