@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_flatten, tree_map, tree_structure, tree_unflatten
 
 from ... import jax_compat
 from ...stack import options
-from ...stack.call import AddedName, ArrayNames, HostFunction, aligned, is_array
+from ...stack.call import AddedName, ArrayNames, HostFunction, aligned, is_array, number_to_array
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
 from ...stack.trace import bound_where, find_frames
@@ -140,13 +140,16 @@ def _rule(
 
 
 def placed(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `rule`, whose calls have the call site of the code that is running now."""
+    """Return `rule`, whose calls have the call site of the code that is running now.
+
+    It gets arrays alone.
+    """
     frames = find_frames().frames
 
     def at_call(*given: Any) -> Any:
         __tracebackhide__ = True
         with bound_where(frames):
-            return rule(*given)
+            return rule(*tree_map(number_to_array, given))
 
     return at_call
 

@@ -23,7 +23,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from ...stack.call import given_name
+from ...stack.call import given_name, number_to_array
 
 FLOAT0 = jax.dtypes.float0
 _NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  # JAX's options
@@ -53,6 +53,7 @@ def checked_jvp(rule: Rule, nondiff_argnums: Sequence[int]) -> Callable[..., Any
     @functools.wraps(rule.function)
     def checked(*args: Any) -> tuple[Any, Any]:
         *fixed, primals, tangents = args
+        primals, tangents = tree_map(number_to_array, (primals, tangents))
         pair = rule.function(*fixed, primals, tangents)
         _check_pair(rule, pair, "(primal_out, tangent_out)")
         value, tangent = pair
@@ -74,10 +75,11 @@ def checked_vjp(
 
     @functools.wraps(forward.function)
     def checked_forward(*args: Any) -> tuple[Any, Any]:
+        args = tuple(x if n in nondiff_argnums else _arrays(x) for n, x in enumerate(args))
         pair = forward.function(*args)
         _check_pair(forward, pair, "(primal_out, residuals)")
         value, residuals = pair
-        given = tree_map(plain, args, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
+        given = tree_map(plain, args, is_leaf=_is_flagged)
         _check_value(forward, value, given)
         moving = tuple(arg for n, arg in enumerate(given) if n not in nondiff_argnums)
         return value, (residuals, _Arguments.of(moving))
@@ -85,7 +87,7 @@ def checked_vjp(
     @functools.wraps(backward.function)
     def checked_backward(*args: Any) -> Any:
         *fixed, (residuals, arguments), cotangent = args
-        cotangents = backward.function(*fixed, residuals, cotangent)
+        cotangents = backward.function(*fixed, residuals, _arrays(cotangent))
         arguments.check(backward, cotangents)
         return cotangents
 
@@ -166,6 +168,23 @@ def _aval(leaf: Any) -> Any:
 def plain(leaf: Any) -> Any:
     """Return an argument of a forward rule without its flag for differentiation."""
     return leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf
+
+
+def _arrays(tree: Any) -> Any:
+    """Return a pytree with its numbers as arrays."""
+    return tree_map(
+        lambda x: (
+            dataclasses.replace(x, value=number_to_array(x.value))
+            if _is_flagged(x)
+            else number_to_array(x)
+        ),
+        tree,
+        is_leaf=_is_flagged,
+    )
+
+
+def _is_flagged(leaf: Any) -> bool:
+    return isinstance(leaf, CustomVJPPrimal)
 
 
 def _fitting(cotangent: Any, argument: Any) -> bool:

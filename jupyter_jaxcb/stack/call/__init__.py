@@ -28,6 +28,7 @@ from ._arrays import (
     empty_aligned,
     is_array,
     is_big,
+    number_to_array,
     taking_jax_arrays,
     to_array,
     to_aval,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import jax_compat
-from ..call import HostCallback, how_to_differentiate, how_to_transpose
+from ..call import HostCallback, how_to_differentiate, how_to_transpose, number_to_array
 
 
 class Differentiation(NamedTuple):
@@ -49,7 +49,8 @@ def derivative_rules(primitive: jax_compat.Primitive, kind: str, *, finite: bool
         __tracebackhide__ = True
         for known in _known:
             if known.applies(callback):
-                return known.jvp(primitive, primals, tangents, callback=callback, **params)
+                given = [list(map(number_to_array, one)) for one in (primals, tangents)]
+                return known.jvp(primitive, *given, callback=callback, **params)
         raise ValueError(
             f"cannot differentiate {callback}: JAX cannot see inside a host function. {kind} "
             "callbacks do not support JVP. "
@@ -60,7 +61,9 @@ def derivative_rules(primitive: jax_compat.Primitive, kind: str, *, finite: bool
         __tracebackhide__ = True
         for known in _known:
             if known.applies(callback):
-                return known.transpose(primitive, cotangents, *args, callback=callback, **params)
+                given = map(number_to_array, args)
+                cotangents = list(map(number_to_array, cotangents))
+                return known.transpose(primitive, cotangents, *given, callback=callback, **params)
         raise ValueError(
             f"cannot transpose {callback}: JAX cannot see inside a host function. {kind} callbacks "
             f"do not support transpose. {how_to_transpose(callback.host)}"
