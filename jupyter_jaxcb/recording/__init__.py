@@ -8,10 +8,10 @@ and `_recording` adds text and files (`files`). `recorder` collects facts while 
 from ._check import Check, Checks, Finding
 from ._columns import ROW
 from ._facts import (
-    LARGEST_CHECKED,
     COMPILED_BEFORE,
     COMPILED_EARLIER,
     EXPECTED,
+    LARGEST_CHECKED,
     OBSERVED,
     UNKNOWN_LINE,
     ArrayValues,
