@@ -33,7 +33,7 @@ from ..migrate import add_arguments, perform
 from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._export import add_export
-from ._print import say
+from ._print import Parser, say
 from ._script import run_module, run_script, without_our_frames
 from ._watch import add_watch, enter_watch, report_values
 
@@ -94,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the arguments; the command is ``perform`` of the result, and its parser ``parser``."""
-    parser = argparse.ArgumentParser(prog="python -m jupyter_jaxcb", allow_abbrev=False)
+    parser = Parser(prog="python -m jupyter_jaxcb", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="{run,export,migrate}")
     run = commands.add_parser(
         "run", help="run a script and record it", description=_DESCRIPTION, allow_abbrev=False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from typing import TextIO
+from typing import NoReturn, TextIO
+
+from ..recording import visible
 
 
 def say(text: str = "", stream: TextIO | None = None, end: str = "\n") -> None:
@@ -14,7 +17,7 @@ def say(text: str = "", stream: TextIO | None = None, end: str = "\n") -> None:
     """
     to = stream or sys.stdout
     try:
-        print(text, file=to, end=end, flush=True)
+        print(visible(text), file=to, end=end, flush=True)
     except BrokenPipeError:
         _discard(to)
 
@@ -24,3 +27,11 @@ def _discard(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+class Parser(argparse.ArgumentParser):
+    """Reads arguments, of which its errors show no control characters."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print `message` and end the command."""
+        super().error(visible(message))

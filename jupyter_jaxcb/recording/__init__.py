@@ -43,6 +43,7 @@ from ._merged import merged
 from ._profile import OTHER, PYTHON_OF_JAX, Lane, Part, PartKind, Profile, Unknown
 from ._recording import Matrix, Recording, load, load_calls
 from ._rule import Rule, decide
+from ._shown import Html, between, element, html, on_one_line, spreadsheet_cell, visible
 from ._str import BUNDLES, PAGES, TEXTS, WIDGETS
 from ._table import FACTS, Named, call_table
 from ._vmap import (

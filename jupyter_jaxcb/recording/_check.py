@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ._shown import visible
 from ._str import PAGES
 
 
@@ -59,7 +60,7 @@ class Check:
         lines = [self._headline]
         for finding in self.findings:
             lines += [f"  ✕ {finding.kind}: {finding.what}", f"      {finding.advice}"]
-        return "\n".join([*lines, *(f"  {line}" for line in self._rest())])
+        return visible("\n".join([*lines, *(f"  {line}" for line in self._rest())]))
 
     def _repr_html_(self) -> str:
         return PAGES[Check](self)
@@ -110,7 +111,7 @@ class Checks:
         return tuple(finding for one in self.checks for finding in one.findings)
 
     def __repr__(self) -> str:
-        return "\n".join([*map(repr, self.checks), *self._rest()])
+        return visible("\n".join([*map(repr, self.checks), *self._rest()]))
 
     def _repr_html_(self) -> str:
         return PAGES[Checks](self)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._recorded_facts import RecordedFacts
+from ._shown import on_one_line
 from ._str import BUNDLES, WIDGETS, printed
 from ._table import to_pandas
 from .files import LIMIT_BYTES, fields, read, save, to_json
@@ -56,7 +57,7 @@ class Recording(RecordedFacts):
     def __repr__(self) -> str:
         if self.ahead:
             statuses = ", ".join(f"{o.site.function} {o.status.words}" for o in self.outcomes)
-            return f"<Recording without a run: {statuses or 'no callbacks'}>"
+            return on_one_line(f"<Recording without a run: {statuses or 'no callbacks'}>")
         sites = len({fact.site for fact in self.lowered})
         count = len(self) + self.overflow
         calls = f"{count} host call{'' if count == 1 else 's'}"
@@ -224,4 +225,4 @@ class Matrix:
 
     def __repr__(self) -> str:
         refused = f", refused: {', '.join(self.refused)}" if self.refused else ""
-        return f"<Matrix of {', '.join(self.columns)}{refused}>"
+        return on_one_line(f"<Matrix of {', '.join(self.columns)}{refused}>")

@@ -35,6 +35,7 @@ from .outputs import (
     status,
     table,
     term,
+    toned,
 )
 from .profile import to_html, to_text
 from .summary import (

@@ -79,7 +79,7 @@ def peak_of_loading(path, limit):
     try:
         load(path, limit_bytes=limit)
     except RecordingFileError as error:
-        return tracemalloc.get_traced_memory()[1], "limit" in str(error)
+        return tracemalloc.get_traced_memory()[1], "more than the limit" in str(error)
     else:
         return tracemalloc.get_traced_memory()[1], False
     finally:

@@ -203,7 +203,7 @@ avals = st.lists(
     st.lists(
         st.builds(
             Compilation,
-            st.builds(Program, st.text(max_size=5), st.just("cpu"), counts, counts),
+            st.builds(Program, st.text(max_size=5), st.just("cpu"), counts, st.just(0)),
             counts, avals, counts, counts, st.booleans(), counts, counts, st.just(()), st.just(()),
         ),
         max_size=3,

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...recording import HAS_GIL
+from ...recording import HAS_GIL, visible
 
 
 class Kept:
@@ -86,7 +86,8 @@ def close_unused(*, all_of_them: bool = False) -> list[Exception]:
             try:
                 close(one.value)
             except Exception as error:
-                error.add_note(f"This happened while an object of {name} was closed.")
+                note = f"This happened while an object of {name} was closed."
+                error.add_note(visible(note))
                 errors.append(error)
     finally:  # after an interrupt
         with _lock:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 from ...stack.call import is_array, name_of, to_aval
+from ...stack.errors import add_note
 from ._linear import CallTree, Linear, first_of
 from ._others import Element, inexact, is_inexact
 
@@ -113,9 +114,10 @@ class Residual:
         try:
             found = self._function(*args[:first], x, *args[first:], **kwargs)
         except jax.errors.TracerArrayConversionError as error:
-            error.add_note(
+            add_note(
+                error,
                 f"raised in the residual of {self._original.host.name}, which JAX differentiates: "
-                "write it with jax.numpy"
+                "write it with jax.numpy",
             )
             raise
         if _shapes(found) != _shapes(vectors):

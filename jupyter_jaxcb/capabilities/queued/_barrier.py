@@ -14,6 +14,7 @@ from collections.abc import Callable
 import jax
 
 from ... import jax_compat
+from ...recording import visible
 from ...stack.errors import add_note, is_a, show
 from ...stack.interrupt import InFlight, finish_before_executors_end, interrupt, interrupt_at_exit
 from ._queue import Failures, queue
@@ -126,11 +127,11 @@ def _settle_at_exit() -> None:
             said = True
             calls = queue.waiting_calls()
             what = f"making {calls}" if calls else "making the last queued calls"
-            print(f"{what}; Ctrl-C drops them", file=sys.stderr)
+            print(visible(f"{what}; Ctrl-C drops them"), file=sys.stderr)
 
     try:
         Unfinished().wait(math.inf, say)
     except KeyboardInterrupt:
         interrupt()
-        print(f"dropped {queue.drop()}", file=sys.stderr)
+        print(visible(f"dropped {queue.drop()}"), file=sys.stderr)
     settle()

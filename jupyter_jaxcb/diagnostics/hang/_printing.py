@@ -13,6 +13,7 @@ import threading
 from typing import NoReturn
 
 from ... import jax_compat
+from ...recording import visible
 from ._ctrl_c import INTERRUPTED, CtrlC, leave_at_next_interrupt
 from ._diagnosis import Hang, stacks_of_threads
 from ._watchdog import Watchdog
@@ -126,7 +127,7 @@ def _leave() -> NoReturn:
 
 
 def _say(text: str) -> None:
-    print(f"\n{text}", file=sys.stderr, flush=True)
+    print(visible(f"\n{text}"), file=sys.stderr, flush=True)
 
 
 def _at_exit() -> None:
@@ -140,12 +141,8 @@ _ctrl_c = CtrlC(_say, _leave)
 
 
 def _print_hang(hang: Hang) -> None:
-    print(
-        f"\nNo host call has begun or returned for {hang.seconds:.1f} s.\n{hang.text}\n\n"
-        f"{hang.stacks}",
-        file=sys.stderr,
-        flush=True,
-    )
+    begin = f"No host call has begun or returned for {hang.seconds:.1f} s."
+    _say(f"{begin}\n{hang.text}\n\n{hang.stacks}")
 
 
 def _print_end() -> None:

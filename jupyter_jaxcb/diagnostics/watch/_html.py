@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
+from ...recording import Html, element, html
 from ..notes import MOST_ELEMENTS
 from ._series import Series
 from ._text import COLUMNS, cells, curve, label, thinned
 
-_STYLE = """<style>
+_STYLE = """
 .jaxcb-watch{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:12px;\
 color:var(--jp-ui-font-color1,inherit)}
 .jaxcb-watch table{border-collapse:collapse}
@@ -34,60 +34,60 @@ color:inherit;white-space:nowrap;padding:0}
 .jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
 .jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px;
 stroke:var(--jp-layout-color1,Canvas);stroke-width:3px;paint-order:stroke}
-</style>"""
+"""
 _QUANTILE = re.compile(r"p\d+")
-_BAD = ' class="bad"'
-_TEXT = ' class="text"'
 _SMALL, _LARGE, _OWN = (120, 18), (400, 130), (400, 50)
 
 
-def page(series: Sequence[Series], bad: object, notes: Sequence[str]) -> str:
+def page(series: Sequence[Series], bad: object, notes: Sequence[str]) -> Html:
     """Return the table, with the sentence about the first bad value above it."""
-    parts = ['<div class="jaxcb-watch">', _STYLE]
-    if bad is not None:
-        parts.append(f'<div class="bad" role="alert">{html.escape(str(bad))}</div>')
-    for file in dict.fromkeys(one.file for one in series):
-        parts += _table(file, [one for one in series if one.file == file])
-    parts += [f"<div>{html.escape(note)}</div>" for note in notes]
-    return "".join([*parts, "</div>"])
+    files = dict.fromkeys(one.file for one in series)
+    return element(
+        "div",
+        element("style", _STYLE),
+        None if bad is None else element("div", str(bad), class_="bad", role="alert"),
+        *(_table(file, [one for one in series if one.file == file]) for file in files),
+        *(element("div", note) for note in notes),
+        class_="jaxcb-watch",
+    )
 
 
-def _table(file: str, series: Sequence[Series]) -> list[str]:
-    name = html.escape(label(file))
-    head = "".join(
-        f'<th scope="col"{_TEXT if place in (1, 2, 9) else ""}>{title}</th>'
+def _table(file: str, series: Sequence[Series]) -> Html:
+    titles = (
+        element("th", title, scope="col", class_="text" if place in (1, 2, 9) else None)
         for place, title in enumerate((*COLUMNS, "mean by step"))
     )
-    rows = [_row(one) for one in series]
-    caption = f'<caption class="text">{name}</caption>'
-    return [f"<table>{caption}<thead><tr>{head}</tr></thead>", *rows, "</table>"]
+    caption = element("caption", label(file), class_="text")
+    head = element("thead", element("tr", *titles))
+    return element("table", caption, head, *map(_row, series))
 
 
-def _row(one: Series) -> str:
-    line, name, shape, *numbers = map(html.escape, cells(one))
-    title = html.escape(one.source, quote=True)
-    filled = "".join(
-        f"<td{' class=bad' if place in (4, 5) and text else ''}>{text}</td>"
+def _row(one: Series) -> Html:
+    line, name, shape, *numbers = cells(one)
+    filled = (
+        element("td", text, class_="bad" if place in (4, 5) and text else None)
         for place, text in enumerate(numbers)
     )
-    return (
-        f'<tr><td>{line}</td><td class="text" title="{title}"><code>{name}</code></td>'
-        f'<td class="text">{shape}</td>{filled}<td class="text">{_plots(one)}</td></tr>'
+    return element(
+        "tr",
+        element("td", line),
+        element("td", element("code", name), class_="text", title=one.source),
+        element("td", shape, class_="text"),
+        *filled,
+        element("td", _plots(one), class_="text"),
     )
 
 
-def _plots(one: Series) -> str:
+def _plots(one: Series) -> Html:
     """Return the small plot, and the large one that a click opens."""
     if len(one.mean) < 2:
-        return ""
-    label = html.escape(f"mean of {one.name} over {one.count:,} steps")
-    return (
-        f'<details><summary aria-label="{label}">{_plot(one, *_SMALL, False)}</summary>'
-        f"{_plot(one, *_LARGE, True)}{_own_plots(one)}</details>"
-    )
+        return html()
+    words = f"mean of {one.name} over {one.count:,} steps"
+    small = element("summary", _plot(one, *_SMALL, False), aria_label=words)
+    return element("details", small, _plot(one, *_LARGE, True), *_own_plots(one))
 
 
-def _own_plots(one: Series) -> str:
+def _own_plots(one: Series) -> list[Html]:
     """Return a plot of each number of the user, but quantiles, which are part of the large one."""
     none, no_values = np.zeros_like(one.nan), np.empty((len(one.mean), 0, 0))
     plots = []
@@ -103,8 +103,8 @@ def _own_plots(one: Series) -> str:
                 values=no_values,  # those of the variable
                 own={},
             )
-            plots.append(f"<div>{html.escape(name)}</div>{_plot(own, *_OWN, True)}")
-    return "".join(plots)
+            plots += [element("div", name), _plot(own, *_OWN, True)]
+    return plots
 
 
 def _bands(one: Series) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -122,7 +122,7 @@ def _each(one: Series) -> list[np.ndarray]:
     return [_finite(curve) for curve in curves] if 1 < len(curves) <= MOST_ELEMENTS else []
 
 
-def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
+def _plot(one: Series, width: int, height: int, is_large: bool) -> Html:
     middle = thinned(curve(one), width)
     bands = [thinned(curve, width) for band in _bands(one) for curve in band]
     each = [thinned(curve, width // 4) for curve in _each(one)]
@@ -138,27 +138,27 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> str:
         y = height - (np.clip(values, bottom, top) - bottom) / (top - bottom) * height
         return [(a, b) for a, b in zip(x, y, strict=True) if np.isfinite(b)]
 
-    parts = [f'<svg width="{width}" height="{height + 16 * is_large}">']
+    parts = []
     if is_large:
         for low, high in zip(bands[::2], bands[1::2], strict=True):
             band = [*points(low), *reversed(points(high))]
-            parts.append(f'<polygon class="band" points="{_text(band)}"/>')
+            parts.append(element("polygon", class_="band", points=_text(band)))
         for curve_of_one in each:
-            parts.append(f'<polyline class="each" points="{_text(points(curve_of_one))}"/>')
-    parts.append(f'<polyline class="line" points="{_text(points(middle))}"/>')
+            parts.append(element("polyline", class_="each", points=_text(points(curve_of_one))))
+    parts.append(element("polyline", class_="line", points=_text(points(middle))))
     for first, last in _runs(~np.isfinite(middle)):
         x = [place / max(1, len(middle) - 1) * width for place in (first - 0.5, last + 0.5)]
-        size = f'x="{x[0]:.1f}" width="{x[1] - x[0]:.1f}" y="0" height="{height}"'
-        parts.append(f'<rect class="nan" {size}><title>NaN or infinite</title></rect>')
+        size = {"x": f"{x[0]:.1f}", "width": f"{x[1] - x[0]:.1f}", "y": 0, "height": height}
+        parts.append(element("rect", element("title", "NaN or infinite"), class_="nan", **size))
     if is_large:
         ends = f"step {_step(one, 0)}", f"step {_step(one, -1)}"
         parts += [
-            f'<text class="axis" x="0" y="10">{top:.4g}</text>',
-            f'<text class="axis" x="0" y="{height - 2}">{bottom:.4g}</text>',
-            f'<text class="axis" x="0" y="{height + 13}">{ends[0]}</text>',
-            f'<text class="axis" x="{width}" y="{height + 13}" text-anchor="end">{ends[1]}</text>',
+            element("text", f"{top:.4g}", class_="axis", x=0, y=10),
+            element("text", f"{bottom:.4g}", class_="axis", x=0, y=height - 2),
+            element("text", ends[0], class_="axis", x=0, y=height + 13),
+            element("text", ends[1], class_="axis", x=width, y=height + 13, text_anchor="end"),
         ]
-    return "".join([*parts, "</svg>"])
+    return element("svg", *parts, width=width, height=height + 16 * is_large)
 
 
 def _runs(holds: np.ndarray) -> list[tuple[int, int]]:

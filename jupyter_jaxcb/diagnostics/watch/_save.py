@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...recording import element, spreadsheet_cell
 from ..notes import History
 from ._rows import Row
 
@@ -32,19 +33,11 @@ def writer_of(path: str | os.PathLike[str]) -> Write:
 
 
 def _csv(seen: Any, path: str) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with open(path, "w", newline="", encoding="utf-8", errors="backslashreplace") as file:
         writer = csv.writer(file)
         columns = _columns(seen.rows)
-        writer.writerow(map(_harmless, columns))
-        writer.writerows(map(_harmless, row) for row in zip(*columns.values(), strict=True))
-
-
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet reads such cells as formulas
-
-
-def _harmless(cell: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would read as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+        writer.writerow(map(spreadsheet_cell, columns))
+        writer.writerows(map(spreadsheet_cell, row) for row in zip(*columns.values(), strict=True))
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list]:
@@ -92,10 +85,17 @@ def _events(one: History, begun: int) -> Iterable[dict[str, Any]]:
 
 
 def _html(seen: Any, path: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>values</title>'
-            f"<style>:root{{color-scheme:light dark}}</style>{seen._repr_html_()}</html>"
+            "<!doctype html>"
+            + element(
+                "html",
+                element("meta", charset="utf-8"),
+                element("title", "values"),
+                element("style", ":root{color-scheme:light dark}"),
+                seen._repr_html_(),
+                lang="en",
+            )
         )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
+from ...recording import visible
 from ...stack.lowering import forget_open_calls
 from ..notes import (
     WRAPPERS,
@@ -143,7 +144,7 @@ class Watch:
         series = self.series
         told = [table(series) if series else self._no_series()] if self._options.rows else []
         bad = [str(self.first_bad)] if self.first_bad else []
-        return "\n".join([*told, *self._notes(), *bad])
+        return visible("\n".join([*told, *self._notes(), *bad]))
 
     def _repr_html_(self) -> str:
         return page(self.series, self.first_bad, [*self._notes()])

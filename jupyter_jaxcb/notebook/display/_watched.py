@@ -6,11 +6,11 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
-from html import escape
 
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import Watch
+from ...recording import element, html
 from ._live import LIVE
 
 UPDATE_SECONDS = 1.0
@@ -59,8 +59,8 @@ class WatchedView:
     def _show(self, above: str) -> None:
         text, page = str(self._seen), self._seen._repr_html_()
         if above:
-            shown = f"<div role='status' style='white-space:pre-line'>{escape(above)}</div>"
-            text, page = f"{above}\n{text}", f"{shown}{page}"
+            shown = element("div", above, role="status", style="white-space:pre-line")
+            text, page = f"{above}\n{text}", html(shown, page)
         data = {"text/plain": text, "text/html": page}
         if self._handle is None:
             self._handle = display(data, raw=True, display_id=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any, NamedTuple
 
+from ...recording import between, element
 from ...register import Callback
 from ...report import (
     Output,
@@ -23,6 +23,7 @@ from ...report import (
     table,
     term,
     time_words,
+    toned,
 )
 from ..display import Origins, output_bundle
 
@@ -78,7 +79,7 @@ class CallbackTable:
 
     def _output(self) -> Output:
         if not self._rows:
-            return output([f"<p>{escape(repr(self))}</p>"])
+            return output([element("p", repr(self))])
         sites = [row.site.site for row in self._rows if row.site]
         spots = (Spot(site.file, site.line, site.source, numbered=False) for site in sites)
         return output([table(_TITLES, map(_cells, self._rows))], spots)
@@ -100,15 +101,15 @@ def _words(row: _Row) -> tuple[str, ...]:
 
 
 def _cells(row: _Row) -> tuple[str, ...]:
-    named = f"<b>{escape(row.callback)}</b>", escape(row.flavor)
+    named = element("b", row.callback), row.flavor
     if row.site is None:
-        return *named, "", "", f'<span class="jaxcb-tone-quiet">{_NOT_USED}</span>', "", ""
+        return *named, "", "", toned("quiet", _NOT_USED), "", ""
     elided = term("elided", f"{row.elided:,} elided") if row.elided else ""
     return (
         *named,
         place(row.where),
         code(row.site.site.source, _WIDTH),
-        " ".join(filter(None, (status(row.site.consequence, status_words(row.site)), elided))),
+        between(" ", (status(row.site.consequence, status_words(row.site)), elided)),
         f"{row.calls:,}",
         time_words(row.host_ns) if row.calls else "",
     )

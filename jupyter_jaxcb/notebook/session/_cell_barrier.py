@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ...capabilities import Unfinished, queue
 from ...diagnostics import all_running_calls
+from ...recording import visible
 from ._stacks import running_line
 from ._stop_button import Stop
 
@@ -82,7 +83,7 @@ class Barrier:
 
 
 def _print(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(visible(line), file=sys.stderr)
 
 
 def left_running() -> str:

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ...capabilities import queue
 from ...diagnostics import Hang, HangKind, Watchdog, all_running_calls, is_off, way_out
-from ...recording import Recording
+from ...recording import Recording, visible
 from ..display import LiveView
 from ._left_recording import LeftRecording
 from ._stacks import main_stack, stacks
@@ -119,4 +119,4 @@ def _stacks() -> str:
 
 
 def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)

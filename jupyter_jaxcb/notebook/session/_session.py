@@ -24,7 +24,7 @@ from ...diagnostics import (
     stop_noting,
     stop_observing,
 )
-from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording
+from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording, visible
 from ...register import Callback
 from ...report import SiteProgress, SiteSummary, summarize
 from ...stack import all_counted, host_error, interrupt, is_a, release
@@ -297,10 +297,10 @@ class Session:
             interrupted = True
             dropped = queue.drop()
             if dropped:
-                print(f"interrupted; dropped {dropped}")
+                print(visible(f"interrupted; dropped {dropped}"))
         self._stop.pressed = interrupted
         if interrupted and not in_flight.wait(ENDING_SECONDS):
-            print(left_running())
+            print(visible(left_running()))
         return in_flight
 
     def _wait_for_queue(self, unfinished: Unfinished) -> None:

@@ -17,6 +17,7 @@ from ...diagnostics import (
     explain_and_end,
     makes_host_calls,
 )
+from ...recording import visible
 from ...stack import Stuck, interrupt, is_below
 from ..errors import SIGNAL_HANDLERS
 
@@ -104,4 +105,4 @@ class Stop:
 
 
 def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)

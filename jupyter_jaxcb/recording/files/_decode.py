@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 import reprlib
 import types
 import typing
@@ -19,6 +20,11 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 _NAMED = 8  # values of an enumeration that a message lists
 _BITS = 63  # of an integer, without its sign
+# Sums and differences of numbers in these limits have 63 bits, too: 2**60 ns are 36 years.
+LEAST_NS, MOST_NS = -(1 << 60), 1 << 62  # of a time on a clock
+_MOST_SUM = 1 << 60  # of all other numbers
+_TIMES = ("start_ns", "end_ns", "offset_ns")
+_MOST_ELEMENTS = 1 << 200  # of an array or a batch, so that a report can write the number
 
 
 class RecordingFileError(ValueError):
@@ -61,6 +67,7 @@ class Decoder:
     def __init__(self, sites: Sequence[Site] = (), names_methods: bool = False) -> None:
         self._sites = sites
         self._names_methods = names_methods
+        self._sum = 0
 
     def of(self, hint: Any, data: Any, place: str) -> Any:
         """Decode `data` as the type `hint`: int, str, bool, tuple, enum, or a class of facts.
@@ -107,10 +114,25 @@ class Decoder:
         for name in needed:
             if name not in given:
                 raise damaged(place, f"something with {name}", data)
+        made = {name: self.of(hints[name], one, f"{place}.{name}") for name, one in given.items()}
+        for name, one in made.items():
+            self._check(one, name, f"{place}.{name}")
         make: Any = kind
-        return make(
-            **{name: self.of(hints[name], one, f"{place}.{name}") for name, one in given.items()}
-        )
+        return make(**made)
+
+    def _check(self, value: Any, name: str, place: str) -> None:
+        """Raise if a number is beyond what reports can add and write."""
+        if name in _TIMES:
+            if not LEAST_NS <= value <= MOST_NS:
+                raise damaged(place, f"a time from {LEAST_NS} to {MOST_NS} ns", value)
+        elif isinstance(value, int):
+            self._sum += abs(value)
+            if self._sum >= _MOST_SUM:
+                raise damaged(place, f"numbers of which the sum is below {_MOST_SUM}", value)
+        elif name == "shape":
+            check_elements(value, place)
+        elif name == "levels":
+            check_elements([level.size for level in value], place)
 
     @staticmethod
     def list(data: Any, place: str) -> list[Any]:
@@ -125,6 +147,12 @@ class Decoder:
         if type(number) is not int or not 0 <= number < len(things):
             raise damaged(place, f"a number below {len(things)}", number)
         return things[number]
+
+
+def check_elements(sizes: Sequence[int], place: str) -> None:
+    """Raise if these are no sizes of axes, or their product is a number of hundreds of digits."""
+    if min(sizes, default=0) < 0 or math.prod(max(size, 1) for size in sizes) > _MOST_ELEMENTS:
+        raise damaged(place, "sizes of axes", sizes)
 
 
 def _words(hint: Any) -> str:

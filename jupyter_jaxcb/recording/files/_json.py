@@ -17,7 +17,7 @@ from .._columns import ROW
 from .._facts import Compilation, LoweredSite, Outcome, Program, Site
 from .._profile import Profile
 from .._recorded_facts import RecordedFacts
-from ._decode import Decoder, RecordingFileError, damaged, environment
+from ._decode import LEAST_NS, MOST_NS, Decoder, RecordingFileError, damaged, environment
 from ._view_json import fields_of_view, is_of_view
 
 SCHEMA = 9  # of files; the data saved in notebooks has a schema number of its own
@@ -30,6 +30,7 @@ _OF_VIEW = (
 _OBJECTS = 8  # the first with `objects` and `wall_ns`
 _NOT_FINITE_CALLS = 9  # the first with `not_finite_calls`
 _CHUNK = 100_000  # rows formatted at a time
+_MOST_SUM = 7 << 60  # of the durations of host calls, in ns; other facts have less than 1 << 60
 _OTHERS = ("bound", "runs", "stale", "environment")  # fields that are not read by their type alone
 _PLAIN = {
     name: hint
@@ -91,7 +92,8 @@ def fields(text: str | bytes, *, views: bool = False) -> dict[str, Any]:
     data = _parsed(text)
     if is_of_view(data):
         if views:
-            return fields_of_view(data)
+            found = fields_of_view(data)
+            return with_calls(found, found.pop("calls"))
         raise RecordingFileError(_OF_VIEW)
     check_schema(data.get("schema"))
     columns = data.pop("calls", None)
@@ -118,7 +120,7 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
     """Add the host calls to `facts`, after checking the indices in them.
 
     Raises:
-        RecordingFileError: an index is out of range.
+        RecordingFileError: an index or a time is out of range.
     """
     for name, count in (
         ("lowered", len(facts["lowered"])),
@@ -128,6 +130,16 @@ def with_calls(facts: dict[str, Any], calls: np.ndarray) -> dict[str, Any]:
         largest = int(calls[name].max(initial=0))
         if len(calls) and largest >= count:
             raise damaged(f"calls.{name}", f"numbers below {count}", largest)
+    for name in ("start_ns", "end_ns", "queued_ns"):
+        for time in (int(calls[name].min(initial=0)), int(calls[name].max(initial=0))):
+            if not LEAST_NS <= time <= MOST_NS:
+                raise damaged(f"calls.{name}", f"times from {LEAST_NS} to {MOST_NS} ns", time)
+    for name, times in (
+        ("end_ns", calls["end_ns"] - calls["start_ns"]),
+        ("queued_ns", calls["queued_ns"]),
+    ):
+        if (total := float(np.abs(times.astype(float)).sum())) > _MOST_SUM:
+            raise damaged(f"calls.{name}", f"durations of at most {_MOST_SUM} ns in all", total)
     calls.flags.writeable = False
     return {**facts, "calls": calls}
 
@@ -179,11 +191,11 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
     sites = [decoder.record(Site, one, f"sites[{n}]") for n, one in enumerate(listed)]
     decoder = Decoder(sites, names_methods=data["schema"] < _METHODS)
     found = {name: decoder.of(hint, data[name], name) for name, hint in _PLAIN.items()}
+    found["bound"] = dict(_pairs(decoder, Site, data["bound"], "bound"))
+    found["runs"] = dict(_pairs(decoder, Program, data["runs"], "runs"))
     _check_numbers(found)
     return {
         **found,
-        "bound": dict(_pairs(decoder, Site, data["bound"], "bound")),
-        "runs": dict(_pairs(decoder, Program, data["runs"], "runs")),
         "stale": frozenset(
             decoder.one_of(range(len(found["lowered"])), number, "stale")
             for number in decoder.list(data["stale"], "stale")
@@ -214,6 +226,21 @@ def _check_numbers(found: Mapping[str, Any]) -> None:
             Decoder.one_of(found["lowered"], fact.lowered, f"{name}.lowered")
     if found["profile"] is not None:
         _check_profile(found["profile"], len(found["lowered"]))
+    _check_processes(found)
+
+
+def _check_processes(found: Mapping[str, Any]) -> None:
+    known = [one.number for one in found["processes"]] or [0]
+    if len({*known}) < len(known):
+        raise damaged("processes.number", "each number once", known)
+    compiled = [
+        *found["compilations"],
+        *(found["profile"].compilations if found["profile"] else ()),
+    ]
+    programs = [one.program for one in (*found["lowered"], *found["outcomes"], *compiled)]
+    for one in (*filter(None, programs), *found["runs"], *found["lowered"]):
+        if one.process not in known:
+            raise damaged("process", f"one of the processes {known}", one.process)
 
 
 def _check_compilations(compilations: Sequence[Compilation]) -> None:

@@ -108,6 +108,13 @@ def _suffix(path: Path) -> str:
 def read(path: str | os.PathLike[str], limit_bytes: int, *, views: bool = False) -> dict:
     """Read the fields of the recording in a file; see `load` and `load_calls`."""
     __tracebackhide__ = True
+    try:
+        return _read(path, limit_bytes, views)
+    except RecordingFileError as error:
+        raise RecordingFileError(f"{os.fspath(path)!r}: {error}") from None
+
+
+def _read(path: str | os.PathLike[str], limit_bytes: int, views: bool) -> dict:
     with open(path, "rb") as file:
         begin = file.read(len(MAGIC))
         file.seek(0)
@@ -115,8 +122,8 @@ def read(path: str | os.PathLike[str], limit_bytes: int, *, views: bool = False)
             return read_binary(file, limit_bytes)
         if not begin.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
             raise RecordingFileError(
-                f"cannot read {os.fspath(path)!r}: it is not a recording. Pass a "
-                f"{' or '.join(READABLE)} file that recording.save wrote."
+                f"cannot read this file: it is not a recording. Pass a {' or '.join(READABLE)} "
+                "file that recording.save wrote."
             )
         size = os.fstat(file.fileno()).st_size
         needed = parsed_bytes(iter(lambda: file.read(_PIECE), b""))

@@ -14,9 +14,9 @@ import numpy as np
 
 from .._columns import ROW
 from .._facts import Aval, Compilation, LoweredSite, Program, Site
-from ._decode import Decoder, damaged, environment
+from ._decode import Decoder, check_elements, damaged, environment
 
-_AVAL = re.compile(r"([^\s[\]]+)\[((?:\d+(?:,\d+)*)?)\]")
+_AVAL = re.compile(r"([^\s[\]]+)\[((?:\d{1,18}(?:,\d{1,18})*)?)\]", re.ASCII)
 _OF_SITE = ("flavor", "function", "where", "operands", "results")
 _UNKNOWN = Program("", "")
 
@@ -47,7 +47,6 @@ def fields_of_view(data: dict[str, Any]) -> dict[str, Any]:
     calls["thread"] = [threads[one["thread"]] for one in listed]
     calls["error"] = [errors[one["error"]] for one in listed]
     calls["lowered"] = [places[tuple(one[name] for name in _OF_SITE)] for one in listed]
-    calls.flags.writeable = False
     sites = _sites(data)
     return {
         "calls": calls,
@@ -140,7 +139,9 @@ def _avals(words: str) -> tuple[Aval, ...]:
         parts = _AVAL.fullmatch(word)
         if parts is None:
             raise damaged("calls.operands", "dtypes and shapes as float32[3]", word)
-        found.append(Aval(tuple(map(int, filter(None, parts[2].split(",")))), parts[1]))
+        shape = tuple(map(int, filter(None, parts[2].split(","))))
+        check_elements(shape, "calls.operands")
+        found.append(Aval(shape, parts[1]))
     return tuple(found)
 
 
@@ -155,4 +156,6 @@ def _compilation(data: Any) -> Compilation:
     program = decoder.of(str, data.get("program"), "compilations.program")
     start = decoder.of(int | None, data.get("start_ns"), "compilations.start_ns")
     end = 0 if start is None else start + lower + compile_  # 0: unknown
+    if max(map(abs, (lower, compile_, end))) > 1 << 60:
+        raise damaged("compilations", "times of less than 36 years", (lower, compile_, start))
     return Compilation(Program(program, ""), 0, (), lower, compile_, end_ns=end)

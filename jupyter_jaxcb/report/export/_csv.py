@@ -9,10 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...recording import FACTS, Named, Recording, call_table
+from ...recording import FACTS, Named, Recording, call_table, spreadsheet_cell
 
 _ROWS = 1 << 16  # formatted at a time
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet reads such cells as formulas
 
 
 def write_csv(recording: Recording, file: BinaryIO) -> None:
@@ -56,13 +55,8 @@ def _spelled(column: Named) -> list[str]:
 def _row(cells: Iterable[Any]) -> str:
     text = io.StringIO()
     # Python 3.11 quotes only those line ends that occur in the terminator.
-    csv.writer(text, lineterminator="\r\n").writerow(map(_harmless, cells))
+    csv.writer(text, lineterminator="\r\n").writerow(map(spreadsheet_cell, cells))
     return text.getvalue()[:-2]
-
-
-def _harmless(cell: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would read as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def _write(file: BinaryIO, text: str) -> None:

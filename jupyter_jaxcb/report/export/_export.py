@@ -9,7 +9,7 @@ from typing import BinaryIO
 from ...recording import FORMATS, TEXTS, Matrix, Outcome, Recording
 from ..frontend import to_sites
 from ..profile import to_markdown, to_text
-from ..text import NO_CALLBACKS, matrix_to_text, outcome_to_text
+from ..text import NO_CALLBACKS, matrix_to_text, outcome_to_text, plain_words
 from ._csv import write_csv
 from ._page import NOTHING, versions, write_page
 from ._parquet import write_arrow, write_parquet
@@ -58,12 +58,13 @@ def _nothing(recording: Recording) -> str:
 
 def _write_text(recording: Recording, file: BinaryIO) -> None:
     text = f"{to_text(recording) or _nothing(recording)}\n{versions(recording)}\n"
-    file.write(text.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
+    file.write(text.encode())
 
 
 def _write_markdown(recording: Recording, file: BinaryIO) -> None:
-    text = f"{to_markdown(recording) or _nothing(recording)}\n\n{versions(recording)}\n"
-    file.write(text.encode("utf-8", "backslashreplace"))
+    environment = plain_words(versions(recording))
+    text = f"{to_markdown(recording) or _nothing(recording)}\n\n{environment}\n"
+    file.write(text.encode())
 
 
 def _write_sites(recording: Recording, file: BinaryIO) -> None:

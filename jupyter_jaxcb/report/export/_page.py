@@ -10,67 +10,61 @@ import base64
 import hashlib
 import importlib.resources
 import json
-from html import escape
 from typing import BinaryIO
 
-from ...recording import Recording
+from ...recording import Html, Recording, between, element, on_one_line
 from ..frontend import to_page
 from ..profile import to_html, to_text
 
 NOTHING = "no host calls, and no callbacks in the compiled programs"
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<h1>Host trace</h1>
-{run}<main id="jaxcb-page">{table}<p>{versions}</p></main>
-<script type="application/json" id="jaxcb-recording">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 def write_page(recording: Recording, file: BinaryIO) -> None:
     """Write `recording` with its sample values; the page may load nothing and send nothing."""
     script = _built("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    table = to_html(recording, times=True)
-    # Expanded, because a file is opened to read the table.
-    table = table.replace('<details class="jaxcb">', '<details class="jaxcb" open>', 1)
-    page = _PAGE.format(
-        policy="default-src 'none'; base-uri 'none'; form-action 'none'; "
-        f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
-        title=escape(_title(recording)),
-        style=_built("widget.css") + _built("page.css"),
-        run=_run(recording),
-        table=table or f"<p>{NOTHING}</p>",
-        versions=escape(versions(recording)),
-        # In a script element only "<" has a meaning: it begins "</script" and "<!--".
-        data=json.dumps(to_page(recording), separators=(",", ":")).replace("<", r"\u003c"),
-        script=script,
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     )
-    file.write(page.encode("utf-8", "backslashreplace"))  # errors may hold lone surrogates
+    # Expanded, because a file is opened to read the table.
+    table = to_html(recording, times=True, is_open=True) or element("p", NOTHING)
+    # In a script element only "<" has a meaning: it begins "</script" and "<!--".
+    data = json.dumps(to_page(recording), separators=(",", ":")).replace("<", r"\u003c")
+    head = (
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("title", _title(recording)),
+        element("style", _built("widget.css") + _built("page.css")),
+    )
+    body = (
+        element("h1", "Host trace"),
+        *_run(recording),
+        element("main", table, element("p", versions(recording)), id="jaxcb-page"),
+        element("script", data, type="application/json", id="jaxcb-recording"),
+        element("script", script),
+    )
+    page = element(
+        "html",
+        *(element(tag, between("\n", parts)) for tag, parts in (("head", head), ("body", body))),
+        lang="en",
+    )
+    file.write(f"<!doctype html>\n{page}\n".encode("utf-8", "backslashreplace"))
 
 
 def versions(recording: Recording) -> str:
     """Return ``jax 0.10.2, backend cpu``, after the script, its arguments and the date."""
-    return ", ".join(f"{name} {value}" for name, value in recording.environment.items())
+    return on_one_line(", ".join(f"{name} {word}" for name, word in recording.environment.items()))
 
 
-def _run(recording: Recording) -> str:
-    """Return ``train.py --steps 3 · 2026-11-27 09:30 +0100``, as HTML; empty if unknown."""
+def _run(recording: Recording) -> list[Html]:
+    """Return ``train.py --steps 3 · 2026-11-27 09:30 +0100``; nothing if it is unknown."""
     known = recording.environment
     command = " ".join(known[name] for name in ("script", "arguments") if name in known)
-    parts = (f"<code>{escape(command)}</code>" if command else "", escape(known.get("date", "")))
-    words = " · ".join(filter(None, parts))
-    return f'<p class="jaxcb-run">{words}</p>\n' if words else ""
+    parts = element("code", command) if command else "", known.get("date", "")
+    words = between(" · ", parts)
+    return [element("p", words, class_="jaxcb-run")] if words else []
 
 
 def _title(recording: Recording) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Compilation, Frame, Recording, SampleValues, Site
+from ...recording import Compilation, Frame, Recording, SampleValues, Site, html
 from ..profile import profile_to_html, to_text
 from ..summary import Rows, SiteSummary, out_of_order, summarize
 from ..text import by_other_threads, headline, sites_to_html, sites_to_text
@@ -61,8 +61,10 @@ def to_mimebundle(
             else sites_to_text(recording, shown.sites, times=False, values=values)
         ),
         # Of a profile, which is about times, also those who have only the HTML see the times.
-        "text/html": profile_to_html(recording, shown.where)
-        + sites_to_html(recording, shown.sites, values=values),
+        "text/html": html(
+            profile_to_html(recording, shown.where),
+            sites_to_html(recording, shown.sites, values=values),
+        ),
         MIME_TYPE: _brief(_facts(recording, shown.sites, shown.views, brief=True)),
     }
     return data, {MIME_TYPE: _brief({**shown.saved(brief=True), "id": name})}

@@ -6,4 +6,4 @@
 
 from ._check import check_output
 from ._matrix import matrix_output
-from ._output import OUTPUT_TYPE, Output, Spot, output, place, status, table, term
+from ._output import OUTPUT_TYPE, Output, Spot, output, place, status, table, term, toned

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from ...recording import Matrix, Status
+from ...recording import Html, Matrix, Status, element, html
 from ..summary import SiteSummary
 from ..text import (
     NO_CALLBACKS,
@@ -25,7 +23,7 @@ def matrix_output(matrix: Matrix) -> Output:
     """Return a row for each callback, a column for each transformation, and remarks below."""
     rows = matrix_rows(matrix)
     if not rows:
-        return output([f"<p>{NO_CALLBACKS}</p>"])
+        return output([element("p", NO_CALLBACKS)])
     empty = {name: matrix_refused(matrix, name) for name in matrix.transformations}
     cells = [
         [
@@ -42,20 +40,17 @@ def matrix_output(matrix: Matrix) -> Output:
     parts = [
         table(["Where", "Source", *matrix.transformations], cells),
         *(
-            f"<p><b>{escape(names)}</b> refused: {escape(words)}</p>"
+            element("p", element("b", names), f" refused: {words}")
             for words, names in matrix_refusals(matrix).items()
         ),
-        *(
-            f"<p>{_named(site)}: {escape(site.reason)}</p>"
-            f"{advice(site.advice) if site.advice else ''}"
-            for site in missing
-        ),
+        *(part for site in missing for part in _remark(site)),
     ]
     return output(parts, (_spot(site) for site in [*(site for site, _ in rows), *missing]))
 
 
-def _named(site: SiteSummary) -> str:
-    return f"{place(site.where)} {escape(site.name)}".rstrip()
+def _remark(site: SiteSummary) -> list[Html]:
+    words = element("p", place(site.where), f" {site.name}".rstrip(), f": {site.reason}")
+    return [words, advice(site.advice)] if site.advice else [words]
 
 
 def _spot(site: SiteSummary) -> Spot:
@@ -66,8 +61,8 @@ def _cell(site: SiteSummary | None) -> str:
     if site is None:
         return "–"
     if site.status is Status.KEPT:
-        return escape(count_words(site, None))
+        return count_words(site, None)
     words = status(site.consequence, status_words(site))
     if site.expected is None or not site.written:
         return words
-    return f"{words} {site.expected:,}/{site.written:,}"
+    return html(words, f" {site.expected:,}/{site.written:,}")

@@ -11,9 +11,9 @@ import functools
 import importlib.resources
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import NamedTuple
 
+from ...recording import Html, element
 from ..text import MEANINGS, SIGNS, TONES
 
 OUTPUT_TYPE = "application/vnd.jupyter-jaxcb.report.v1+json"
@@ -31,13 +31,13 @@ class Spot(NamedTuple):
 class Output(NamedTuple):
     """HTML, and the lines that it names."""
 
-    html: str
+    html: Html
     spots: tuple[Spot, ...]
 
 
-def output(parts: Iterable[str], spots: Iterable[Spot] = ()) -> Output:
-    """Return `parts`, which are HTML, in the look of the host trace."""
-    html = f'<div class="jaxcb-report"><style>{_style()}</style>{"".join(parts)}</div>'
+def output(parts: Iterable[Html], spots: Iterable[Spot] = ()) -> Output:
+    """Return `parts` in the look of the host trace."""
+    html = element("div", element("style", _style()), *parts, class_="jaxcb-report")
     return Output(html, tuple(spots))
 
 
@@ -49,44 +49,42 @@ def _style() -> str:
     return text.replace(": ", ":")  # a space before a colon belongs to a selector
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of HTML cells; titles that begin with ``>`` are of columns of numbers."""
-    numbers = [' class="jaxcb-number"' if title.startswith(">") else "" for title in head]
-    titles = "".join(
-        f'<th scope="col"{css}>{escape(title.removeprefix(">"))}</th>'
-        for title, css in zip(head, numbers, strict=True)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """Return a table of text or `Html`; titles that begin with ``>`` are of columns of numbers."""
+    css = ["jaxcb-number" if title.startswith(">") else None for title in head]
+    titles = (
+        element("th", title.removeprefix(">"), scope="col", class_=one)
+        for title, one in zip(head, css, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{css}>{cell}</td>" for cell, css in zip(row, numbers, strict=True))
-        + "</tr>"
+    body = (
+        element("tr", *(element("td", cell, class_=o) for cell, o in zip(row, css, strict=True)))
         for row in rows
     )
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+    return element("table", element("thead", element("tr", *titles)), element("tbody", *body))
 
 
-def place(words: str) -> str:
+def place(words: str) -> Html:
     """Return the name of a line, or of the function there; its `Spot` must be in the output."""
-    return f'<span class="jaxcb-place">{escape(words)}</span>'
+    return element("span", words, class_="jaxcb-place")
 
 
-def status(consequence: str, words: str) -> str:
+def status(consequence: str, words: str) -> Html:
     """Return a status with its sign, in its color."""
     return toned(TONES[consequence], f"{SIGNS[consequence]} {words}".rstrip())
 
 
-def toned(tone: str, words: str) -> str:
+def toned(tone: str, words: str) -> Html:
     """Return `words` in the color of a tone; errors and warnings are bold without colors, too."""
     tag = "strong" if tone in ("error", "warning") else "span"
-    return f'<{tag} class="jaxcb-tone-{tone}">{escape(words)}</{tag}>'
+    return element(tag, words, class_=f"jaxcb-tone-{tone}")
 
 
-def term(name: str, words: str) -> str:
+def term(name: str, words: str) -> Html:
     """Return `words`, which use a word of the glossary, with its meaning as a tooltip."""
     title = f"{name.capitalize()}: {MEANINGS[name]}"
-    return f'<abbr class="jaxcb-term" title="{escape(title)}">{escape(words)}</abbr>'
+    return element("abbr", words, class_="jaxcb-term", title=title)
 
 
-def advice(words: str) -> str:
+def advice(words: str) -> Html:
     """Return what to do about what stands above it."""
-    return f'<p class="jaxcb-advice">↳ <b>What to do:</b> {escape(words)}</p>'
+    return element("p", "↳ ", element("b", "What to do:"), f" {words}", class_="jaxcb-advice")

@@ -17,6 +17,7 @@ from ...recording import (
     Recording,
     Site,
     Unknown,
+    on_one_line,
 )
 from ..summary import counted
 from ..text import shorten, time_words
@@ -125,8 +126,7 @@ def headline(figures: Figures) -> str:
 
 def short_name(part: Part) -> str:
     """Return the name of a part on one line, without control characters."""
-    name = part.name[: _LONGEST + 1]
-    return shorten("".join(c if c.isprintable() else ascii(c)[1:-1] for c in name), _LONGEST)
+    return shorten(on_one_line(part.name[: _LONGEST + 1]), _LONGEST)
 
 
 def share_words(share: float) -> str:

@@ -23,7 +23,8 @@ def _profile_to_markdown(recording: Recording) -> str:
         return ""
     rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
     sentences = [f"* {plain_words(one)}" for one in (*advice(figures), *notes(figures))]
-    return "\n\n".join([headline(figures), table(_HEAD, rows), "\n".join(sentences)])
+    words = plain_words(headline(figures))
+    return "\n\n".join([words, table(_HEAD, rows), "\n".join(sentences)])
 
 
 def to_markdown(recording: Recording) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...recording import PartKind, Recording
+from ...recording import PartKind, Recording, on_one_line
 from .. import text
 from ..text import aligned, time_words
 from ._advice import advice
@@ -23,7 +23,8 @@ def _profile_to_text(recording: Recording) -> str:
         return ""
     rows = [row for kind, ns in figures.kinds for row in _rows(figures, kind, ns)]
     table = (f"  {line}" for line in aligned(rows, right=(2, 3)))
-    return "\n".join([headline(figures), _bar(figures), *table, *advice(figures), *notes(figures)])
+    lines = (headline(figures), _bar(figures), *table, *advice(figures), *notes(figures))
+    return "\n".join(map(on_one_line, lines))
 
 
 def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...recording import Compilation, Outcome, Recording
+from ...recording import Compilation, Outcome, Recording, on_one_line
 from ..summary import Rows, counted
 from ._words import time_words
 
@@ -23,7 +23,7 @@ def cost_to_text(recording: Recording) -> str:
         )
         own = [one for one in recording.outcomes if one.program == compilation.program]
         lines += [f"  {_line(recording, compilation, outcome, rows)}" for outcome in own]
-    return "\n".join(lines)
+    return "\n".join(map(on_one_line, lines))
 
 
 def _line(recording: Recording, compilation: Compilation, outcome: Outcome, rows: Rows) -> str:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
-from ...recording import Aval, AxisKind, VmapLevel
+from ...recording import Aval, AxisKind, Html, VmapLevel, element, html
 from ..summary import Shapes, SiteSummary, call_words, counted
 from . import _phrases
 from ._mask import mask_words
@@ -42,7 +41,7 @@ class _Row(NamedTuple):
     host: str  # shape and dtype in one host call
 
 
-def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
+def diagrams(sites: Sequence[SiteSummary]) -> list[Html]:
     """Return the vmap diagrams of `sites` as HTML tables, equal ones once.
 
     Args:
@@ -52,7 +51,7 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
         At most `MAX_DIAGRAMS` tables, each below a line that counts its calls and names its call
         sites. A variant without vmap has no diagram.
     """
-    drawn: dict[tuple[str, str, str], list[str]] = {}  # call sites by sentence, method and table
+    drawn: dict[tuple[str, str, Html], list[str]] = {}  # call sites by sentence, method and table
     for summary in sites:
         for shapes in summary.shapes:
             table = _table(shapes)
@@ -63,7 +62,7 @@ def diagrams(sites: Sequence[SiteSummary]) -> list[str]:
                 if name not in names:
                     names.append(name)
     return [
-        f"<p><strong>{words}</strong> · {escape('; '.join(names))} · {escape(methods)}</p>{table}"
+        html(element("p", element("strong", words), f" · {'; '.join(names)} · {methods}"), table)
         for (words, methods, table), names in list(drawn.items())[:MAX_DIAGRAMS]
     ]
 
@@ -108,23 +107,23 @@ def _factors(sizes: Sequence[int]) -> str:
     return f" ({' × '.join(f'{size:,}' for size in sizes)})" if len(sizes) > 1 else ""
 
 
-def _table(shapes: Shapes) -> str:
+def _table(shapes: Shapes) -> Html:
     """The diagram of one variant; empty where there is no vmap, or too much to draw."""
     levels = shapes.levels[::-1]
     rows = _rows(shapes, levels) if levels else None
     if not rows or len(rows) > _MAX_ROWS or len(levels) > _MAX_LEVELS:
-        return ""
+        return html()
     one = math.prod(level.size for level in levels if level.looped) == 1
     receives = _phrases.ONE_RECEIVES if one else _phrases.EACH_RECEIVES
     heads = ("", *_level_heads(levels), _phrases.OWN_AXES, receives)
-    header = "".join(f"<th>{head}</th>" for head in heads)
+    header = element("tr", *(element("th", head) for head in heads))
     split = len(shapes.operands) + (shapes.mask is not None)
     body = [_row_html(row) for row in rows]
     if rows[split:]:
         # An empty cell for each column, because some viewers drop colspan.
-        empty = "<td></td>" * (len(heads) - 1)
-        body.insert(split, f"<tr>{empty}<th>{_phrases.MUST_RETURN}</th></tr>")
-    return f"<table><tr>{header}</tr>{''.join(body)}</table>"
+        empty = [element("td")] * (len(heads) - 1)
+        body.insert(split, element("tr", *empty, element("th", _phrases.MUST_RETURN)))
+    return element("table", header, *body)
 
 
 def _level_heads(levels: Sequence[VmapLevel]) -> list[str]:
@@ -135,18 +134,18 @@ def _level_heads(levels: Sequence[VmapLevel]) -> list[str]:
     return heads
 
 
-def _row_html(row: _Row) -> str:
-    own = escape(str(row.own)) if row.own else "scalar"
+def _row_html(row: _Row) -> Html:
+    own = str(row.own) if row.own else "scalar"
     axes = map(_axis_html, row.axes)
-    cells = (f"<code>{escape(row.name)}</code>", *axes, own, f"<code>{row.host}</code>")
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    cells = (element("code", row.name), *axes, own, element("code", row.host))
+    return element("tr", *(element("td", cell) for cell in cells))
 
 
 def _axis_html(axis: _Axis) -> str:
     size = "" if axis.kind in ("size1", "unbatched") else f"{axis.size:,} "
     words = f"{size}{_phrases.AXES[axis.kind]}"
-    element = _ELEMENTS.get(axis.kind)
-    return f"<{element}>{words}</{element}>" if element else words
+    tag = _ELEMENTS.get(axis.kind)
+    return element(tag, words) if tag else words
 
 
 def _rows(shapes: Shapes, levels: Sequence[VmapLevel]) -> list[_Row] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Status
+from ...recording import Status, on_one_line
 from ..summary import SiteSummary, call_words
 from . import _phrases
 from ._words import not_finite_words, one_shape, shape_words, shorten, status_words, time_words
@@ -63,10 +63,7 @@ def headline_words(sites: Sequence[SiteSummary], times: bool) -> str:
 
 def _visible(parts: Sequence[Part]) -> list[Part]:
     """Escape control characters: one that reverses the text would turn the rest of a part round."""
-    return [
-        Part(tone, "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
-        for tone, text in parts
-    ]
+    return [Part(tone, on_one_line(text)) for tone, text in parts]
 
 
 def _by_function(sites: Sequence[SiteSummary]) -> list[list[SiteSummary]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
-from ...recording import Recording, Status
+from ...recording import Html, Recording, Status, between, element, html
 from ..summary import Shapes, SiteSummary, summarize
 from ._diagram import diagrams
 from ._headline import headline_words
@@ -34,7 +32,9 @@ from ._words import (
 # cell would be most of a saved output.
 
 
-def to_html(recording: Recording, *, values: bool = False, times: bool = False) -> str:
+def to_html(
+    recording: Recording, *, values: bool = False, times: bool = False, is_open: bool = False
+) -> Html:
     """Return a one-line summary that expands to the table of call sites, without scripts.
 
     Args:
@@ -42,33 +42,37 @@ def to_html(recording: Recording, *, values: bool = False, times: bool = False) 
         values: include the sample values.
         times: include the time in host functions, what the workers of an executor did, and a small
             timeline. Without it, equal programs give equal HTML.
+        is_open: expand it.
 
     Returns:
         HTML; empty when nothing was called, compiled or elided.
     """
-    return sites_to_html(recording, summarize(recording), values=values, times=times)
+    sites = summarize(recording)
+    return sites_to_html(recording, sites, values=values, times=times, is_open=is_open)
 
 
 def sites_to_html(
-    recording: Recording, sites: list[SiteSummary], *, values: bool, times: bool = False
-) -> str:
+    recording: Recording,
+    sites: list[SiteSummary],
+    *,
+    values: bool,
+    times: bool = False,
+    is_open: bool = False,
+) -> Html:
     """As `to_html`, for a recording whose `sites` are already summarized."""
     if not sites:
-        return ""
-    items = "".join(_item(summary, values, times) for summary in sites[:MAX_SITES])
+        return html()
+    items = [_item(summary, values, times) for summary in sites[:MAX_SITES]]
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_other_threads(recording)) if times else ()
-    more = "".join(f"<p>{escape(text)}</p>" for text in notes if text)
+    more = [element("p", text) for text in notes if text]
     drawn = diagrams(sites[:MAX_SITES])
     # Opened where the summary line leaves something out: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
-    is_open = " open" if drawn or _has_more(sites) else ""
-    words = escape(headline_words(sites, times))
-    return (
-        f'<details class="jaxcb"{is_open}><summary>{words}</summary>'
-        f"<ul>{items}</ul>{more}{timeline(recording) if times else ''}"
-        f"{''.join(drawn)}</details>"
-    )
+    summary = element("summary", headline_words(sites, times))
+    parts = (element("ul", *items), *more, *([timeline(recording)] if times else []), *drawn)
+    is_open = is_open or bool(drawn) or _has_more(sites)
+    return element("details", summary, *parts, class_="jaxcb", open=is_open)
 
 
 def _has_more(sites: list[SiteSummary]) -> bool:
@@ -76,7 +80,7 @@ def _has_more(sites: list[SiteSummary]) -> bool:
     return any(one.advice or one.notes or one.errors for one in sites)
 
 
-def _item(summary: SiteSummary, values: bool, times: bool) -> str:
+def _item(summary: SiteSummary, values: bool, times: bool) -> Html:
     """Return a call site: its place, status, calls and shapes, then what is to be said about it."""
     said = shapes_in_words(summary.shapes)
     words = dict(zip(summary.shapes, said, strict=True))
@@ -86,35 +90,32 @@ def _item(summary: SiteSummary, values: bool, times: bool) -> str:
         parts = (
             *(() if lines else _head(summary)),
             "" if lines and summary.ahead else count_words(summary, shapes),
-            _shapes(shapes, words[shapes]) if shapes else escape(one_shape(said)),
+            _shapes(shapes, words[shapes]) if shapes else one_shape(said),
             time_words(of.host_ns) if times and of.calls else "",
         )
-        lines.append(" · ".join(filter(None, parts)))
+        lines.append(between(" · ", parts))
     samples = summary.sample_values if values else ()
     texts = (*remarks(summary, times), *(sample_words(*sample) for sample in samples))
-    lines += map(escape, texts)
-    lines += [f"<strong>{SIGNS['raised']} {escape(error)}</strong>" for error in summary.errors]
-    return f"<li>{'<br>'.join(lines)}</li>"
+    lines += texts
+    lines += [element("strong", f"{SIGNS['raised']} {error}") for error in summary.errors]
+    return element("li", between(element("br"), lines))
 
 
-def _head(summary: SiteSummary) -> tuple[str, str]:
+def _head(summary: SiteSummary) -> tuple[Html, str]:
     """Return place and source line of a call site, and its status."""
-    where = escape(summary.where).replace("line ", "line&nbsp;")
-    place = f"{where.replace('another cell', 'another&nbsp;cell')} {code(summary.source)}"
+    where = summary.where.replace("line ", "line\xa0").replace("another cell", "another\xa0cell")
+    place = html(where, " ", code(summary.source))
     status = f"{SIGNS[summary.consequence]} {status_words(summary)}"
     if summary.consequence == Status.KEPT:
         return place, ""
-    return place, status if summary.consequence == "not_needed" else f"<strong>{status}</strong>"
+    return place, status if summary.consequence == "not_needed" else element("strong", status)
 
 
-def code(source: str, width: int = SOURCE_WIDTH) -> str:
+def code(source: str, width: int = SOURCE_WIDTH) -> Html:
     """Return a line of code, with the whole line as a tooltip if it is cut."""
     cut = shorten(source, width)
-    title = f' title="{escape(source)}"' if cut != source else ""
-    return f"<code{title}>{escape(cut)}</code>"
+    return element("code", cut, title=source if cut != source else None)
 
 
-def _shapes(shapes: Shapes, said: str) -> str:
-    variant = variant_words(shapes)
-    words = f"<code>{escape(said)}</code>"
-    return f"{words} · {escape(variant)}" if variant else words
+def _shapes(shapes: Shapes, said: str) -> Html:
+    return between(" · ", (element("code", said), variant_words(shapes)))

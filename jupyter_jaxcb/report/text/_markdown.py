@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ...recording import Recording
+from ...recording import Recording, visible
 from ..summary import SiteSummary, call_words, out_of_order, summarize
 from . import _phrases
 from ._headline import error_line, headline_words
@@ -26,6 +26,8 @@ from ._words import (
 _HEAD = ("where", "source", "status", "calls", "shapes of one call", "host time")
 _LONGEST = 200  # characters of a line of code, or of an error
 _MOST_SHAPES = 3  # described for one call site
+# What is markup on a line, or at its beginning, or makes an address a link.
+_MARKUP = re.compile(r"[\\`*_\[\]<>#&~$@]|:(?=//)|(?<=[Ww]{3})\.|^[-+](?= )|(?<=^\d)[.)](?= )")
 
 
 def to_markdown(recording: Recording) -> str:
@@ -51,19 +53,24 @@ def to_markdown(recording: Recording) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table whose cells are Markdown. A bar would end a cell, even in code."""
-    cells = ([cell.replace("|", r"\|") for cell in row] for row in rows)
+    cells = ([re.sub(r"(\\*)\|", _bar, cell) for cell in row] for row in rows)
     lines = (head, ["---"] * len(head), *cells)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def _bar(found: re.Match[str]) -> str:
+    """Escape a bar; two backslashes before it, of which one is of code, would end the cell."""
+    return f"{found[1]}{' ' * (len(found[1]) % 2)}\\|"
+
+
 def plain_words(text: str) -> str:
-    """Return `text` on one line, in which nothing is markup."""
-    return re.sub(r"[\\`*_\[\]<>#]", r"\\\g<0>", " ".join(text.split()))
+    """Return `text` on one line, in which nothing is markup, a link, a formula or a mention."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(visible(text).split()))
 
 
 def code_span(text: str) -> str:
     """Return `text` on one line, as a code span."""
-    line = shorten(" ".join(text.split()), _LONGEST)
+    line = shorten(" ".join(visible(text).split()), _LONGEST)
     ticks = max(map(len, re.findall("`+", line)), default=0)
     pad, fence = " " * bool(ticks), "`" * (ticks + 1)
     return f"{fence}{pad}{line}{pad}{fence}" if line else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...recording import Matrix, Recording, Site, Status
+from ...recording import Matrix, Recording, Site, Status, visible
 from ..summary import Rows, SiteSummary, path, summarize
 from ._phrases import SIGNS
 from ._words import aligned, count_words, shorten, status_words
@@ -27,7 +27,7 @@ def matrix_to_text(matrix: Matrix) -> str:
         return NO_CALLBACKS
     head = ["where", "source", *matrix.transformations]
     remarks = (f"  {text}" for text in _remarks(matrix))
-    return "\n".join([*aligned([head, *rows]), *remarks])
+    return visible("\n".join([*aligned([head, *rows]), *remarks]))
 
 
 def _rows(matrix: Matrix) -> list[list[str]]:

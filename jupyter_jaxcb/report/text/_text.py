@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...recording import Outcome, Recording
+from ...recording import Outcome, Recording, on_one_line
 from ..summary import SiteSummary, causes_of, out_of_order, reason_words, summarize
 from ._headline import headline_words
 from ._other_threads import by_other_threads
@@ -61,7 +61,7 @@ def sites_to_text(
     if times:
         about = (*by_other_threads(recording), *out_of_order(recording, sites))
         lines += [f"  {line}" for line in about]
-    return "\n".join(lines)
+    return "\n".join(map(on_one_line, lines))
 
 
 def outcome_to_text(outcome: Outcome, where: str = "") -> str:
@@ -74,7 +74,7 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
     site = outcome.site
     reason = reason_words(causes_of(outcome))
     words = ", ".join(filter(None, (outcome.status.words, reason)))
-    return f"{site.function}, {where or site.where}: {words}"
+    return on_one_line(f"{site.function}, {where or site.where}: {words}")
 
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel
+from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel, on_one_line
 from ..summary import Shapes, SiteSummary, call_words
 from . import _phrases
 
@@ -173,6 +173,7 @@ def shorten(source: str, width: int = SOURCE_WIDTH) -> str:
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Return the lines of a table, whose columns in `right` are aligned to the right."""
+    rows = [[on_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

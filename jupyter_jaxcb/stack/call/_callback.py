@@ -11,7 +11,7 @@ from typing import Any
 from jax.tree_util import PyTreeDef
 
 from ... import jax_compat
-from ...recording import Site
+from ...recording import Site, on_one_line
 from ..options import Options
 
 
@@ -211,4 +211,4 @@ class HostCallback:
     masked: bool = False  # the last operand says where to call it, see `Callback.where`
 
     def __repr__(self) -> str:  # printed in every jaxpr
-        return f"{self.host.name}@{self.bind.site.where}"
+        return on_one_line(f"{self.host.name}@{self.bind.site.where}")

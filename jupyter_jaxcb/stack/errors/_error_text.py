@@ -7,6 +7,8 @@ import re
 import threading
 from typing import Any, TypeGuard, TypeVar
 
+from ...recording import visible
+
 E = TypeVar("E", bound=BaseException)
 LONGEST = 2_000  # characters of a message that are passed to XLA and to recordings
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -44,6 +46,7 @@ def add_note(error: BaseException, note: str, *, instead_of: str = "") -> None:
 
     The note replaces existing notes that begin with `instead_of`.
     """
+    note, instead_of = visible(note), visible(instead_of)
     with contextlib.suppress(Exception):  # a class may do anything with its attributes
         notes = attribute_of(error, "__dict__").setdefault("__notes__", [])
         if note not in notes:

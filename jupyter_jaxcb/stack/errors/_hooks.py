@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from ...recording import visible
 from ..trace import IS_TRIED
 from ._error_text import describe, raise_interrupt
 from ._store import error_for_user
@@ -42,7 +43,7 @@ def show_uncaught() -> Callable[[], None]:
 
 def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
     """Write `heading` and the traceback to stderr in one piece."""
-    print(f"{heading}\n{_formatted(error, tb)}", file=sys.stderr, end="", flush=True)
+    print(f"{visible(heading)}\n{_formatted(error, tb)}", file=sys.stderr, end="", flush=True)
 
 
 def _formatted(error: BaseException, tb: TracebackType | None) -> str:
