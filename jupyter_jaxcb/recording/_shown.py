@@ -75,8 +75,10 @@ def element(tag: str, *children: Child, **attributes: str | int | bool | None) -
         return Html(f"{begin}/>")
     if tag in _RAW:
         text = "".join(map(str, children))
-        if _ENDS.search(text):
-            raise ValueError(f"a {tag} element cannot contain {_ENDS.findall(text)}")
+        if end := _ENDS.search(text):
+            raise ValueError(
+                f"a {tag} element cannot contain {end[0]!r}. Escape it in its language."
+            )
         return Html(f"{begin}>{text}</{tag}>")
     return Html(f"{begin}>{html(*children)}</{tag}>")
 

@@ -32,6 +32,12 @@ about = [__name__, __file__, sys.argv, sys.path[0], os.getcwd(), __spec__ is Non
 def f(x: int): pass
 print(json.dumps([*about, __main__.about is about, str(f.__annotations__)]))
 """
+FAILS = """
+@jaxcb.pure(result="x")
+def bad(x):
+    raise ValueError("no luck")
+jax.jit(bad)(1.0)
+"""
 
 
 @pytest.fixture
@@ -279,3 +285,14 @@ def test_stacks_are_printed_while_no_call_returns_also_while_the_gil_is_held(run
 def test_seconds_that_are_no_number_above_zero_are_refused(run, seconds):
     done = run(CALLS, before=[f"--stacks-after={seconds}"], status=2)
     assert f"{seconds!r} is not a number of seconds above 0; try 30" in done.stderr
+
+
+@pytest.mark.kept
+def test_name_of_a_script_writes_nothing_to_the_terminal(in_process, tmp_path):
+    name = "e\x1b[2Jvil\u202e.py"
+    (tmp_path / name).write_text(f"{CALLS}import jupyter_jaxcb as jaxcb\n{FAILS}")
+    done = in_process(["-m", "jupyter_jaxcb", "run", name, "\x1b[31m"], cwd=tmp_path, status=1)
+    assert r"e\x1b[2Jvil\u202e.py:6" in done.stderr
+    assert r"bad, bound at e\x1b[2Jvil\u202e.py:12, in call 1" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr and "\u202e" not in done.stdout + done.stderr
+    assert "\x1b" not in (tmp_path / f"{name[:-3]}.host-trace.html").read_text()

@@ -16,7 +16,7 @@ import pytest
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html_mistune
 
-from jupyter_jaxcb.recording import Check, Checks, Finding, Matrix, RecordingFileError, visible
+from jupyter_jaxcb.recording import Check, Checks, Finding, Matrix, RecordingFileError
 from jupyter_jaxcb.report import check_output, matrix_output, matrix_to_text
 
 from ._everything import WHOLE, brief_reports, read, reports
@@ -188,33 +188,3 @@ def test_checks_and_matrices_are_shown_as_text(text):
         assert not any(map(HIDDEN.search, (*texts, matrix_to_text(matrix), *html)))
         found.append(elements("".join(html)))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "naïve Größe, 測定, Ψ ∈ ℝⁿ, мера, שלום, سلام, हिन्दी",
-        "👩‍🔬 ❤️ 👍🏽 🇨🇭 №½ → ✓",
-        "می‌خواهم",
-        "x = '\\n' # tab\t end",
-        "two\nlines",
-    ],
-)
-def test_ordinary_text_stays(text):
-    assert visible(text) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
-        ("a\rb\x00\x85\x9b", r"a\rb\x00\x85\x9b"),
-        ("\u202eabc\u2069", r"\u202eabc\u2069"),
-        ("is\u200badmin\u2060\ufeff", r"is\u200badmin\u2060\ufeff"),
-        ("pay\u200dpal\u200c", r"pay\u200dpal\u200c"),
-        ("\ud800\U000e0041", r"\ud800\U000e0041"),
-        ("a\u2028b", r"a\u2028b"),
-    ],
-)
-def test_what_a_terminal_obeys_and_what_nobody_sees_is_escaped(text, shown):
-    assert visible(text) == shown

@@ -48,7 +48,8 @@ def show(error: BaseException, tb: TracebackType | None, heading: str) -> None:
 
 def _formatted(error: BaseException, tb: TracebackType | None) -> str:
     try:
-        return "".join(traceback.format_exception(type(error), error, tb))
+        lines = traceback.format_exception(type(error), error, tb)
+        return "".join(visible(line) if line.startswith("  File ") else line for line in lines)
     except BaseException as broken:  # its class forbids reading attributes
         raise_interrupt(broken)
         return f"{''.join(traceback.format_tb(tb))}{describe(error)}\n"
