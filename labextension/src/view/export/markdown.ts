@@ -51,19 +51,35 @@ function notesOf(site: Site): string[] {
   return [...notes, ...errors].map(note => `* ${escaped(placeOf(site))}: ${note}`);
 }
 
-/** Text on one line, in which nothing is markup. */
-function escaped(text: string): string {
-  return cut(text, 4 * LONGEST).replace(/\s+/g, ' ').replace(/[\\`*_[\]<>#]/g, '\\$&');
+// As in Python (`recording/_shown.py`, `report/text/_markdown.py`): what a terminal obeys and what
+// nobody sees; and what is markup on a line, or at its beginning, or makes an address a link.
+const HIDDEN =
+  /[\p{Cc}\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e00ff}\p{Cs}]|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])/gu;
+const MARKUP = /[\\`*_[\]<>#&~$@]|:(?=\/\/)|(?<=www)\.|^[-+](?= )|(?<=^\d)[.)](?= )/gi;
+
+/** Text on one line, with escapes for characters that nobody sees. */
+function visible(text: string, longest: number): string {
+  const line = cut(text, longest).replace(/[\t\n\r ]+/g, ' ').trim();
+  return line.replace(HIDDEN, sign => {
+    const code = sign.codePointAt(0)!.toString(16);
+    const [letter, digits] = code.length < 3 ? ['x', 2] : code.length < 5 ? ['u', 4] : ['U', 8];
+    return `\\${letter}${code.padStart(Number(digits), '0')}`;
+  });
 }
 
-/** Markdown for a cell of a table, which a bar would end, even in code. */
+/** Text on one line, in which nothing is markup, a link, a formula or a mention. */
+function escaped(text: string): string {
+  return visible(text, 4 * LONGEST).replace(MARKUP, '\\$&');
+}
+
+/** Markdown for a cell of a table, which a bar would end, even in code, as would `\\|`. */
 function inCell(text: string): string {
-  return text.replaceAll('|', '\\|');
+  return text.replace(/(\\*)\|/g, (_, slashes: string) => `${slashes}${' '.repeat(slashes.length % 2)}\\|`);
 }
 
 /** Text on one line, as a code span. */
 function code(text: string): string {
-  const line = cut(text, LONGEST).replace(/\s+/g, ' ').trim();
+  const line = visible(text, LONGEST);
   if (!line) {
     return '';
   }

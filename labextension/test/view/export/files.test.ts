@@ -105,6 +105,22 @@ describe('Markdown', () => {
     expect(text).toContain('✕ `</code>`');
   });
 
+  it('has escapes for what a terminal obeys and for what nobody sees, and no links', () => {
+    const hostile = '\x1b[2J\u202e\u200b\u{e0041}\ud800\x9b http://e.vil www.e.vil a@e.vil $x$ &lt;';
+    const site = aSite({ function: hostile, where: hostile, source: `${hostile}\\|<b>`, errors: [hostile] });
+    const text = toMarkdown(someFacts([site], { headline: [['kept', hostile]] }), measured, hostile);
+    expect(text).not.toMatch(/[^\P{C}\n]/u);
+    expect(text).toContain(
+      String.raw`\\x1b\[2J\\u202e\\u200b\\U000e0041\\ud800\\x9b http\://e.vil www\.e.vil a\@e.vil \$x\$ \&lt;`
+    );
+    expect(text).toContain(String.raw`\ \|<b>`);
+  });
+
+  it('keeps ordinary characters of every language', () => {
+    const words = 'Größe 測定 Ψ∈ℝ می‌خواهم 👩‍🔬❤️';
+    expect(toMarkdown(someFacts([aSite({ source: words })]), measured, '')).toContain(`\`${words}\``);
+  });
+
   it('escapes a bar in the table only: elsewhere a code span would show the backslash', () => {
     const site = aSite({ source: 'a | b', errors: ['KeyError: a | b'] });
     const text = toMarkdown(someFacts([site]), measured, '');
