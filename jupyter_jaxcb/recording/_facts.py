@@ -6,6 +6,7 @@ import dataclasses
 import enum
 from typing import NamedTuple
 
+from ._shown import on_one_line
 from ._str import printed
 from ._vmap import VmapLevel, calls_each_time
 
@@ -45,10 +46,10 @@ class Frame(NamedTuple):
 
 def _where(file: str, line: int, cell: bool) -> str:
     if not line:
-        return file
+        return on_one_line(file)
     if cell:
         return f"line {line}"
-    return f"{file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{line}"
+    return f"{on_one_line(file.replace(chr(92), '/').rsplit('/', 1)[-1])}:{line}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ import jax
 import numpy as np
 
 from .... import jax_compat
+from ....recording import visible
 from ...dispatch import Crossing
-from ...errors import HostCallError, add_note, host_error
+from ...errors import HostCallError, add_note, host_error, message_of
 from ...interrupt import interrupt_at_exit
 
 _log = logging.getLogger("jupyter_jaxcb.host_callback")
@@ -98,12 +99,12 @@ def _keep(error: BaseException) -> None:
 def barrier(name: str | None = None) -> None:
     """Wait for the host functions of all started computations; see `host_callback`."""
     global _last
-    _log.debug("barrier_wait %s: begins", name or "")
+    _log.debug("barrier_wait %s: begins", visible(name or ""))
     if not _own.depth.count:  # else it would wait for the host function that calls it
         _wait()
     with _changed:
         error, _last = _last, None
-    _log.debug("barrier_wait %s: ends", name or "")
+    _log.debug("barrier_wait %s: ends", visible(name or ""))
     if error is not None:
         text = "".join(traceback.format_exception(error))
         add_note(error, "postponed until barrier_wait, which raises CallbackException from it")
@@ -149,4 +150,4 @@ def _barrier_at_exit() -> None:
     try:
         barrier("at exit")
     except CallbackException as error:
-        _log.error("error of a tap that no barrier_wait has raised: %s", error)
+        _log.error("error of a tap that no barrier_wait has raised: %s", visible(message_of(error)))
