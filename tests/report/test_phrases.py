@@ -30,6 +30,7 @@ def test_every_consequence_has_a_tone_a_sign_and_words():
         "raised",
         "stopped",
         "not_finite",
+        "running",
         "not_needed",
         "impure_deduplicated",
         "impure_hoisted",

@@ -22,6 +22,7 @@ from jupyter_jaxcb.recording import (
 from jupyter_jaxcb.report import (
     MIME_TYPE,
     Located,
+    Progress,
     SiteProgress,
     finished,
     summarize,
@@ -147,6 +148,24 @@ def test_facts_are_the_same_for_other_times_and_cells():
     assert facts == again
 
 
+@pytest.mark.kept
+@pytest.mark.parametrize("error", ["KeyboardInterrupt: ", "EndedError: its run was interrupted"])
+def test_call_that_the_user_stopped_is_no_failure_anywhere(error):
+    recorder = Recorder(clock=lambda: 0)
+    fact = LoweredSite(BESSEL, None, -1, (Aval((), "float32"),), (Aval((), "float32"),))
+    mark = recorder.mark()
+    record_call(recorder, fact, 1, 0, 10)
+    record_call(recorder, fact, 1, 10, 20, error)
+    snapshot, progress = recorder.snapshot(mark, 0), Progress(0)
+    progress.add(snapshot)
+    (live,) = progress.sites(snapshot.lowered)
+    assert (live.calls, live.errors) == (2, 0)
+    (done,) = map(finished, summarize(recorder.freeze()))
+    assert (done.consequence, done.errors) == ("stopped", ())
+    _, measured, columns = to_message(recorder.freeze())
+    assert (columns.rows, measured["errors"]) == (2, ["stopped by you"])
+
+
 @pytest.mark.parametrize("failed", [0, 1_200])
 def test_site_of_a_running_cell_has_the_same_properties(failed):
     running = unfinished(SiteProgress(BESSEL, 5_000, failed, 70), "line 4", place).to_json()
@@ -155,6 +174,24 @@ def test_site_of_a_running_cell_has_the_same_properties(failed):
     assert list(running) == list(done)
     said = (running["consequence"], running["errors"])
     assert said == (("raised", ["1,200 failed"]) if failed else ("kept", []))
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("seconds", "consequence", "words"),
+    [
+        (0.5, "kept", []),
+        (4.9, "kept", [["running 4 s", True]]),
+        (14.2, "running", [["running 14 s", True]]),
+    ],
+)
+def test_site_says_for_how_long_its_call_has_been_running(seconds, consequence, words):
+    progress = SiteProgress(BESSEL, 0, 0, 0, int(seconds * 1e9))
+    running = unfinished(progress, "line 4").to_json()
+    check_site(running)
+    assert (running["consequence"], running["figures"]) == (consequence, words)
+    failed = unfinished(progress._replace(calls=1, errors=1), "line 4")
+    assert failed.consequence == "raised"
 
 
 @pytest.mark.parametrize("name", finished(summarize(recording())[0]).to_json())

@@ -273,7 +273,8 @@ def _way_out(call: RunningCall | None) -> str:
 
 def _of_main(now: _Now) -> tuple[HangKind, str]:
     frame = now.frames.get(threading.main_thread().ident or 0)
-    line, in_jax, _ = place_of(frame)
+    place = place_of(frame)
+    line, in_jax = place.line, place.in_jax
     head = "no host call is running: the main thread"
     if now.cpu.process:
         said = f"{head} is at {line}, and the process computes."

@@ -41,14 +41,17 @@ class LineValues:
         self._files = known
 
     def add_raised(self, error: BaseException | None) -> None:
-        """Note the line of a cell that raised `error` in a host function; None: none did."""
+        """Note the line of a cell that raised `error` in a host function; None: none did.
+
+        A KeyboardInterrupt is not noted: the user stopped the cell.
+        """
         running, cells = self._origins.running, self._origins.cells
         if running is None:
             return
         self._raised.pop(running, None)
         frames = traceback.walk_tb(error.__traceback__ if error else None)
         own = [(frame.f_code, line) for frame, line in frames if frame.f_code.co_filename in cells]
-        if error is not None and own:
+        if error is not None and own and not isinstance(error, KeyboardInterrupt):
             code, line = own[-1]
             text = traceback.format_exception_only(type(error), error)[0].partition("\n")[0]
             value = {

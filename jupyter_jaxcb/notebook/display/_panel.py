@@ -42,6 +42,9 @@ def snapshot(
         located = origins.place(site.file, site.line)
         progress = running_now.get(site)
         view = unfinished(progress, where).to_json() if progress else latest[site]
+        run = 0 if progress else known.runs[site]
+        if run and located.number and run != located.number:  # its own cell has another one
+            view = view | {"figures": [*view["figures"], [f"in [{run}]", True]]}
         shown[site] = view | {"where": where, "cell_id": located.cell, "cell_line": located.line}
     return {
         "running": running,

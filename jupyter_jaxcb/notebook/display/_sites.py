@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from ...recording import Recording, Site
-from ...report import SiteSummary, finished, summarize
+from ...report import SiteSummary, finished, started_words, summarize
 
 _MAX_VARIANTS = 100  # of a site; the front end says `100 or more shapes`
 
@@ -17,21 +17,25 @@ class Sites:
     Attributes:
         totals: summed over all cells, with the latest status and shapes.
         latest: the JSON of `SiteView` from the last cell that used the site, most recent last.
+        runs: the number of that cell; 0: unknown.
     """
 
     def __init__(self) -> None:
         self.totals: dict[Site, SiteSummary] = {}
         self.latest: dict[Site, dict[str, Any]] = {}
+        self.runs: dict[Site, int] = {}
 
-    def add(self, recording: Recording) -> list[SiteSummary]:
-        """Add the recording of a cell; return its summaries."""
-        summaries = summarize(recording)
+    def add(self, recording: Recording, number: int = 0) -> list[SiteSummary]:
+        """Add the recording of the cell with this number; return its summaries."""
+        summaries, started = summarize(recording), started_words(recording)
         for summary in summaries:
             known = self.totals.get(summary.site)
             self.totals[summary.site] = _added(known, summary) if known else summary
             self.latest.pop(summary.site, None)
             few = dataclasses.replace(summary, shapes=summary.shapes[:_MAX_VARIANTS])
-            self.latest[summary.site] = finished(few).to_json()
+            view = finished(few, started=started.get(summary.site, ""))
+            self.latest[summary.site] = view.to_json()
+            self.runs[summary.site] = number
         return summaries
 
 

@@ -43,6 +43,7 @@ from ..display import (
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns, Loading
+from ._earlier_threads import EarlierThreads
 from ._hangs import Hangs
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
@@ -84,6 +85,8 @@ class Session:
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
         self._timed = TimedCode(shell)
+        self._threads = EarlierThreads()
+        self._last = 0  # number of the cell that has ended last
         self._link = Link(shell, self._snapshot, self.origins.place, self.history.to_json)
         self._live: LiveView | None = None
         self._progress: Sequence[SiteProgress] = ()  # of the running cell
@@ -206,6 +209,7 @@ class Session:
             release()
             self._stop.begin()
             self.origins.begin(info)
+            self._threads.begin(self._last)
             if self.automatic:
                 self._start_recording()
                 self._start_watching()
@@ -221,6 +225,7 @@ class Session:
         if self._depth:
             return
         self._runs.close()
+        self._last = getattr(result, "execution_count", None) or 0
         try:
             self._end(result)
         finally:
@@ -249,17 +254,17 @@ class Session:
             values = self.values or self._values_here
             recorded = [self._finish(self._recorder, cells)]
             kept = kept or [(recorded[0], values)]
-        self._routing.cell_over(in_flight, getattr(result, "execution_count", None) or 0)
+        self._routing.cell_over(in_flight, self._last)
         self._values_here = False
         self.line_values.add_raised(host_error(getattr(result, "error_in_exec", None)))
-        sites = [(recording, self.sites.add(recording)) for recording in recorded]
+        sites = [(recording, self.sites.add(recording, self._last)) for recording in recorded]
         traces = [self.trace(recording, values=values) for recording, values in kept]
         if live is not None:
             live.remove()
         for show in at_end:
             show()
         shown = [trace for trace in traces if trace]
-        self._add_runs(shown, sites, getattr(result, "execution_count", None) or 0)
+        self._add_runs(shown, sites, self._last)
         for trace in shown:
             display(trace)
         self._link.push()
@@ -336,7 +341,8 @@ class Session:
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         mark, running = self._mark, still_running(recorder)
         self._stop_recording()
-        return recorder.freeze(mark, cells=cells, environment=environment(), running=running)
+        made = recorder.freeze(mark, cells=cells, environment=environment(), running=running)
+        return self._threads.marked(made)
 
     def _so_far(self) -> Recording | None:
         """Return what the running cell has recorded, also on another thread."""

@@ -298,6 +298,7 @@ class Recorder:
             _ = self.numbers[site]
         with self._lock:
             known, threads = list(self.numbers), list(self._thread_names)
+            errors = tuple(self._errors)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
         return Snapshot(
             self._log.rows(since.calls + calls),
@@ -306,6 +307,7 @@ class Recorder:
             [*self._earlier, *self._outcomes],
             runs,
             counted_since(self._log.not_kept(), since.not_kept),
+            errors,
         )
 
     def touched(self, since: Mark) -> bool:

@@ -52,6 +52,7 @@ class Snapshot(NamedTuple):
     outcomes: Sequence[Outcome]
     runs: Mapping[Program, int]
     not_kept: Sequence[NotKept]  # with the same indices as the rows
+    errors: Sequence[str]  # to which the rows refer by index, counted from 1
 
 
 BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {}, {}, {}, 0)

@@ -8,7 +8,7 @@ messages of a running cell, and `_messages` has what messages have beside sites.
 from ...recording import BUNDLES, Recording
 from ._columns import CallColumns, call_columns
 from ._messages import CallbackView
-from ._mime import MIME_TYPE, to_message, to_mimebundle, to_page, to_sites
+from ._mime import MIME_TYPE, STARTED, started_words, to_message, to_mimebundle, to_page, to_sites
 from ._progress import LONG_NS, Progress
 from ._site_view import (
     SCHEMA,

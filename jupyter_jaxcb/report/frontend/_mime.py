@@ -7,6 +7,7 @@ sites: the two parts of each `SiteView`.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,15 @@ import numpy as np
 
 from ...recording import Compilation, Frame, Recording, SampleValues, Site, html
 from ..profile import profile_to_html, to_text
-from ..summary import Rows, SiteSummary, out_of_order, summarize
+from ..summary import (
+    STOPPED_BY_YOU,
+    Rows,
+    SiteSummary,
+    call_words,
+    is_stop,
+    out_of_order,
+    summarize,
+)
 from ..text import by_other_threads, headline, sites_to_html, sites_to_text
 from ._columns import (
     CallColumns,
@@ -31,6 +40,7 @@ MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
 MAX_PAGE_CALLS = 2_000_000  # in a page; `unpack.ts` accepts no more
 _SAVED_UNIT_NS = 100
+STARTED = "started in "  # before the cell, at the end of the name of a thread that it left running
 _SAVED_RUNS = 100  # of calls of a site that returned NaN or infinity
 _RUNS = 10_000
 
@@ -142,11 +152,13 @@ class _Document:
         samples: list[SampleValues] = [one for site in self.sites for one, _ in site.sample_values]
         rows = iter(rows_of(calls, samples) if values else ())
         proposed = proposals(self._recording, self.where)
+        started = started_words(self._recording)
         return [
             finished(
                 site,
                 place=place,
                 numbered=_if_different(numbered.where(site.site), site.where),
+                started=started.get(site.site, ""),
                 values=values,
                 proposals=proposed.get(site.site, ()),
                 sample_rows=islice(rows, len(site.sample_values)),
@@ -175,7 +187,7 @@ class _Document:
             "compilations": [_compilation(one, base_ns) for one in recording.compilations],
             "threads": list(recording.threads),
             "wall_ns": recording.wall_ns,
-            "errors": list(recording.errors),
+            "errors": [STOPPED_BY_YOU if is_stop(one) else one for one in recording.errors],
             "sites": [view.measured(brief=brief) for view in self.views],
         } | ({} if profile is None else {"profile": profile})
 
@@ -189,6 +201,22 @@ def _with_numbers(recording: Recording, place: Place | None) -> Where:
         return f"[{number}] {one.where}" if number else name
 
     return where
+
+
+def started_words(recording: Recording) -> dict[Site, str]:
+    """Say which calls of each site were made by threads that earlier cells started."""
+    made: dict[Site, Counter[str]] = {}
+    calls = recording.calls
+    for thread, name in enumerate(recording.threads):
+        _, started, cell = name.partition(f", {STARTED}")
+        if started:
+            own = np.bincount(calls["lowered"][calls["thread"] == thread])
+            for number in np.flatnonzero(own).tolist():
+                made.setdefault(recording.lowered[number].site, Counter())[cell] += int(own[number])
+    return {
+        site: ", ".join(f"{call_words(n)} on a thread {STARTED}{cell}" for cell, n in of.items())
+        for site, of in made.items()
+    }
 
 
 def _if_different(text: str, other: str) -> str:

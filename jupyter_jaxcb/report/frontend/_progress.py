@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
-from ..summary import Rows
+from ..summary import Rows, is_stop
 from ._columns import CallColumns, call_columns
 from ._messages import ProgressView, RunningView
 from ._site_view import SiteProgress, Where, unfinished
@@ -37,6 +37,7 @@ class Progress:
         self._recorded = _totals(0)
         self._shown = _totals(0)
         self._recent: deque[tuple[int, int]] = deque()  # (time, calls so far)
+        self._running_ns: dict[Site, int] = {}  # see `SiteProgress`
 
     def add(self, snapshot: Snapshot, running: Sequence[Any] = ()) -> CallColumns:
         """Add the rows of `snapshot` and return them as columns, with sites as variants.
@@ -49,7 +50,8 @@ class Progress:
         rows = snapshot.calls
         self.seen += len(rows)
         count = len(snapshot.lowered)
-        failed = rows["lowered"][rows["error"] > 0]
+        stops = [0, *(n for n, error in enumerate(snapshot.errors, 1) if is_stop(error))]
+        failed = rows["lowered"][~np.isin(rows["error"], stops)]
         taken = rows["end_ns"] - rows["start_ns"]
         self._recorded = _grown(self._recorded, count)
         self._recorded += (
@@ -59,7 +61,7 @@ class Progress:
         )
         totals = self._recorded.copy()
         for one in snapshot.not_kept:
-            failed_calls = one.calls * (one.error > 0)
+            failed_calls = one.calls * (one.error not in stops)
             totals[:, one.lowered] += one.calls, failed_calls, one.host_ns
         place = {fact: number for number, fact in enumerate(snapshot.lowered)}
         for call in running:
@@ -91,6 +93,11 @@ class Progress:
             now_ns: time of the recorder's clock.
             running: unfinished host calls (lowered, batch element, thread, start_ns).
         """
+        self._running_ns = {
+            call.lowered.site: now_ns - call.start_ns
+            for call in sorted(running, key=lambda call: call.start_ns or 0, reverse=True)
+            if call.start_ns  # the longest one of a site comes last
+        }
         not_kept = sum(one.calls for one in snapshot.not_kept)
         calls = int(self._shown[0].sum())
         sites = self.sites(snapshot.lowered)
@@ -135,7 +142,8 @@ class Progress:
             for column in self._shown
         ]
         return [
-            SiteProgress(site, *row) for site, *row in zip(sites.values(), *totals, strict=True)
+            SiteProgress(site, *row, running_ns=self._running_ns.get(site, 0))
+            for site, *row in zip(sites.values(), *totals, strict=True)
         ]
 
 

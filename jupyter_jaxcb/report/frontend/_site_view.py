@@ -18,6 +18,10 @@ from ..text import WORDS, loop_advice, status_words
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
 
+_SHOWN_NS = 1_000_000_000  # a call that runs for longer is mentioned beside its line
+_SLOW_NS = 5_000_000_000  # and from here on with a warning, as in the live view
+
+
 class Located(NamedTuple):
     """The cell of a line."""
 
@@ -82,6 +86,7 @@ class SiteProgress(NamedTuple):
     calls: int
     errors: int
     host_ns: int
+    running_ns: int = 0  # since the first of its unfinished calls began
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,6 +227,7 @@ def finished(
     proposals: Iterable[Proposal] = (),
     sample_rows: Iterable[int] = (),
     marks: Marks = NO_MARKS,
+    started: str = "",
 ) -> SiteView:
     """Return the view of a site whose cell has ended.
 
@@ -233,6 +239,7 @@ def finished(
         proposals: of its profile.
         sample_rows: their calls, see `SiteView`.
         marks: the calls that returned NaN or infinity.
+        started: says which calls were made by threads that earlier cells started.
     """
     samples = summary.sample_values if values else ()
     return SiteView(
@@ -260,7 +267,7 @@ def finished(
         host_ns=summary.host_ns,
         wall_ns=summary.wall_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
-        figures=_figures(summary),
+        figures=(*_figures(summary), *([Figure(started, brief=False)] if started else [])),
         numbered=numbered,
         around=summary.around,
         stack=summary.stack,
@@ -299,13 +306,16 @@ def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -
         where: names its place among the sites that are shown.
         place: maps a file and a line to a notebook cell.
     """
-    failed = progress.errors
+    failed, since = progress.errors, progress.running_ns
+    running = Figure(f"running {since // 1_000_000_000:,} s", brief=True)
+    fine = "running" if since >= _SLOW_NS else str(Status.KEPT)
     return SiteView(
         **_place(progress.site, where, place),
-        consequence="raised" if failed else str(Status.KEPT),
+        consequence="raised" if failed else fine,
         calls=progress.calls,
         errors=(f"{failed:,} failed",) if failed else (),
         host_ns=progress.host_ns,
+        figures=(running,) if since >= _SHOWN_NS else (),
     )
 
 

@@ -28,6 +28,8 @@ from ._reasons import Cause, advice_words, impure_advice, reason_words
 from ._rows import Rows, path
 from ._status import FEWER, corrected, status_of
 
+STOPPED_BY_YOU = "stopped by you"
+
 
 @dataclasses.dataclass(frozen=True)
 class Shapes:
@@ -183,15 +185,15 @@ def _summarize_site(
         elided=sum(outcome.elided for outcome in outcomes),
         shapes=_shapes(lowered, numbers, counts),
         causes=causes,
-        errors=tuple(error for error in errors if not _is_interrupt(error)),
-        interrupted=any(map(_is_interrupt, errors)),
+        errors=tuple(error for error in errors if not is_stop(error)),
+        interrupted=any(map(is_stop, errors)),
         host_ns=counts.host_ns(numbers),
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
         notes=(*more, *site_notes(recording, site, outcomes, numbers, about_programs)),
         not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
-        sample_values=counts.sample_values(site),
+        sample_values=_ended(counts.sample_values(site), errors),
         ahead=recording.ahead,
         wall_ns=counts.wall_ns(numbers),
         not_finite_calls=not_finite_calls(counts, numbers),
@@ -201,7 +203,19 @@ def _summarize_site(
     )
 
 
-def _is_interrupt(error: str) -> bool:
+def _ended(
+    samples: tuple[tuple[SampleValues, int | None], ...], errors: Iterable[str]
+) -> tuple[tuple[SampleValues, int | None], ...]:
+    """Let the calls that the user stopped, where no others failed, have that as their result."""
+    if not all(map(is_stop, errors)):
+        return samples
+    return tuple(
+        (one._replace(failed=False, results=(STOPPED_BY_YOU,)) if one.failed else one, shard)
+        for one, shard in samples
+    )
+
+
+def is_stop(error: str) -> bool:
     """Whether a call ended because the user stopped it: no failure of the host function."""
     return error.partition(":")[0] in ("KeyboardInterrupt", "EndedError", "NotCalledError")
 

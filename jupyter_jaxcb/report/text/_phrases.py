@@ -8,14 +8,16 @@ them to the front end as finished text.
 from __future__ import annotations
 
 from ...recording import Status
+from ..summary import STOPPED_BY_YOU
 from . import _mask
 
-# What became of the calls of a site (`SiteSummary.consequence`), worst first, and how much it
+# What became of the calls of a site (`SiteView.consequence`), worst first, and how much it
 # matters: badges, rows, headline and panel give it the same sign, words and color.
 TONES = {
     "raised": "error",
     "stopped": "quiet",
     "not_finite": "warning",
+    "running": "warning",
     Status.UNUSED: "warning",
     Status.OPTIMIZED_AWAY: "warning",
     "impure_deduplicated": "warning",  # and the host function has side effects
@@ -32,6 +34,7 @@ SIGNS = {  # readable without the color
     "raised": "✕",
     "stopped": "■",
     "not_finite": "⚠",
+    "running": "⚠",
     Status.UNUSED: "⚠",
     Status.OPTIMIZED_AWAY: "⚠",
     "impure_deduplicated": "⚠",
@@ -46,13 +49,14 @@ SIGNS = {  # readable without the color
 }
 WORDS = {
     "raised": "raised",
-    "stopped": "stopped by you",
+    "stopped": STOPPED_BY_YOU,
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
     "impure_deduplicated": Status.DEDUPLICATED.words,
     "impure_hoisted": Status.HOISTED.words,
     "not_needed": Status.UNUSED.words,
     Status.KEPT: "",  # the number of calls shows it
+    "running": "",  # for too long, as its figure shows
 }
 # Units and their size in the smallest unit, smallest first.
 TIMES = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))

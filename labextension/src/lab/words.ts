@@ -1,7 +1,7 @@
 /** Texts about callbacks and call sites, shared by badges, tooltips and the panel. */
 
 import phrases from '../view/data/phrases.json';
-import { TONES, type Site, type Tone, type Variant } from '../view/data/schema.js';
+import { TONES, type Consequence, type Site, type Tone, type Variant } from '../view/data/schema.js';
 import { proposed, slowCalls, workWords } from '../view/sites/words.js';
 import {
   callWords,
@@ -19,6 +19,7 @@ import type { Callback } from './kernel/snapshot.js';
 const MOST_VARIANTS = 100; // as in _sites.py
 const MOST_ROWS = 8; // operands and results of a diagram in a tooltip
 const MOST_LEVELS = 4;
+const WITH_FIGURES: readonly Consequence[] = ['kept', 'not_finite', 'running'];
 
 /** The worst tone of some sites. */
 export function worstTone(sites: readonly Site[]): Tone {
@@ -38,7 +39,10 @@ export function siteFigures(site: Site, { calls = callsOf(site), all = false } =
 }
 
 /** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */
-function callsOf({ calls, shapes }: Site): string {
+function callsOf({ calls, consequence, shapes }: Site): string {
+  if (!calls && consequence === 'running') {
+    return ''; // it says for how long
+  }
   const masks = shapes.map(({ mask }) => mask ?? [[], 0, 0]);
   const [needed, elements] = [1, 2].map(place =>
     masks.reduce((sum, mask) => sum + (mask[place] as number), 0)
@@ -76,7 +80,7 @@ export function siteBrief(site: Site): string {
     return `${site.errors[0]}${more}`;
   }
   const word = siteWord(site);
-  if (site.consequence === 'kept' || site.consequence === 'not_finite') {
+  if (WITH_FIGURES.includes(site.consequence)) {
     return joined([word, siteFigures(site, { calls: callsAfter(word, site) }), elidedWords(site)]);
   }
   const why = firstClause(site.reason);

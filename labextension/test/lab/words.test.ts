@@ -57,6 +57,14 @@ test('figures in the words of Python follow the calls; only the tooltip says tho
   expect(siteDetails(own)).toEqual(['pure · 5 calls · queued · slowest call 3 ms · 41 µs · () → (5,)']);
 });
 
+test('the text of a line whose call does not return says for how long it has been running', () => {
+  const own = { calls: 0, host_ns: 0, shapes: [], figures: [['running 14 s', true]] } as Partial<Site>;
+  const hung = site({ ...own, consequence: 'running' });
+  expect([siteSign(hung), toneOf(hung.consequence), siteBrief(hung)]).toEqual(['⚠', 'warning', 'running 14 s']);
+  expect(siteBrief({ ...hung, calls: 3 })).toBe('3 calls · running 14 s');
+  expect(siteDetails(hung)).toEqual(['pure · running 14 s']);
+});
+
 test('the text of a kept site includes its elided calls', () => {
   expect(siteBrief(site({ elided: 2 }))).toBe('5 calls · 41 µs · () → (5,) · 2 elided');
 });

@@ -174,6 +174,30 @@ def test_eager_call_is_expected_before_it_returns():
     assert messages[0]["running"][0]["where"] == messages[1]["sites"][0]["where"]
 
 
+@pytest.mark.kept
+def test_site_says_for_how_long_the_first_of_its_unfinished_calls_has_been_running():
+    seen = []
+
+    def host(x):
+        progress, recorder = Progress(0), active()
+        running = running_calls(recorder)
+        recorded = recorder.snapshot(mark, 0, [call.lowered for call in running])
+        progress.add(recorded, running)
+        now = min(call.start_ns for call in running) + 14_200_000_000
+        message = progress.to_message(recorded, now, running)
+        seen.append((progress.sites(recorded.lowered), message["sites"]))
+        return x
+
+    with jaxcb.record():
+        mark = active().mark()
+        call(host, 1.0)
+    ((progress, sites),) = seen
+    assert [(one.calls, one.running_ns) for one in progress] == [(0, 14_200_000_000)]
+    assert [(one["consequence"], one["figures"]) for one in sites] == [
+        ("running", [["running 14 s", True]])
+    ]
+
+
 def test_progress_sums_calls_time_and_errors_by_site():
     def fails(x):
         raise ValueError("no luck")

@@ -74,6 +74,18 @@ def test_line_of_a_cell_that_raised_has_the_exception_until_the_calling_cell_run
     assert texts(values) == []
 
 
+@pytest.mark.kept
+def test_line_of_a_cell_that_the_user_stopped_has_no_exception():
+    origins = cells(one="def host(x):\n    raise KeyboardInterrupt")
+    values, names = LineValues(origins), {}
+    exec(compile("def host(x):\n    raise KeyboardInterrupt", *origins.cells, "exec"), names)
+    origins.begin(SimpleNamespace(cell_id="two", raw_cell="host(0)"))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        names["host"](0)
+    values.add_raised(caught.value)
+    assert texts(values) == []
+
+
 def test_line_with_many_variables_has_four_and_the_notebook_five_hundred():
     values = LineValues(cells(one="first"))
     values.add([variable("first", line, f"y{n}") for line in range(1, 300) for n in range(6)])

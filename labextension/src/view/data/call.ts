@@ -1,8 +1,9 @@
 /** Texts about one host call, for the table and the timeline. */
 
 import { notFiniteWords } from './not-finite.js';
+import phrases from './phrases.json';
 import type { Store } from './store.js';
-import { callWords, failedWords, joined, numberWords, timeWords, variantShapes } from './words.js';
+import { callWords, failedWords, joined, numberWords, statusWords, timeWords, variantShapes } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -44,6 +45,12 @@ export function errorOf(store: Store, row: number): string {
   return error === 0 ? '' : store.labels.errors[error - 1] || 'failed';
 }
 
+/** `✕ ValueError: no luck`, `■ stopped by you`; empty: it returned. */
+export function endOf(store: Store, row: number): string {
+  const error = errorOf(store, row);
+  return error === phrases.words.stopped ? statusWords('stopped') : error && failedWords(error);
+}
+
 const SECONDS = { unit: 's', scale: 1e9, digits: 6, most: Infinity };
 const START_UNITS = [
   { unit: 'µs', scale: 1e3, digits: 1, most: 1e6 },
@@ -65,7 +72,6 @@ export function sinceFirstCall(ns: number, whole: number): string {
 export function callLine(store: Store, row: number, whole: number): string {
   const element = elementOf(store, row);
   const crossing = crossingOf(store, row);
-  const error = errorOf(store, row);
   const { calls } = store;
   return joined([
     `call ${numberWords(row + 1)}`,
@@ -75,7 +81,7 @@ export function callLine(store: Store, row: number, whole: number): string {
     `${timeWords(calls.duration(row))} at ${startWords(calls.start(row), whole)}`,
     shapesOf(store, row),
     threadName(store, calls.thread(row)),
-    error && failedWords(error),
+    endOf(store, row),
     notFiniteWords(store.labels.notFinite, row)
   ]);
 }

@@ -1,7 +1,7 @@
 /** Filters of host calls. */
 
 import type { Calls } from './columns.js';
-import type { Labels } from './labels.js';
+import { hasFailed, type Labels } from './labels.js';
 import { searching, type Test } from './search.js';
 
 /** From a duration to before another, in nanoseconds. */
@@ -37,7 +37,7 @@ export function testsOf(filter: Filter, labels: Labels, calls: Calls): Test[] {
     tests.push(row => calls.thread(row) === thread);
   }
   if (errors) {
-    tests.push(row => calls.error(row) !== 0);
+    tests.push(row => hasFailed({ calls, labels }, row));
   }
   if (notFinite) {
     tests.push(row => labels.notFinite.has(row));

@@ -1,6 +1,7 @@
 /** The names for the numbers in the columns of calls. */
 
 import { coloursOf } from '../colours.js';
+import type { Calls } from './columns.js';
 import type { Compilation, Facts, Measured, Variant } from './schema.js';
 import { sampleWords } from '../sites/words.js';
 import { type NotFinite, rowsIn } from './not-finite.js';
@@ -21,6 +22,12 @@ export interface Labels {
 
 export interface TimedCompilation extends Compilation {
   readonly start_ns: number;
+}
+
+/** Whether a call failed; one that the user stopped did not. */
+export function hasFailed(store: { readonly calls: Calls; readonly labels: Labels }, row: number): boolean {
+  const error = store.calls.error(row);
+  return error !== 0 && store.labels.errors[error - 1] !== phrases.words.stopped;
 }
 
 /** The labels of a complete recording. */

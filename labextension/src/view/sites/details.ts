@@ -44,12 +44,17 @@ export function siteDetails(
   return [
     ...reasonOf(site, actions.apply),
     ...firstOf(site.errors, errorLine, 'error'),
-    ...firstOf(site.notes, note => line('note', '•', note), 'note'),
+    ...firstOf(notesOf(site), note => line('note', '•', note), 'note'),
     ...notFiniteOf(site, actions.select),
     ...contextOf(site),
     ...variantsOf(site, unfolded),
     ...samplesOf(site)
   ];
+}
+
+/** Notes, and figures for which there is no room beside the number of calls. */
+export function notesOf({ notes, figures }: Site): string[] {
+  return [...notes, ...figures.flatMap(([words, brief]) => (brief ? [] : words))];
 }
 
 /** The button after a sentence that is the advice of a site's proposal; none after others. */

@@ -5,7 +5,7 @@ import { pointAt } from '../dom/point.js';
 import type { Trend } from '../compare/history.js';
 import { trendNode } from '../compare/trend.js';
 import { coloursOf } from '../colours.js';
-import { siteDetails, type Unfolded } from './details.js';
+import { notesOf, siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import { proposed } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
@@ -178,8 +178,8 @@ export class SiteList {
 
 /** Whether there is nothing to say about a site but what its row says. */
 function isPlain(site: Site): boolean {
-  const { consequence, reason, advice, notes, errors } = site;
-  const texts = [reason, advice, ...proposed(site), ...notes, ...errors];
+  const { consequence, reason, advice, errors } = site;
+  const texts = [reason, advice, ...proposed(site), ...notesOf(site), ...errors];
   return consequence === 'kept' && !texts.some(Boolean);
 }
 

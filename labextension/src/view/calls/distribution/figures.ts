@@ -1,5 +1,6 @@
 /** Exact figures about the durations of all calls, by site. */
 
+import { hasFailed } from '../../data/labels.js';
 import { THREADS } from '../../data/columns.js';
 import { AT_ONCE, pause } from '../../data/pause.js';
 import type { Store } from '../../data/store.js';
@@ -87,7 +88,7 @@ async function countsOf(
     const count = counts[store.site(row) ?? labels.sites.length]!;
     const duration = calls.duration(row);
     count.calls++;
-    count.failed += calls.error(row) === 0 ? 0 : 1;
+    count.failed += hasFailed(store, row) ? 1 : 0;
     count.total += duration;
     count.least = Math.min(count.least, duration);
     if (duration > count.most) {

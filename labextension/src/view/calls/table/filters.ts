@@ -64,7 +64,7 @@ export class Filters {
     this.node.hidden = this.store.calls.length < 2;
     this.labels.site.hidden = labels.sites.length < 2;
     this.labels.thread.hidden = labels.threads.length < 2;
-    this.labels.errors.hidden = labels.errors.length === 0;
+    this.labels.errors.hidden = labels.errors.every(error => error === phrases.words.stopped);
     this.labels.notFinite.hidden = this.first.hidden = labels.notFinite.size === 0;
     this.sync();
   }

@@ -1,6 +1,7 @@
 /** The row elements of the table: only a few, which are reused. */
 
 import { h } from '../../dom/elements.js';
+import { hasFailed } from '../../data/labels.js';
 import type { Store } from '../../data/store.js';
 import { marked } from '../../dom/not-finite.js';
 import { siteName } from '../../dom/site-name.js';
@@ -73,7 +74,7 @@ export class Rows {
     element.setAttribute('aria-selected', String(row === this.store.selected));
     element.classList.toggle('jaxcb-table-odd', place % 2 === 1);
     element.classList.toggle('jaxcb-table-active', row === active);
-    element.classList.toggle('jaxcb-table-failed', this.store.calls.error(row) !== 0);
+    element.classList.toggle('jaxcb-table-failed', hasFailed(this.store, row));
     while (element.children.length < columns.length) {
       element.append(cell(columns[element.children.length]!, element.children.length));
     }

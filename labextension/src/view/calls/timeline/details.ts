@@ -1,13 +1,13 @@
 /** The details of the call or the compilation below the pointer. */
 
-import { crossingOf, errorOf, elementOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
+import { crossingOf, elementOf, endOf, shapesOf, sinceFirstCall, siteOf, startWords, threadName } from '../../data/call.js';
 import { h } from '../../dom/elements.js';
-import type { TimedCompilation } from '../../data/labels.js';
+import { hasFailed, type TimedCompilation } from '../../data/labels.js';
 import { notFiniteWords } from '../../data/not-finite.js';
 import type { Store } from '../../data/store.js';
 import { factList } from '../../dom/tooltip.js';
 import type { Hit } from './tracks/hit.js';
-import { callWords, failedWords, timeWords } from '../../data/words.js';
+import { callWords, timeWords } from '../../data/words.js';
 
 /** The details of the call below the pointer. */
 export function fillDetails(
@@ -26,13 +26,13 @@ export function fillDetails(
     ['thread', threadName(store, calls.thread(row))]
   ];
   const number = (row + 1).toLocaleString('en-US');
-  const error = errorOf(store, row);
+  const end = endOf(store, row);
   const notFinite = notFiniteWords(store.labels.notFinite, row);
   const parts = [
     h('strong', {}, siteOf(store, row)),
     h('span', { class: 'jaxcb-timeline-number' }, ` call ${number}`),
     factList(lines),
-    error && h('p', { class: 'jaxcb-timeline-error' }, failedWords(error)),
+    end && h('p', { class: hasFailed(store, row) ? 'jaxcb-timeline-error' : '' }, end),
     notFinite && h('p', { class: 'jaxcb-timeline-error' }, notFinite),
     crowd > 1 && h('p', { class: 'jaxcb-timeline-crowd' }, `${callWords(crowd)} in this pixel`)
   ];

@@ -8,9 +8,9 @@ export const MIME_TYPE = `application/vnd.jupyter-jaxcb.recording.v${SCHEMA}+jso
 /** What matters most about the calls of a site: a problem, or else its status. */
 export type Consequence = keyof typeof phrases.tones;
 export const CONSEQUENCES = Object.keys(phrases.tones) as readonly Consequence[];
-export type Status = Exclude<Consequence, 'raised' | 'stopped' | 'not_finite'>;
+export type Status = Exclude<Consequence, 'raised' | 'stopped' | 'not_finite' | 'running'>;
 export const STATUSES = CONSEQUENCES.filter(
-  (one): one is Status => !['raised', 'stopped', 'not_finite'].includes(one)
+  (one): one is Status => !['raised', 'stopped', 'not_finite', 'running'].includes(one)
 );
 
 /** How much a consequence matters. It sets the color; sign and text express it too. */

@@ -50,6 +50,12 @@ describe('figuresOf', () => {
     expect(tasks.mock.calls.length).toBeGreaterThanOrEqual(4);
   });
 
+  test('counts no call that the user stopped as failed', async () => {
+    const calls = [{ start: 0, error: 1 }, { start: 20, error: 2 }];
+    const store = storeOf(calls, { errors: ['stopped by you', 'ValueError: no luck'] });
+    expect((await figuresOf(store)).sites).toMatchObject([{ calls: 2, failed: 1 }]);
+  });
+
   test('works without calls', async () => {
     expect(await figuresOf(storeOf([]))).toMatchObject({ sites: [], edges: [], total: 0 });
   });

@@ -198,6 +198,15 @@ describe('CallTable', () => {
     expect([numbers(grid), store.filter.errors]).toEqual([[1], true]);
   });
 
+  test('a call that the user stopped is not marked, and there is nothing to filter', () => {
+    const { table, grid } = open(storeOf(CALLS, { errors: ['stopped by you'] }));
+    const stopped = visibleRows(grid)[1]!;
+    expect(words(stopped).at(-1)).toBe('stopped by you');
+    expect(stopped.classList.contains('jaxcb-table-failed')).toBe(false);
+    const failedOnly = table.filters.node.querySelector('[type=checkbox]')!.parentElement!;
+    expect(failedOnly.hidden).toBe(true);
+  });
+
   test('controls reflect a filter set by another view', () => {
     const store = storeOf(CALLS);
     const { table } = open(store);

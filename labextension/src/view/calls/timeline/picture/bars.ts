@@ -1,6 +1,7 @@
 /** Draws the calls of one track. */
 
 import { functionOf } from '../../../data/call.js';
+import { hasFailed } from '../../../data/labels.js';
 import { failedWords } from '../../../data/words.js';
 import type { Store } from '../../../data/store.js';
 import { cut } from './axis.js';
@@ -72,7 +73,7 @@ class Painter implements Spans {
     if (this.dimmed) {
       return;
     }
-    const failed = store.calls.error(row) !== 0;
+    const failed = hasFailed(store, row);
     if (failed && width >= OUTLINED) {
       pen.strokeStyle = theme.failed;
       pen.lineWidth = 2;

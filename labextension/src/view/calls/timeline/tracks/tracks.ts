@@ -1,5 +1,6 @@
 /** Groups calls by thread and depth into tracks, in which calls never overlap. */
 
+import { hasFailed } from '../../../data/labels.js';
 import { THREADS } from '../../../data/columns.js';
 import type { Store } from '../../../data/store.js';
 import { Track } from './track.js';
@@ -42,7 +43,7 @@ export class Tracks {
       const row = this.seen;
       const start = calls.start(row);
       const duration = calls.duration(row);
-      const failed = calls.error(row) !== 0;
+      const failed = hasFailed(this.store, row);
       const wrong = this.store.labels.notFinite.has(row);
       const track = trackAt(this.byThread.get(calls.thread(row))!, start);
       track.add(row, start, duration, failed, wrong);
@@ -136,7 +137,7 @@ function narrowed(track: Track, store: Store): Track {
     const row = track.row(place);
     if (store.shows(row)) {
       const wrong = store.labels.notFinite.has(row);
-      lit.add(row, track.start(place), calls.duration(row), calls.error(row) !== 0, wrong);
+      lit.add(row, track.start(place), calls.duration(row), hasFailed(store, row), wrong);
     }
   }
   return lit;

@@ -1,0 +1,116 @@
+"""Host calls of a thread that an earlier cell started: the next cell records and marks them."""
+
+import pytest
+
+from tests._site_schema import complete
+
+from ..conftest import MIME
+
+# The thread makes a call for each turn that a cell gives it.
+SETUP = """import threading
+turn, done = threading.Semaphore(0), threading.Semaphore(0)
+def take(count):
+    for _ in range(count):
+        turn.release()
+        assert done.acquire(timeout=60)
+%%jax_callback pure --result x
+def step(x):
+    return x"""
+WORK = """program = jax.jit(lambda x: step(x))
+def work():
+    while turn.acquire():
+        program(1.0).block_until_ready()
+        done.release()
+background = threading.Thread(target=work, name={name!r}, daemon=True)
+background.start()
+take(3)"""
+
+
+class Ran:
+    """A cell that ran, with its id: its host traces and the last message for badges."""
+
+    def __init__(self, kernel, code, cell):
+        self.traces, self.panel, self.number = [], None, None
+
+        def receive(message):
+            content = message["content"]
+            data = content.get("data", {})
+            if data.get("type") == "snapshot":
+                self.panel = data
+            if message["msg_type"] == "execute_input":
+                self.number = content["execution_count"]
+            if MIME in data:
+                self.traces.append((data[MIME], content["metadata"][MIME]))
+            assert message["msg_type"] != "error", content["traceback"]
+
+        kernel.run_cell(code, cell, receive)
+
+    def figures(self):
+        """Return the figures of each site of the host trace, with its number of calls."""
+        ((facts, measured),) = self.traces
+        sites = zip(facts["sites"], measured["sites"], strict=True)
+        return [(complete(one)["calls"], own.get("figures", [])) for one, own in sites]
+
+    def badge(self, cell):
+        """Return calls and figures of the only badge of a cell."""
+        (site,) = (one for one in self.panel["sites"] if one["cell_id"] == cell)
+        return site["calls"], site["figures"]
+
+
+@pytest.fixture
+def cells(kernel):
+    setup, magic = SETUP.split("%%jax", 1)
+    kernel.run(setup)
+    kernel.run("%%jax" + magic)
+    return lambda code, cell: Ran(kernel, code, cell)
+
+
+@pytest.mark.kept
+def test_calls_of_a_thread_of_an_earlier_cell_say_where_it_was_started(cells):
+    first = cells(WORK.format(name="pacemaker"), "cell-a")
+    assert first.figures() == [(3, [])]
+    assert first.badge("cell-a") == (3, [])
+    second = cells("take(2)", "cell-b")
+    started = f"started in [{first.number}]"
+    assert second.figures() == [(2, [[f"2 calls on a thread {started}", False]])]
+    ((_, measured),) = second.traces
+    assert f"pacemaker, {started}" in measured["threads"]
+    # The badge in the first cell has the calls of this run, and says so.
+    of_run = [[f"2 calls on a thread {started}", False], [f"in [{second.number}]", True]]
+    assert second.badge("cell-a") == (2, of_run)
+    third = cells("program(1.0)\ntake(4)", "cell-c")
+    assert third.figures() == [(5, [[f"4 calls on a thread {started}", False]])]
+
+
+@pytest.mark.kept
+def test_badge_says_which_run_it_shows_unless_it_is_that_of_its_cell(cells):
+    code = "program = jax.jit(lambda x: step(x))\nfor n in range(3): program(1.0)"
+    first = cells(code, "cell-a")
+    assert first.badge("cell-a") == (3, [])
+    second = cells("program(1.0)", "cell-b")
+    assert second.figures() == [(1, [])]
+    assert second.badge("cell-a") == (1, [[f"in [{second.number}]", True]])
+    again = cells(code, "cell-a")
+    assert again.badge("cell-a") == (3, [])
+    nothing = cells("program = None", "cell-b")
+    assert nothing.badge("cell-a") == (3, [])
+
+
+@pytest.mark.kept
+def test_threads_with_a_common_name_are_not_mixed_up(cells):
+    cells(WORK.format(name="worker"), "cell-a")
+    code = """take(1)
+other = threading.Thread(target=lambda: program(1.0).block_until_ready(), name="worker")
+other.start()
+other.join()"""
+    assert cells(code, "cell-b").figures() == [(2, [])]
+
+
+@pytest.mark.kept
+def test_workers_of_an_executor_are_not_marked_though_an_earlier_cell_started_them(cells):
+    code = """import numpy as np
+slow = jaxcb.pure(lambda x: x, result="x", executor="threads:2")
+y = jax.vmap(slow)(jnp.arange(4.0)).block_until_ready()"""
+    cells("import jupyter_jaxcb as jaxcb\n" + code, "cell-a")
+    again = cells("y = jax.vmap(slow)(jnp.arange(4.0)).block_until_ready()", "cell-b")
+    assert again.figures() == [(4, [])]
