@@ -3,6 +3,7 @@
 import re
 
 import nbformat
+import pytest
 from playwright.sync_api import expect
 
 from ._cells import LOAD, WAITS, runs
@@ -26,6 +27,27 @@ def test_live_view_counts_calls_names_the_running_call_and_turns_into_the_trace(
     opened.save()
     (output,) = opened.server.saved(opened.name).cells[2].outputs
     assert MIME_TYPE in output.data and "widget-view" not in str(output)
+
+
+@pytest.mark.kept
+def test_live_view_of_a_python_loop_shows_how_far_the_run_is_and_no_end(notebook, tmp_path):
+    path = tmp_path / "go"
+    code = f"""path = {str(path)!r}
+loop = jax.jit(lambda x: jax.lax.fori_loop(0, 100, lambda i, y: step(y) + 1, x))
+for n in range(24): loop(100.0 * n).block_until_ready()"""
+    opened = notebook(LOAD, WAITS, code)
+    opened.run(0, 1, 2)
+    live = opened.cell(2).locator(".jaxcb-live-words")
+    expect(live).to_contain_text("run 4 · 0 of 100 calls")
+    expect(live).not_to_contain_text("left")
+    bar = opened.cell(2).locator(".jaxcb-live").get_by_role("progressbar")
+    expect(bar).not_to_have_attribute("aria-valuenow", re.compile("."))
+    badge = opened.cell(2).locator(".jaxcb-badge-note")
+    expect(badge).to_have_text(re.compile(r"⚠ 300 calls · running \d+ s"))
+    expect(badge).to_have_class(re.compile("jaxcb-tone-warning"))
+    path.touch()
+    opened.wait(2)
+    expect(badge).to_have_text(re.compile("● 2,400 calls"))
 
 
 def test_printed_text_is_in_one_piece_above_the_trace_of_a_cell_that_has_ended(notebook, tmp_path):
@@ -72,6 +94,14 @@ def test_cell_that_the_user_stopped_is_gray_and_says_in_which_call(notebook, tmp
     expect(row).to_have_text(stopped)
     for gray in (badge, headline, row):
         expect(gray).to_have_class(re.compile("jaxcb-tone-quiet"))
+    # Nor is there an error at the line of the host function, or among the calls.
+    expect(opened.cell(1).locator(".jaxcb-tone-error")).to_have_count(0)
+    opened.cell(2).get_by_role("tab", name="Calls").click()
+    figures = opened.cell(2).locator(".jaxcb-distribution")
+    expect(figures).to_contain_text("301 calls")
+    expect(figures).not_to_contain_text("Failed")
+    expect(opened.cell(2).get_by_text("failed only")).not_to_be_visible()
+    expect(opened.cell(2).locator(".jaxcb-table-failed")).to_have_count(0)
 
 
 # Resolves when the kernel has said that it is done with JupyterLab's request of a subshell.

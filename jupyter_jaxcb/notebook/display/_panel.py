@@ -42,8 +42,12 @@ def snapshot(
         located = origins.place(site.file, site.line)
         progress = running_now.get(site)
         view = unfinished(progress, where).to_json() if progress else latest[site]
-        run = 0 if progress else known.runs[site]
-        if run and located.number and run != located.number:  # its own cell has another one
+        if progress:
+            run = "*" if located.cell not in (None, origins.running) else ""
+        else:
+            number = known.runs[site]
+            run = str(number) if number and located.number not in (0, number) else ""
+        if run:  # its own cell has another one
             view = view | {"figures": [*view["figures"], [f"in [{run}]", True]]}
         shown[site] = view | {"where": where, "cell_id": located.cell, "cell_line": located.line}
     return {

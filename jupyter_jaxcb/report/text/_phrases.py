@@ -8,7 +8,7 @@ them to the front end as finished text.
 from __future__ import annotations
 
 from ...recording import Status
-from ..summary import STOPPED_BY_YOU
+from .. import summary
 from . import _mask
 
 # What became of the calls of a site (`SiteView.consequence`), worst first, and how much it
@@ -49,7 +49,7 @@ SIGNS = {  # readable without the color
 }
 WORDS = {
     "raised": "raised",
-    "stopped": STOPPED_BY_YOU,
+    "stopped": summary.STOPPED_BY_YOU,
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
     "impure_deduplicated": Status.DEDUPLICATED.words,

@@ -29,14 +29,15 @@ take(3)"""
 class Ran:
     """A cell that ran, with its id: its host traces and the last message for badges."""
 
-    def __init__(self, kernel, code, cell):
-        self.traces, self.panel, self.number = [], None, None
+    def __init__(self, kernel, code, cell, seen=lambda panel: None):
+        self.traces, self.panels, self.number = [], [], None
 
         def receive(message):
             content = message["content"]
             data = content.get("data", {})
             if data.get("type") == "snapshot":
-                self.panel = data
+                self.panels.append(data)
+                seen(data)
             if message["msg_type"] == "execute_input":
                 self.number = content["execution_count"]
             if MIME in data:
@@ -52,9 +53,14 @@ class Ran:
         return [(complete(one)["calls"], own.get("figures", [])) for one, own in sites]
 
     def badge(self, cell):
-        """Return calls and figures of the only badge of a cell."""
-        (site,) = (one for one in self.panel["sites"] if one["cell_id"] == cell)
+        """Return calls and figures of the only badge of a cell, as it is at the end."""
+        (site,) = (one for one in self.panels[-1]["sites"] if one["cell_id"] == cell)
         return site["calls"], site["figures"]
+
+    def figures_while_running(self, cell):
+        """Return what the only badge of a cell said beside its calls while this cell ran."""
+        panels = [one["sites"] for one in self.panels if one["running"] and one["sites"]]
+        return [one["figures"] for sites in panels for one in sites if one["cell_id"] == cell]
 
 
 @pytest.fixture
@@ -62,7 +68,7 @@ def cells(kernel):
     setup, magic = SETUP.split("%%jax", 1)
     kernel.run(setup)
     kernel.run("%%jax" + magic)
-    return lambda code, cell: Ran(kernel, code, cell)
+    return lambda code, cell, *seen: Ran(kernel, code, cell, *seen)
 
 
 @pytest.mark.kept
@@ -94,6 +100,16 @@ def test_badge_says_which_run_it_shows_unless_it_is_that_of_its_cell(cells):
     assert again.badge("cell-a") == (3, [])
     nothing = cells("program = None", "cell-b")
     assert nothing.badge("cell-a") == (3, [])
+
+
+@pytest.mark.kept
+def test_badge_says_that_it_shows_the_run_of_another_cell_that_is_running(cells, tmp_path):
+    path = tmp_path / "go"
+    cells("program = jax.jit(lambda x: step(x))\nprogram(1.0)", "cell-a")
+    code = f"import os\nwhile not os.path.exists({str(path)!r}):\n    program(1.0)"
+    ran = cells(code, "cell-b", lambda panel: path.touch() if panel["running"] else None)
+    assert [["in [*]", True]] in ran.figures_while_running("cell-a")
+    assert ran.badge("cell-a")[1] == [[f"in [{ran.number}]", True]]
 
 
 @pytest.mark.kept
