@@ -71,6 +71,7 @@ def _joined(parts: Sequence[Recording], processes: Sequence[Process]) -> Recordi
         masks=_moved(parts, "masks"),
         objects=_objects(parts),
         wall_ns=max(part.wall_ns for part in parts),
+        late_ns=max(part.late_ns for part in parts),
     )
 
 

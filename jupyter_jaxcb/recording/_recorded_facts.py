@@ -58,6 +58,7 @@ class RecordedFacts:
     masks: tuple[MaskUse, ...] = ()
     objects: tuple[ObjectUse, ...] = ()
     wall_ns: int = 0
+    late_ns: int = 0
     profile: Profile | None = None
 
     def __len__(self) -> int:

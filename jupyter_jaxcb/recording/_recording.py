@@ -43,7 +43,9 @@ class Recording(RecordedFacts):
         queue: what happened in the queue to the crossings of queued callbacks, by site.
         masks: for how many batch elements the masks of masked calls were true, by site.
         objects: what happened to host objects, by name.
-        wall_ns: how long the recorded block took, until its host calls had ended; 0: unknown.
+        wall_ns: how long the recorded code took; 0: unknown.
+        late_ns: how long after the code the last host call ended: a program that nobody waits for
+            goes on.
         profile: where the wall time went, if `jupyter_jaxcb.profile` made the recording.
 
     >>> import numpy as np, jupyter_jaxcb as jaxcb

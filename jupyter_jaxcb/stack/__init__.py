@@ -48,4 +48,12 @@ from .flavors.taps import (
 from .interrupt import InFlight, Stuck, interrupt, interrupt_main, on_thread_of_xla, release
 from .options import FLAVORS, Options, choices_of, rows
 from .results import INFER, ResultError, ResultStructureWarning, exact_avals, nothing_in, scalar_of
-from .trace import disabled, frames_of_threads, is_below, is_cell, is_user_code, stack_of
+from .trace import (
+    disabled,
+    frames_of_threads,
+    is_below,
+    is_cell,
+    is_user_code,
+    spent_in_blocks,
+    stack_of,
+)

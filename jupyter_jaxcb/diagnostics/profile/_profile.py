@@ -157,7 +157,9 @@ class ProfileBlock(Block):
             raise
         reading_ns = found.reading_ns + time.perf_counter_ns() - began
         found = found._replace(reading_ns=reading_ns)
-        self._yielded._recording = dataclasses.replace(recording, profile=found)
+        self._yielded._recording = dataclasses.replace(
+            recording, profile=found, wall_ns=found.wall_ns, late_ns=0
+        )
 
     def _collected(self, recording: Recording, sampler: Sampler) -> Collected:
         tracing = sampler.tracing

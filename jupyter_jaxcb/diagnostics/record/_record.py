@@ -121,6 +121,7 @@ class RecordBlock(Block):
         self.yielded = Record(self)
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
+        self._left_ns = 0  # when the code in the block ended
 
     def _recreate_cm(self) -> RecordBlock:
         return RecordBlock(*self._wanted)
@@ -132,6 +133,8 @@ class RecordBlock(Block):
         return self.yielded
 
     def leave(self, error: BaseException | None) -> None:
+        if self._recorder is not None:
+            self._left_ns = self._recorder.clock()
         if isinstance(error, KeyboardInterrupt):
             _interrupt()
         elif error is None and self._recorder is not None:
@@ -156,7 +159,11 @@ class RecordBlock(Block):
     def _frozen(self, running: list[tuple[Any, ...]]) -> Recording:
         if self._recorder is None or self._mark is None:
             return Recording(environment=environment())
-        return self._recorder.freeze(self._mark, environment=environment(), running=running)
+        left = self._left_ns
+        code = (left - self._mark.at_ns, left) if left else None
+        return self._recorder.freeze(
+            self._mark, environment=environment(), running=running, code=code
+        )
 
 
 def _interrupt() -> None:

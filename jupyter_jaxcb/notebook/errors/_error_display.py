@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -25,10 +26,16 @@ LONGEST = 20_000  # characters shown of an error message
 
 
 class ErrorDisplay:
-    """While installed, IPython shows the host function's exception instead of JAX's error."""
+    """While installed, IPython shows the host function's exception instead of JAX's error.
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    Args:
+        shell: IPython's shell.
+        failed: called when code has failed, before its exception is shown.
+    """
+
+    def __init__(self, shell: InteractiveShell, failed: Callable[[], None]) -> None:
         self._shell = shell
+        self._failed = failed
         self._exceptions_before = shell.custom_exceptions
         self._handler_before = vars(shell).get("CustomTB")
         self._handler: Any = None
@@ -61,6 +68,7 @@ class ErrorDisplay:
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
+        self._failed()
         # The text of a CallbackException repeats all of its cause.
         error = value.__cause__ if isinstance(value, CallbackException) else value
         seen = error_for_user(error, tb)

@@ -31,7 +31,7 @@ class SessionMagics(Magics):
         self._namespace = session.shell.user_ns
 
     def _body(self, magic: str, cell: str) -> Cell:
-        body = Cell(self._session.shell, magic, cell)
+        body = Cell(self._session.shell, magic, cell, self._session.code.code_ended)
         self._session.bodies.append(body.name)
         self._session.origins.add(body.name)
         return body

@@ -30,9 +30,12 @@ CellSyntaxError.__name__ = "SyntaxError"
 class Cell:
     """The parsed body of a cell magic; its lines are those of the cell, magics included."""
 
-    def __init__(self, shell: InteractiveShell, magic: str, body: str) -> None:
+    def __init__(
+        self, shell: InteractiveShell, magic: str, body: str, ended: Callable[[], None]
+    ) -> None:
         __tracebackhide__ = True
         self._shell = shell
+        self._ended = ended
         history = shell.history_manager
         # The number of the running cell; execution_count is already that of the next cell.
         number = len(history.input_hist_raw) - 1 if history else 0
@@ -69,6 +72,13 @@ class Cell:
 
     def run(self) -> Any:
         """Run the body in the user's namespace; return the value of a final expression."""
+        __tracebackhide__ = True
+        try:
+            return self._run()
+        finally:
+            self._ended()
+
+    def _run(self) -> Any:
         __tracebackhide__ = True
         tree = self._shell.transform_ast(self.tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None

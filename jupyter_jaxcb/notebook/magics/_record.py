@@ -134,7 +134,8 @@ class RecordMagics(SessionMagics):
         except (OSError, ValueError) as error:
             raise UsageError(str(error)) from None
         body = self._body(f"%%{magic} {line}", cell)
-        recorded = None
+        recorded, clock = None, self._session.code
+        before_ns = clock.ns
         try:
             with block() as recorded:
                 return body.run()
@@ -142,6 +143,8 @@ class RecordMagics(SessionMagics):
             if recorded is not None:
                 bodies = tuple(self._session.bodies)
                 recording = dataclasses.replace(recorded.recording, cells=bodies)
+                if recording.profile is None and recording.wall_ns:
+                    recording = dataclasses.replace(recording, wall_ns=clock.ns - before_ns)
                 if name:
                     self._namespace[name] = recording
                 self._session.keep(recording, values=options.values)

@@ -43,6 +43,7 @@ from ..display import (
 from ..errors import ErrorDisplay
 from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
 from ._cell_runs import CellRuns, Loading
+from ._code_clock import CodeClock
 from ._earlier_threads import EarlierThreads
 from ._hangs import Hangs
 from ._output_routing import OutputRouting
@@ -61,6 +62,7 @@ class Session:
         history: the last runs of each cell.
         origins: the cells that lines of code are in.
         line_values: what watched cells have seen, by line.
+        code: measures how long the code of the running cell runs.
         bodies: file names under which the running cell has compiled the bodies of magics.
         at_end: shows what the cell displays above its host trace, when it has printed everything.
         barrier: waits for host calls at the end of a cell.
@@ -75,16 +77,18 @@ class Session:
         self.history = History()
         self.origins = Origins(shell)
         self.line_values = LineValues(self.origins)
+        self.code = CodeClock(shell)
+        self._code_before_ns = 0  # it showed this when the recording began
         self.bodies: list[str] = []
         self.at_end: list[Callable[[], None]] = []
         self.barrier = Barrier()
         self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
-        self._errors = ErrorDisplay(shell)
+        self._errors = ErrorDisplay(shell, self.code.stop)
         self.hangs = Hangs(shell, self._so_far)
         self._stop = Stop(Session._cell_ends.__code__, self.hangs.cannot_end)
         self._routing = OutputRouting(shell)
         self._runs = CellRuns(shell)
-        self._timed = TimedCode(shell)
+        self._timed = TimedCode(shell, self.code)
         self._threads = EarlierThreads()
         self._last = 0  # number of the cell that has ended last
         self._link = Link(shell, self._snapshot, self.origins.place, self.history.to_json)
@@ -111,6 +115,8 @@ class Session:
         self._runs.begin(loading)
         self.origins.begin(loading)
         self._timed.open()
+        self.code.install()
+        self.code.begin(in_code=True)
         self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
         self._formatter.for_type(Matrix, lambda matrix: matrix_bundle(matrix, self.origins))
         for kind in (Check, Checks):
@@ -141,6 +147,7 @@ class Session:
         self._stop_recording()
         self._runs.close()
         self._timed.close()
+        self.code.remove()
         self._observe(False)
         stop_noting(self)
         self._link.close()
@@ -207,6 +214,7 @@ class Session:
         self._runs.begin(info)
         if self._depth == 1:
             release()
+            self.code.begin()
             self._stop.begin()
             self.origins.begin(info)
             self._threads.begin(self._last)
@@ -225,6 +233,7 @@ class Session:
         if self._depth:
             return
         self._runs.close()
+        self.code.end()
         self._last = getattr(result, "execution_count", None) or 0
         try:
             self._end(result)
@@ -341,7 +350,10 @@ class Session:
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         mark, running = self._mark, still_running(recorder)
         self._stop_recording()
-        made = recorder.freeze(mark, cells=cells, environment=environment(), running=running)
+        code = self.code.ns - self._code_before_ns, self.code.ended_ns
+        made = recorder.freeze(
+            mark, cells=cells, environment=environment(), running=running, code=code
+        )
         return self._threads.marked(made)
 
     def _so_far(self) -> Recording | None:
@@ -381,6 +393,7 @@ class Session:
             recorder = start(self)
             self._mark = recorder.mark()
             self._recorder = recorder
+            self._code_before_ns = self.code.ns
 
     def _stop_recording(self) -> None:
         self._recorder = None

@@ -17,6 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ...stack import is_cell, stack_of
 from ..display import blank_lines
+from ._code_clock import CodeClock
 
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
@@ -24,7 +25,8 @@ _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 class TimedCode:
     """What IPython's compiler does differently while the extension is loaded."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    def __init__(self, shell: InteractiveShell, clock: CodeClock) -> None:
+        self._clock = clock
         self._compile: Any = shell.compile
         self._before = self._own = type(shell.compile)
 
@@ -35,7 +37,11 @@ class TimedCode:
         def compile_code(own: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
             if name in _TIMED and isinstance(code, ast.AST):
                 name = _placed(code, name)
-            return before.__call__(own, code, name, *mode, **options)
+            self._clock.compiles()
+            try:
+                return before.__call__(own, code, name, *mode, **options)
+            finally:
+                self._clock.start(code)
 
         self._own = type(before.__name__, (before,), {"__call__": compile_code})
         self._compile.__class__ = self._own

@@ -180,6 +180,7 @@ def _facts(data: dict[str, Any]) -> dict[str, Any]:
     if data["schema"] < _OBJECTS:
         data.setdefault("objects", [])
         data.setdefault("wall_ns", 0)
+    data.setdefault("late_ns", 0)
     if data["schema"] < _NOT_FINITE_CALLS:
         data.setdefault("not_finite_calls", [])
     wanted = {*_PLAIN, *_OTHERS, "schema", "sites"}

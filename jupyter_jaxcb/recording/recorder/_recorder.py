@@ -326,6 +326,7 @@ class Recorder:
         environment: Mapping[str, str] | None = None,
         ahead: bool = False,
         running: Sequence[tuple[Any, ...]] = (),
+        code: tuple[int, int] | None = None,
     ) -> Recording:
         """Return what was collected since `since` (or from the start) as an immutable value.
 
@@ -335,8 +336,10 @@ class Recorder:
             environment: see `Recording.environment`.
             ahead: see `Recording.ahead`.
             running: the fields of each `Recording.running`, with the site as the first.
+            code: how long the recorded code ran, and when it ended; by default since `since`, and
+                now.
         """
-        facts = cells, environment, ahead, running
+        facts = cells, environment, ahead, running, code
         return self._holding(backlogs, since or BEGINNING, Counter(), *facts)
 
     def _holding(
@@ -359,6 +362,7 @@ class Recorder:
         environment: Mapping[str, str] | None,
         ahead: bool,
         running: Sequence[tuple[Any, ...]],
+        code: tuple[int, int] | None,
     ) -> Recording:
         self._collect()
         calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
@@ -384,6 +388,9 @@ class Recorder:
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
         ran |= {known[one.lowered].program for one in not_kept}
+        took_ns, ended_ns = code or (0, 0)
+        if code is None and not ahead and since is not BEGINNING:
+            took_ns = self.clock() - since.at_ns
         outcomes = self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
         before = (*self._earlier, *self._outcomes[: since.outcomes])
@@ -413,7 +420,8 @@ class Recorder:
             queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
             masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
             objects=self.objects.since(since.objects),
-            wall_ns=0 if ahead or since is BEGINNING else self.clock() - since.at_ns,
+            wall_ns=took_ns,
+            late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
 
     def _collect(self) -> None:

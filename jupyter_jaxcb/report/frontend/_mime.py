@@ -24,7 +24,14 @@ from ..summary import (
     out_of_order,
     summarize,
 )
-from ..text import by_other_threads, headline, sites_to_html, sites_to_text
+from ..text import (
+    by_other_threads,
+    headline,
+    host_time,
+    other_time,
+    sites_to_html,
+    sites_to_text,
+)
 from ._columns import (
     CallColumns,
     call_columns,
@@ -187,6 +194,8 @@ class _Document:
             "compilations": [_compilation(one, base_ns) for one in recording.compilations],
             "threads": list(recording.threads),
             "wall_ns": recording.wall_ns,
+            "time": host_time(recording, self.sites),
+            "other_time": other_time(recording, self.sites),
             "errors": [STOPPED_BY_YOU if is_stop(one) else one for one in recording.errors],
             "sites": [view.measured(brief=brief) for view in self.views],
         } | ({} if profile is None else {"profile": profile})

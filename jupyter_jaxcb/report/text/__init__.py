@@ -19,6 +19,7 @@ from ._matrix import (
 from ._other_threads import by_other_threads
 from ._phrases import MEANINGS, SIGNS, TONES, WORDS
 from ._text import outcome_to_text, sites_to_text, to_text
+from ._time import host_time, other_time
 from ._words import (
     aligned,
     count_words,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Status, on_one_line
+from ...recording import Recording, Status, on_one_line
 from ..summary import SiteSummary, call_words
 from . import _phrases
-from ._words import not_finite_words, one_shape, shape_words, shorten, status_words, time_words
+from ._time import host_time
+from ._words import not_finite_words, one_shape, shape_words, shorten, status_words
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
@@ -53,12 +54,10 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
     return _visible([*named[:LISTED], *_more(others)])
 
 
-def headline_words(sites: Sequence[SiteSummary], times: bool) -> str:
+def headline_words(recording: Recording, sites: Sequence[SiteSummary], times: bool) -> str:
     """Return the headline as text; with the time in host functions if `times` is true."""
-    words = [part.text for part in headline(sites)]
-    if times and any(site.calls for site in sites):
-        words.append(time_words(sum(site.host_ns for site in sites)))
-    return " · ".join(words)
+    time = host_time(recording, sites) if times else ""
+    return " · ".join(filter(None, (*(part.text for part in headline(sites)), time)))
 
 
 def _visible(parts: Sequence[Part]) -> list[Part]:

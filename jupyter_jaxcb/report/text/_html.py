@@ -69,7 +69,7 @@ def sites_to_html(
     drawn = diagrams(sites[:MAX_SITES])
     # Opened where the summary line leaves something out: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
-    summary = element("summary", headline_words(sites, times))
+    summary = element("summary", headline_words(recording, sites, times))
     parts = (element("ul", *items), *more, *([timeline(recording)] if times else []), *drawn)
     is_open = is_open or bool(drawn) or _has_more(sites)
     return element("details", summary, *parts, class_="jaxcb", open=is_open)

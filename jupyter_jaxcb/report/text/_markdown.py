@@ -44,7 +44,7 @@ def to_markdown(recording: Recording) -> str:
     about = (*more, *by_other_threads(recording), *out_of_order(recording, sites))
     remarks = [remark for site in listed for remark in _remarks(site)]
     parts = (
-        plain_words(headline_words(sites, times=True)),
+        plain_words(headline_words(recording, sites, times=True)),
         table(_HEAD, map(_cells, listed)),
         "\n".join(f"* {line}" for line in (*remarks, *map(plain_words, filter(None, about)))),
     )

@@ -47,7 +47,7 @@ def sites_to_text(
         return ""
     listed = sites[:MAX_SITES]
     rows = [row for summary in listed for row in _rows(summary, times)]
-    lines = [headline_words(sites, times)]
+    lines = [headline_words(recording, sites, times)]
     for row, summary in zip(aligned(rows), _owners(listed), strict=True):
         lines.append(f"  {row}")
         if summary is not None:

@@ -3,7 +3,7 @@
 Read `_site` first.
 """
 
-from ._block import Block
+from ._block import Block, spent_in_blocks
 from ._code_owner import (
     AWAITING_ROOM,
     CROSSINGS,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
+import time
 import weakref
 from typing import Any
 
@@ -27,6 +29,18 @@ class _Exit:
         return found
 
 
+_spent = threading.local()
+
+
+def spent_in_blocks() -> int:
+    """Return how long, in ns, this thread has been beginning and ending blocks."""
+    return getattr(_spent, "ns", 0)
+
+
+def _count(began_ns: int) -> None:
+    _spent.ns = spent_in_blocks() + time.perf_counter_ns() - began_ns
+
+
 class Block(contextlib.ContextDecorator):
     """A ``with`` block whose `end` always follows its `begin`, whatever interrupts either.
 
@@ -37,7 +51,11 @@ class Block(contextlib.ContextDecorator):
     __exit__: Any = _Exit()
 
     def __enter__(self) -> Any:
-        return self.begin()
+        began = time.perf_counter_ns()
+        try:
+            return self.begin()
+        finally:
+            _count(began)
 
     def begin(self) -> Any:
         """Begin the block, return the ``as`` target. `end` follows even if this is interrupted."""
@@ -64,8 +82,10 @@ class Block(contextlib.ContextDecorator):
 
 def _leave(block: Block, kind: Any, error: BaseException | None, traceback: Any) -> None:
     __tracebackhide__ = True
+    began = time.perf_counter_ns()
     try:
         block.leave(error)
     finally:
         block.end()  # not `finish`: an ExitStack takes `__exit__` from the class, see `_Exit`
         block._left = None
+        _count(began)

@@ -3,7 +3,7 @@
 import { button, h, type Child } from './dom/elements.js';
 import { exportActions } from './export/actions.js';
 import { disclosure } from './sites/details.js';
-import { hostTime, timesKnown } from './sites/words.js';
+import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
 import type { ReadFacts } from './data/parse/parse.js';
@@ -19,7 +19,6 @@ import {
 } from './data/words.js';
 
 const MOST_PROGRAMS = 50;
-const LARGE_NS = 5e8; // time outside of host functions that is worth a profile, if it is most of it
 
 /**
  * Warnings, details, and actions.
@@ -42,10 +41,9 @@ export function viewFooter(
   for (const words of warnings(facts, measured, problem)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, warningWords(words)));
   }
-  const outside = outsideNs(facts, measured);
-  if (profile && outside >= LARGE_NS) {
-    const words = `${timeWords(outside)} of ${timeWords(measured.wall_ns)} were not in host functions · `;
-    footer.append(h('p', {}, words, button({ class: 'jaxcb-link' }, profile, 'profile this cell')));
+  if (profile && measured.other_time) {
+    const link = button({ class: 'jaxcb-link' }, profile, 'profile this cell');
+    footer.append(h('p', {}, `${measured.other_time} · `, link));
   }
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));
@@ -62,12 +60,6 @@ export function viewFooter(
     footer.append(exportActions({ facts, measured, raw, environment }, more));
   }
   return footer;
-}
-
-/** The time of the cell outside of host functions, if it is more than half; 0: less, or in a profile. */
-function outsideNs(facts: ReadFacts, { wall_ns: wall, profile }: Measured): number {
-  const outside = wall - hostTime(facts);
-  return !profile && timesKnown(facts) && outside > wall / 2 ? outside : 0;
 }
 
 function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {

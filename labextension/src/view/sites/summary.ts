@@ -55,16 +55,8 @@ function wallTime({ sites }: Facts, { profile }: Measured): string {
   return profile ? (sites.length ? wallClause(profile) : profile.headline) : '';
 }
 
-/** `36 µs of 5.3 s`, `403 ms summed over 2 threads`; empty if it is unknown or nothing was called. */
-function timeWord(facts: Facts, measured: Measured): string {
-  if (!timesKnown(facts) || !facts.sites.some(site => site.calls)) {
-    return '';
-  }
-  const words = timeWords(hostTime(facts));
-  const { profile, threads, wall_ns: wall } = measured;
-  const whole = wall && !profile ? timeWords(wall) : ''; // that of a profile is its own clause
-  if (threads.length > 1) {
-    return `${words} summed over ${threads.length} threads${whole && ` in ${whole}`}`;
-  }
-  return whole ? `${words} of ${whole}` : words;
+/** `36 µs of 5.3 s`; empty if it is unknown or nothing was called. */
+function timeWord(facts: Facts, { time }: Measured): string {
+  const known = timesKnown(facts) && facts.sites.some(site => site.calls);
+  return known ? time || timeWords(hostTime(facts)) : '';
 }

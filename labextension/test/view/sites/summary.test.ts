@@ -27,21 +27,13 @@ describe('summaryLine', () => {
     expect(words(someFacts([unusedSite({ host_ns: 0 })]))).toBe('bessel');
   });
 
-  it('says that the time is a sum over threads', () => {
-    const facts = someFacts([aSite({ host_ns: 1_000 }), aSite({ host_ns: 2_000 })]);
-    const measured = someMeasured({ threads: ['a', 'b'] });
-    expect(words(facts, measured)).toBe('bessel · 3 µs summed over 2 threads');
-  });
-
-  it('says how long the cell took, which a sum over threads may exceed', () => {
+  it('says the time in the words of Python', () => {
     const facts = someFacts([aSite({ host_ns: 167e6 })]);
-    const cell = { wall_ns: 5.3e9 };
-    const line = summaryLine(facts, someMeasured(cell));
+    const time = '167 ms of 5.3 s';
+    const line = summaryLine(facts, someMeasured({ time }));
     expect(line.textContent).toBe('bessel · 167 ms of 5.3 s');
-    expect(line.querySelector('.jaxcb-summary-time')!.textContent).toBe('167 ms of 5.3 s'); // unbroken
-    const measured = someMeasured({ ...cell, threads: ['a', 'b'] });
-    expect(words(facts, measured)).toBe('bessel · 167 ms summed over 2 threads in 5.3 s');
-    const profiled = someMeasured({ ...cell, profile: aProfile() });
+    expect(line.querySelector('.jaxcb-summary-time')!.textContent).toBe(time); // unbroken
+    const profiled = someMeasured({ time: '167 ms', profile: aProfile() });
     expect(words(facts, profiled)).toBe('bessel · 167 ms · 1 s wall time, 80 % host functions');
   });
 

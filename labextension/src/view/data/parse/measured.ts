@@ -62,7 +62,9 @@ const readMeasured = objectOf({
   by_worker: or(texts, []), // number of calls by each worker of an executor
   compilations: or(listOf(readCompilation, MOST_COMPILATIONS), []),
   threads: or(listOf(text(NAME), OUT_OF_RANGE), []),
-  wall_ns: or(amount, 0), // how long the recorded cell took; 0: unknown
+  wall_ns: or(amount, 0), // how long the recorded code took; 0: unknown
+  time: or(text(SENTENCE), ''), // "36 µs of 5.3 ms": in host functions, of the code; empty: nothing was called
+  other_time: or(text(SENTENCE), ''), // where the time of the code went, if most of it went elsewhere
   errors: or(listOf(text(LONG), OUT_OF_RANGE), []),
   calls: or(orNull(readSaved), null), // null: sent separately, or there are none
   calls_not_saved: or(whole(), 0),

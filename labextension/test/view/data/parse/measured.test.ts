@@ -13,6 +13,8 @@ const MEASURED: Measured = {
   compilations: [{ program: 'jit_f', lower_ns: 1, compile_ns: 2.5, start_ns: -80 }],
   threads: ['MainThread'],
   wall_ns: 5.3e9,
+  time: '46 µs of 5 ms',
+  other_time: '',
   errors: ['ValueError: no luck'],
   calls: { rows: 1, unit_ns: 100, zlib: 'eJw=', crossings: 'eJw=' },
   calls_not_saved: 3,

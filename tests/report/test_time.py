@@ -1,0 +1,110 @@
+"""How long host functions took, of how long the code took, and what the rest was."""
+
+import dataclasses
+import json
+
+import pytest
+
+from jupyter_jaxcb.recording import (
+    Aval,
+    Compilation,
+    LoweredSite,
+    Program,
+    Recorder,
+    Recording,
+    Site,
+    record_call,
+)
+from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
+from jupyter_jaxcb.report.frontend import MIME_TYPE, to_page
+from jupyter_jaxcb.report.text import host_time, other_time, to_markdown
+
+MS = 1_000_000
+SITE = Site("pure", "simulate", "<cell>", 3, 0, cell=True, source="simulate(x)")
+PROGRAM = Program("jit_f", "cpu")
+COMPILED = Compilation(PROGRAM, 1, (), 30 * MS, 72 * MS)
+
+
+def recorded(wall_ms, *calls, ended_ms=10_000, compilations=()):
+    """Return a recording of code of `wall_ms`, with calls from and to these milliseconds."""
+    recorder = Recorder(clock=lambda: 0)
+    recorder.bound(SITE)
+    fact = LoweredSite(SITE, PROGRAM, 0, (Aval((), "float32"),), (), ())
+    mark = recorder.mark()
+    recorder.lowered(fact)
+    for start, end in calls:
+        record_call(recorder, fact, 1, int(start * MS), int(end * MS))
+    code = int(wall_ms * MS), int(ended_ms * MS)
+    recording = recorder.freeze(mark, cells=("<cell>",), code=code)
+    return dataclasses.replace(recording, compilations=compilations)
+
+
+def on_two_threads(recording):
+    calls = recording.calls.copy()
+    calls["thread"][1] = 1
+    return dataclasses.replace(recording, calls=calls, threads=("a", "b", "c"))
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("recording", "words"),
+    [
+        (recorded(5.3, (0, 1), (2, 2.5)), "1.5 ms of 5.3 ms"),
+        (recorded(0, (0, 1)), "1 ms"),
+        # A program that nobody waited for.
+        (recorded(5, (0, 1), (9, 200), ended_ms=10), "192 ms; the code ended after 5 ms"),
+        (recorded(1000, (0, 1), (9, 12), ended_ms=10), "4 ms of 1 s"),
+        # A host function called another one: their sum is no part of the code's time.
+        (recorded(5, (0, 4), (1, 3)), "6 ms"),
+        (on_two_threads(recorded(5, (0, 4), (0, 4))), "8 ms summed over 2 threads in 5 ms"),
+    ],
+)
+def test_time_of_host_functions_is_a_part_of_that_of_the_code_or_is_said_not_to_be(
+    recording, words
+):
+    sites = summarize(recording)
+    assert host_time(recording, sites) == words
+    # Every report says the same, as does one that was saved.
+    again = Recording.from_json(recording.to_json())
+    said = [
+        to_text(recording).splitlines()[0],
+        to_markdown(recording).splitlines()[0],
+        to_html(recording, times=True).partition("</summary>")[0],
+        to_text(again).splitlines()[0],
+    ]
+    assert [line.endswith(f" · {words}") for line in said] == [True] * 4
+    _, metadata = to_mimebundle(recording)
+    assert metadata[MIME_TYPE].get("time", "") == to_page(recording)["measured"]["time"] == words
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("recording", "words"),
+    [
+        (
+            recorded(1370, (0, 0.0834), compilations=(COMPILED,)),
+            "Of 1.37 s, host functions took 83.4 µs, compiling their programs 102 ms, "
+            "and other code 1.27 s (Python, imports, JAX and XLA)",
+        ),
+        (
+            recorded(1370, (0, 1)),
+            "Of 1.37 s, host functions took 1 ms, and other code 1.37 s "
+            "(Python, imports, JAX and XLA)",
+        ),
+        (recorded(1370, (0, 700)), ""),  # most of it
+        (recorded(400, (0, 1)), ""),  # not long
+        (recorded(1370, (0, 10), (1500, 1600), ended_ms=1400), ""),  # some after the code
+        (recorded(0, (0, 1)), ""),
+    ],
+)
+def test_what_the_rest_of_the_time_was_is_said_if_it_is_long(recording, words):
+    assert other_time(recording, summarize(recording)) == words
+    _, metadata = to_mimebundle(recording)
+    assert metadata[MIME_TYPE].get("other_time", "") == words
+
+
+@pytest.mark.kept
+def test_times_are_not_in_the_data_of_an_output():
+    run = recorded(1370, (0, 1), compilations=(COMPILED,))
+    data, _ = to_mimebundle(run)
+    assert "1.37 s" not in json.dumps(data)
