@@ -146,7 +146,7 @@ def slow(x):
     expect(line).to_be_visible()
     fresh_page.add_script_tag(path=AXE)
     menu = view.get_by_role("combobox", name="Compare with an earlier run")
-    menu.select_option(index=2)
+    menu.select_option(index=3)
     expect(view.locator(".jaxcb-summary")).to_contain_text(
         "vs run [4]: same number of calls, time ×"
     )

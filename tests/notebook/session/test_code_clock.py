@@ -115,9 +115,6 @@ def test_recorded_block_in_a_cell_has_no_time_for_its_own_begin_and_end(timed):
 def test_calls_after_the_code_are_no_part_of_its_time(timed):
     timed.run("over.clear()")
     trace = trace_of(timed.run("_ = use(); jax.jit(log)(1.0);"))
-    assert re.fullmatch(
-        r"[\d.]+ .?s summed over 2 threads; the code ended after [\d.]+ .?s", trace["time"]
-    )
     noted = timed.run("print(*map(cells[-1].get, ['parsed', 'shown']))")
     parsed, shown = map(int, noted.text.split())
     assert trace["wall_ns"] <= shown - parsed
