@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
@@ -104,7 +106,7 @@ def result_avals(
     """
     __tracebackhide__ = True
     if isinstance(result, str):
-        declared = _evaluate(result, function, _parameters(function, args, kwargs))
+        declared = _evaluate(result, function, _bound(function, args, kwargs))
     elif _is_function(result):
         declared = _call(result, function, args, kwargs)
     else:
@@ -253,9 +255,9 @@ def _name(function: Callable[..., Any]) -> str:
     return given_name(function) or shown(function)
 
 
-def _parameters(
+def _bound(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> inspect.BoundArguments:
     __tracebackhide__ = True
     try:
         signature = inspect.signature(function)
@@ -265,11 +267,9 @@ def _parameters(
             "function (result=lambda x: x) or jax.ShapeDtypeStruct(shape, dtype)."
         ) from error
     try:
-        bound = signature.bind(*args, **kwargs)
+        return signature.bind(*args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{_name(function)}() {error}") from None
-    bound.apply_defaults()
-    return {name: tree_map(_parameter, value) for name, value in bound.arguments.items()}
 
 
 def _parameter(leaf: Any) -> Any:
@@ -279,8 +279,25 @@ def _parameter(leaf: Any) -> Any:
         return leaf
 
 
-def _evaluate(expression: str, function: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+@functools.cache
+def _names(expression: str) -> frozenset[str]:
+    """Return the variables of an expression; none if it is no expression."""
+    try:
+        parsed = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(node.id for node in ast.walk(parsed) if isinstance(node, ast.Name))
+
+
+def _evaluate(expression: str, function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
     __tracebackhide__ = True
+    # A default that the expression does not name may be of any size, and is not looked at.
+    looked_at = _names(expression) | {*bound.arguments}
+    bound.apply_defaults()
+    parameters = {
+        name: tree_map(_parameter, value) if name in looked_at else value
+        for name, value in bound.arguments.items()
+    }
     scope = {
         "jax": jax,
         "jnp": jnp,

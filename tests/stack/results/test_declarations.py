@@ -354,3 +354,46 @@ def test_array_outside_of_the_function_is_no_declaration_but_a_struct_is():
     with pytest.raises(ValueError, match=words):
         wrong(np.float32(1))
     assert jaxcb.pure(twice, result="STRUCT_OUTSIDE")(np.float32(1)).tolist() == [1, 1]
+
+
+class _Untouched:
+    """A default whose every use fails."""
+
+    def __repr__(self):
+        raise RuntimeError("printed")
+
+    def __iter__(self):
+        raise RuntimeError("walked")
+
+    __hash__ = None
+
+
+DEFAULTS = {"object": _Untouched(), "in a list": [_Untouched()], "nested": {"a": (_Untouched(),)}}
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("default", DEFAULTS.values(), ids=DEFAULTS)
+@pytest.mark.parametrize("result", ["x", " x", "(x, x.shape)[0]", "[y for y in (x,)][0]"])
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
+def test_a_default_that_the_expression_does_not_name_is_not_looked_at(register, result, default):
+    def double(x, table=default, *, other=default):
+        return 2 * x
+
+    callback = register(double, result=result)
+    assert callback(1.5) == 3
+    assert jax.jit(callback)(1.5) == 3
+    assert jax.vmap(callback)(jnp.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.kept
+def test_a_default_is_not_looked_at_for_the_error_of_an_expression():
+    callback = jaxcb.pure(lambda x, table=DEFAULTS["in a list"]: x, result="y")
+    with pytest.raises(ValueError, match=r"of <lambda>\(x=float32\[\], table=\[.*name 'y' is not"):
+        callback(1.5)
+
+
+@pytest.mark.kept
+def test_a_default_that_the_expression_names_is_used():
+    row = np.ones((2, 3), np.float32)
+    callback = jaxcb.pure(lambda x, table=row: x + table[0], result="table.shape[1:]")
+    assert callback(np.float32(1)).tolist() == [2, 2, 2]
