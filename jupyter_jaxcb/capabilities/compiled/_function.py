@@ -12,6 +12,7 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
 from ...stack.call import name_of, running_cell
@@ -80,6 +81,8 @@ class CompiledFunction:
             self._dispatcher.compile(kinds)
             compiled = self._dispatcher.overloads[kinds]
         except Exception as error:  # numba fails in many ways
+            if not _is_of_numba(error):
+                raise
             raise self._not_compiled(kinds, error) from None
         self._check_results(compiled.signature.return_type, interface)
         return compile_kernel(compiled, arguments, interface)
@@ -161,6 +164,16 @@ class CompiledFunction:
         return TypeError(
             f"numba cannot compile {self._name} for ({shown}): {reason} (line {line}). {instead}."
         )
+
+
+def _is_of_numba(error: Exception) -> bool:
+    """Return whether numba raised it: no signal handler meanwhile, nor lack of memory."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    by_numba = module.partition(".")[0] in ("numba", "llvmlite")
+    return isinstance(error, NumbaError) or (by_numba and not isinstance(error, MemoryError))
 
 
 def _where(path: Sequence[int]) -> str:

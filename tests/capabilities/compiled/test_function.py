@@ -1,6 +1,7 @@
 """What numba cannot compile is an error that says why, where and what to do."""
 
 import inspect
+import signal
 from collections import namedtuple
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.capabilities.compiled._function import compiled_function
@@ -260,3 +262,54 @@ def plain(x):
 
 registered = jaxcb.pure(plain, result="x")
 ARRAY_OF_JAX = jnp.zeros(2)
+
+
+class _TimeIsUp(Exception):
+    """What a signal handler raises."""
+
+
+def _handle(error):
+    """Raise an error as a signal handler does, in the midst of numba's work."""
+
+    def handler(number, frame):
+        raise error
+
+    previous = signal.signal(signal.SIGUSR1, handler)
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "error", [_TimeIsUp("after 5 s"), MemoryError("no room"), OSError("full"), ValueError("mine")]
+)
+def test_error_of_a_signal_handler_is_not_one_of_numba(monkeypatch, error, jitted):
+    def half(x):
+        return x / 2
+
+    passed = Dispatcher.compile
+    callback = compiled(half)
+    call = jax.jit(callback) if jitted else callback
+    with monkeypatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", lambda *_: _handle(error))
+        with pytest.raises(Exception) as caught:
+            call(np.float32(3))
+    assert caught.value is error or jaxcb.host_error(caught.value) is error
+    assert passed is Dispatcher.compile
+    assert call(np.float32(3)) == 1.5  # it is compiled at the next call
+
+
+@pytest.mark.kept
+def test_lack_of_memory_in_numba_is_not_reworded(monkeypatch):
+    def no_room(*_):
+        raise MemoryError("no room")
+
+    as_in_numba = type(no_room)(
+        no_room.__code__, {"__name__": "numba.core", "MemoryError": MemoryError}
+    )
+    monkeypatch.setattr(Dispatcher, "compile", as_in_numba)
+    with pytest.raises(MemoryError, match="no room"):
+        compiled(lambda x: x * 2)(np.float32(3))
