@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import os
+import reprlib
 import threading
 import time
 import weakref
@@ -207,13 +209,18 @@ class Store:
 
     def _bytes_of(self, value: Any, growth: int) -> int:
         if self._size is not None:
-            nbytes = int(self._size(value))
-            if nbytes < 0:
-                raise ValueError(
-                    f"size= returned {nbytes} for an object of {self.name}. Return its bytes, at "
-                    "least 0."
-                )
-            return nbytes
+            given = f"size={getattr(self._size, '__name__', type(self._size).__name__)}"
+            try:
+                nbytes = self._size(value)
+            except Exception as error:
+                error.add_note(f"raised by {given}, for an object of {self.name}")
+                raise
+            if isinstance(nbytes, numbers.Real) and 0 <= nbytes < float("inf"):
+                return int(nbytes)
+            raise ValueError(
+                f"{given} returned {reprlib.repr(nbytes)} for an object of {self.name}. Return its "
+                "bytes, at least 0."
+            )
         known = visible_bytes(value)
         if known is not None:
             return known

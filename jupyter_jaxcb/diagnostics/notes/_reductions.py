@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -285,10 +286,27 @@ def _number_by(name: str, reduce: Callable[[Any], Any], x: Any, axis: Sequence[i
     batch = [a for a in range(x.ndim) if a not in axis]
     sizes = [x.shape[a] for a in batch]
     flat = x.transpose([*batch, *axis]).reshape(math.prod(sizes), *(x.shape[a] for a in axis))
-    found = jax.vmap(reduce)(flat)
-    if getattr(found, "shape", None) != (len(flat),) or jnp.iscomplexobj(found):
+    return jax.vmap(functools.partial(_checked, name, reduce))(flat).reshape(sizes)
+
+
+def _checked(name: str, reduce: Callable[[Any], Any], x: Any) -> Any:
+    """Return the user's number of an array."""
+    given = f"{name}={getattr(reduce, '__name__', type(reduce).__name__)}"
+    try:
+        found = reduce(x)
+    except Exception as error:
+        error.add_note(f"raised by {given} of watching(), for an array of shape {x.shape}")
+        raise
+    try:
+        aval = jax.typeof(found)
+    except TypeError:
+        returned, is_number = reprlib.repr(found), False
+    else:
+        returned = aval.str_short()
+        is_number = aval.shape == () and not jnp.issubdtype(aval.dtype, np.complexfloating)
+    if not is_number:
         raise ValueError(
-            f"{name}= must return one real number for an array of shape {flat.shape[1:]}, not "
-            f"{jax.eval_shape(reduce, flat[0])}. Reduce all axes in it, as jnp.linalg.norm does."
+            f"{given} must return one real number for an array of shape {x.shape}, not "
+            f"{returned}. Reduce all axes in it, as jnp.linalg.norm does."
         )
-    return found.reshape(sizes)
+    return found

@@ -64,12 +64,16 @@ class Following:
     def stop(self) -> None:
         """Follow no more; leave a debugger that was started in the block as it is."""
         function, of_frame = self._before
-        if sys.gettrace() == self._called:
+        if self.is_on():
             sys.settrace(function)
         if self._own is not None:
             if self._first.f_trace is self._own:
                 self._first.f_trace = of_frame
             self._own(self._first, "line", None)  # a block in one line has no other end
+
+    def is_on(self) -> bool:
+        """Return whether no other trace function has taken its place in this thread."""
+        return sys.gettrace() == self._called
 
     def iterations(self) -> tuple[int, ...]:
         """Return the iterations of the Python loops that run now, the outermost first."""

@@ -74,6 +74,7 @@ class Watch:
         self._store, self._options = Store(options.stop, sink), options
         self._progress = Progress(self._store)
         self._has_ended: bool | None = None  # False: an exception ended the block
+        self._why_nothing = ""  # no variable could be seen
 
     @property
     def series(self) -> list[Series]:
@@ -156,14 +157,14 @@ class Watch:
             return "the block ended before a value arrived"
         names = self._options.names
         which = f" that {', '.join(map(repr, names))} chooses" if names else ""
-        return f"no variable{which} got an array of JAX"
+        return f"no variable{which} got an array of JAX{self._why_nothing}"
 
     def _notes(self) -> Iterable[str]:
         for name, count in self._store.left_out.items():
             yield f"{name} has {count:,} more arrays, which are not watched. Assign them to names."
         if self.series:
             yield from self._names_of_nothing()
-        elif not self._has_ended and self._options.rows:
+        elif self._options.rows and (self._why_nothing or not self._has_ended):
             return
         if not self.first_bad:
             text = self._options.bad.text
@@ -259,6 +260,11 @@ class watching:  # used as a function
     def __enter__(self) -> Watch:
         sinking = Sinking(self._to) if self._to else None
         watch = Watch(self._options, sinking.put if sinking else None)
+        if jax_compat.jaxpr_trace() is not None:
+            watch._why_nothing = (
+                ": JAX was tracing a function when the block began. Put the block around the call "
+                "of that function."
+            )
         changes = jax_compat.Changes()
         with contextlib.ExitStack() as stack:
             if sinking:
@@ -281,6 +287,11 @@ class watching:  # used as a function
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         __tracebackhide__ = True
         self._watch._has_ended = error is None
+        if not self._following.is_on():
+            self._watch._why_nothing = (
+                ": sys.settrace was called in the block, by a debugger or a coverage tool for "
+                "instance, and ended the watching."
+            )
         try:
             self._stack.close()
         except jax.errors.JaxRuntimeError:  # of a program that the block did not wait for

@@ -401,3 +401,47 @@ def test_cell_that_runs_again_removes_the_objects_of_its_function():
     names["opened"](1)
     exec(source, names)
     assert closed == [{"x": 1}]
+
+
+def _no_size(value):
+    return "x"
+
+
+def _fails(value):
+    raise LookupError("no size")
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (_no_size, r"size=_no_size returned 'x' for an object of table\. Return its bytes"),
+        (lambda value: None, "size=<lambda> returned None for an object of table"),
+        (lambda value: float("nan"), "size=<lambda> returned nan"),
+        (lambda value: float("inf"), "size=<lambda> returned inf"),
+        (lambda value: -1, "size=<lambda> returned -1"),
+    ],
+)
+def test_a_size_that_is_no_number_of_bytes_is_named_with_its_option(size, words):
+    def table(n):
+        return [n]
+
+    with pytest.raises(ValueError, match=words):
+        jaxcb.host_object(size=size)(table)(3)
+
+
+@pytest.mark.kept
+def test_what_a_size_function_raises_says_which_it_was():
+    def table(n):
+        return [n]
+
+    with pytest.raises(LookupError) as caught:
+        jaxcb.host_object(size=_fails)(table)(3)
+    assert caught.value.__notes__ == ["raised by size=_fails, for an object of table"]
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("number", [np.int64(8), 8.5, np.float32(8)])
+def test_a_size_is_any_real_number(number):
+    keep = jaxcb.host_object(size=lambda value: number)(lambda n: [n])
+    assert keep(3) == [3] and keep.info().nbytes == 8

@@ -1,5 +1,7 @@
 """Programs that scatter or reduce with a function of two numbers, which must have no effects."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,3 +47,78 @@ def test_nan_of_a_scattered_product_is_at_its_line():
     with jaxcb.watching() as seen:
         jax.jit(f)(jnp.zeros(3))
     assert "`x.at[1].mul(jnp.inf)` gave NaN" in str(seen.first_bad)
+
+
+def _no_number(x):
+    return "s"
+
+
+def _fails(x):
+    raise LookupError("no norm")
+
+
+WRONG = {
+    "text": (lambda x: "s", r"norm=<lambda> must return one real number .* not 's'\. Reduce"),
+    "named": (_no_number, "norm=_no_number must return"),
+    "array": (lambda x: x, r"not float32\[3\]\. Reduce"),
+    "complex": (lambda x: 1j * jnp.sum(x), r"not complex64\[\]"),
+    "None": (lambda x: None, "not None"),
+}
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("case", WRONG)
+def test_a_reduction_without_a_number_is_named_with_its_option(case, transform):
+    reduce, words = WRONG[case]
+    with pytest.raises(ValueError, match=words), jaxcb.watching(norm=reduce):
+        transform(_twice)(jnp.ones(3))
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_what_a_reduction_raises_says_which_it_was(transform):
+    with pytest.raises(LookupError) as caught, jaxcb.watching(norm=_fails):
+        transform(_twice)(jnp.ones(3))
+    assert "raised by norm=_fails of watching(), for an array of shape (3,)" in str(
+        caught.value.__notes__
+    )
+
+
+def _twice(x):
+    y = 2 * x
+    return y
+
+
+@pytest.mark.kept
+def test_a_block_whose_trace_function_was_replaced_says_why_it_saw_nothing():
+    before = sys.gettrace()
+    with jaxcb.watching() as seen:
+        sys.settrace(None)
+        _twice(jnp.ones(3))
+    sys.settrace(before)
+    assert str(seen).startswith("no variable got an array of JAX: sys.settrace was called")
+    assert "no value was NaN" not in str(seen)
+
+
+@pytest.mark.kept
+def test_a_block_inside_a_traced_function_says_why_it_saw_nothing():
+    blocks = []
+
+    @jax.jit
+    def program(x):
+        with jaxcb.watching() as seen:
+            y = _twice(x)
+        blocks.append(seen)
+        return y
+
+    program(jnp.ones(3))
+    assert str(blocks[0]).startswith("no variable got an array of JAX: JAX was tracing a function")
+    assert "no value was NaN" not in str(blocks[0])
+
+
+@pytest.mark.kept
+def test_an_empty_block_gives_no_reason():
+    with jaxcb.watching() as seen:
+        pass
+    assert str(seen).splitlines()[0] == "no variable got an array of JAX"
