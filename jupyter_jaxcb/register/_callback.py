@@ -297,7 +297,7 @@ class RuledCallback(LinearRules, Callback):
         if backward is None:
             raise TypeError(
                 f"cannot use None as a derivative rule of {self.host.name}: defvjp takes two "
-                f"functions and is not a decorator. Call {self.host.name}.defvjp(forward, "
+                f"functions and is not a decorator. Call {self.host.variable}.defvjp(forward, "
                 "backward)."
             )
         self._check_no_other_rule("vjp")

@@ -58,8 +58,8 @@ class LinearRules:
         if not callable(function) or hasattr(function, "deftranspose"):
             raise TypeError(
                 f"cannot use {function!r} as the transpose of {self.host.name}: it is not a host "
-                f"function. Write @{self.host.name}.deftranspose, without another decorator, above "
-                "a def."
+                f"function. Write @{self.host.variable}.deftranspose, without another decorator, "
+                "above a def."
             )
         host = register(function, ("transpose", self.host.name, linear.options))
         host.made_by = self.host.made_by
@@ -126,8 +126,8 @@ class LinearRules:
             name = self.host.name
             raise TypeError(
                 f"cannot call {name}.{method}: it is not registered as linear. Name the "
-                f"parameters in which it is linear: linear='b'. If it is not linear, such as a "
-                f"root finder, give it a rule by @{name}.defjvp; the cookbook has one in "
+                "parameters in which it is linear in linear=. If it is not linear, such as a root "
+                f"finder, give it a rule by @{self.host.variable}.defjvp; the cookbook has one in "
                 "'Differentiate through a root finder'."
             )
         return self.host.derivative

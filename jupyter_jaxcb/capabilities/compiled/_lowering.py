@@ -121,11 +121,11 @@ def _alone(callback: HostCallback) -> str:
 
 def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: int) -> None:
     __tracebackhide__ = True
-    platform = ctx.module_context.platforms[0]
-    if list(ctx.module_context.platforms) != ["cpu"]:
+    platforms = [one for one in ctx.module_context.platforms if one != "cpu"]
+    if platforms:
         raise NotImplementedError(
-            f"cannot call the compiled {callback} on {platform}: numba compiles for CPUs. Register "
-            "it without compile=, or run the program on the CPU: with "
+            f"cannot call the compiled {callback} on {' and '.join(platforms)}: numba "
+            "compiles for CPUs. Register it without compile=, or run the program on the CPU: with "
             "jax.default_device(jax.devices('cpu')[0])."
         )
     if has_side_effect and jax_compat.is_for_export(ctx):

@@ -163,7 +163,7 @@ def _once(host: HostFunction, jacobian: Callable[..., Any]) -> Callable[..., Any
         __tracebackhide__ = True
         raise TypeError(
             f"cannot differentiate {host.name} twice by finite differences. Define a rule in terms "
-            f"of {host.name}: @{host.name}.defjvp or {host.name}.defvjp."
+            f"of {host.name}: @{host.variable}.defjvp or {host.variable}.defvjp."
         )
 
     return guarded
@@ -376,5 +376,5 @@ def check_real(
         if jnp.issubdtype(dtype, jnp.complexfloating):
             raise TypeError(
                 f"cannot {verb} {host.name}: {dtype.name} is complex. "
-                f"Define a rule: @{host.name}.defjvp or {host.name}.defvjp."
+                f"Define a rule: @{host.variable}.defjvp or {host.variable}.defvjp."
             )

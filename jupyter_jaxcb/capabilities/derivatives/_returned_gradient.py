@@ -187,7 +187,7 @@ class ReturnedGradient:
             __tracebackhide__ = True
             raise TypeError(
                 f"cannot differentiate {self._host.name} twice: it returns its gradient, and not "
-                f"the derivative of that. Define a rule, @{self._host.name}.defjvp, in which "
+                f"the derivative of that. Define a rule, @{self._host.variable}.defjvp, in which "
                 "another callback returns the gradient."
             )
 

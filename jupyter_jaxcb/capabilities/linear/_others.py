@@ -142,7 +142,7 @@ def _refuse(bound: Bound) -> NoReturn:
     __tracebackhide__ = True
     linear = bound.linear
     known = linear.original or linear
-    name, names = known.host.name, ", ".join(known.names)
+    name, names = known.host.variable, ", ".join(known.names)
     others = [one.name for one in known.parameters() if one.name not in known.names]
     arguments = [one.name for one in known.parameters()]
     arguments.insert(arguments.index(known.names[0]), "x")

@@ -126,7 +126,7 @@ def _call_transpose(bound: Bound, values: Sequence[Any], cotangents: Sequence[An
     if linear.transposed is None:
         raise ValueError(
             f"cannot transpose {callback}: it is linear in {', '.join(linear.names)}, but has no "
-            f"transpose. Define it, as @{linear.host.name}.deftranspose, or register it with "
+            f"transpose. Define it, as @{linear.host.variable}.deftranspose, or register it with "
             "linear_self_adjoint=True if it is its own adjoint."
         )
     return tree_flatten(bound.call(linear.transposed, arguments, ct, out))[0]

@@ -33,7 +33,9 @@ _NOT_COMPARED = {  # derivatives by kind of rule
 }
 
 
-def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Checks:
+def check(
+    callback: Callable[..., Any], *args: Any, tolerance: float = 0.0, **kwargs: Any
+) -> Check | Checks:
     """Run a registered callback on these arguments and report where it breaks its contract.
 
     A pure callback is run about ten times: on the same inputs, on other inputs in between, on
@@ -73,6 +75,11 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
         callback: a callback made by a decorator or ``%%jax_callback``, or a function that calls
             some.
         *args: positional arguments of the call to check.
+        tolerance: the error that a derivative may have, relative to the slope and to the result:
+            ``1e-3`` for a solver that stops at this accuracy. At least 0.007, which differences
+            need, is allowed of the slope. Where a rule says that a result does not depend on an
+            argument, such as the starting point of an iteration, a slope is accepted that is below
+            the square root of the precision of the result.
         **kwargs: keyword arguments of the call to check.
 
     Returns:
@@ -94,6 +101,12 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
     (False, 'vmap contract')
     """
     __tracebackhide__ = True
+    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+        raise ValueError(
+            f"cannot check with tolerance={tolerance!r}: it is a relative error. Pass a number "
+            "from 0 to below 1, such as 1e-3. (If the function has a parameter of that name, pass it by "
+            "position.)"
+        )
     if not callable(callback) or (isinstance(callback, Callback) and callback.flavor == "tap"):
         raise TypeError(
             f"cannot check {callback!r}: it is not a callback of flavor pure, buffer, io or debug. "
@@ -101,11 +114,11 @@ def check(callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Check | Ch
         )
     with Unrecorded(), enabled():
         if isinstance(callback, Callback):
-            return _Checking(Subject(callback, args, kwargs)).check()
-        return _check_callbacks_of(CallsOf(callback, args, kwargs))
+            return _Checking(Subject(callback, args, kwargs, tolerance)).check()
+        return _check_callbacks_of(CallsOf(callback, args, kwargs), tolerance)
 
 
-def _check_callbacks_of(calls: CallsOf) -> Checks:
+def _check_callbacks_of(calls: CallsOf, tolerance: float) -> Checks:
     __tracebackhide__ = True
     if not (calls.found or calls.unknown):
         raise TypeError(
@@ -113,7 +126,8 @@ def _check_callbacks_of(calls: CallsOf) -> Checks:
             "callback of flavor pure, buffer, io or debug. Register the host function by "
             "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls it."
         )
-    checks = [_Checking(Subject(one, *given)).check() for one, given in calls.found.items()]
+    subjects = [Subject(one, *given, tolerance) for one, given in calls.found.items()]
+    checks = [_Checking(one).check() for one in subjects]
     left_out = {one.host.name: why for one, why in calls.unknown.items()}
     if calls.rest:
         left_out[f"what {calls.name} calls next"] = calls.rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -85,12 +86,20 @@ class _Rule:
         dtypes = [np.dtype(y.dtype) for y in (*avals, *subject.operands)]
         eps = [float(ml_dtypes.finfo(one).eps) for one in dtypes if is_inexact(one)]
         self._eps = max(eps)
-        self.relative = max(16 * self._eps, _RELATIVE)
+        self.relative = max(16 * self._eps, _RELATIVE, subject.tolerance)
 
     def rounding(self, found: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Estimate the rounding error of the values in `found`."""
         largest = np.abs(found).max(initial=0.0, where=np.isfinite(found))
         return self._eps * (16 * sizes + 2 * largest)
+
+    def allowed(self, found: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return the slopes that count as none.
+
+        A rule may say that a result does not depend on the starting point of an iteration.
+        """
+        negligible = np.where(found == 0, math.sqrt(self._eps), 0.0)
+        return np.fmax(negligible, self.subject.tolerance) * sizes
 
     def along(
         self, direction: Direction, operands: Sequence[np.ndarray] | None = None
@@ -177,16 +186,17 @@ def _along(rule: _Rule, direction: Direction) -> Finding | str:
         if scales:
             sizes = function.sizes() / direction.unit
             rounding = rule.rounding(found, sizes)
-            if verdict(found, scales, sizes, rule.relative, rounding).right.all():
+            allowed = rule.allowed(found, sizes)
+            if verdict(found, scales, sizes, rule.relative, rounding, allowed).right.all():
                 return ""
     if not scales:
         return function.fails
-    rounding = rule.rounding(found, sizes)
-    judged = verdict(found, scales, sizes, rule.relative, rounding)
+    rounding, allowed = rule.rounding(found, sizes), rule.allowed(found, sizes)
+    judged = verdict(found, scales, sizes, rule.relative, rounding, allowed)
     if judged.wrong.any():
         with subject.quiet():
             rounding += _ROUNDING * _sensitivity(rule, direction, found)
-        judged = verdict(found, scales, sizes, rule.relative, rounding)
+        judged = verdict(found, scales, sizes, rule.relative, rounding, allowed)
     if judged.wrong.any():
         return _difference(rule, direction, found, scales[-1], int(judged.wrong.argmax()))
     return _unsettled(rule, scales[-1], ~judged.right) if not judged.right.all() else ""

@@ -156,6 +156,7 @@ def verdict(
     sizes: np.ndarray,
     relative: float,
     rounding: np.ndarray,
+    allowed: np.ndarray,
 ) -> Verdict:
     """Compare the derivatives of a rule with differences.
 
@@ -169,6 +170,7 @@ def verdict(
         sizes: changes of the numbers when the argument changes by its own size.
         relative: tolerance between rules and slopes, relative to the slope.
         rounding: absolute tolerance for the rounding errors of the rule.
+        allowed: differences between rule and slope that count as none.
     """
     right = np.zeros(found.shape, bool)
     supported, against = right.copy(), []
@@ -183,6 +185,7 @@ def verdict(
             small = known <= _ZERO * np.fmax(sizes, one.bends)
             right |= near & ((known <= _GOOD * largest) | small)
             right |= one.constant & (found == 0)
+            right |= settled & (np.abs(found - one.values) + one.errors <= allowed)
             loosely = settled & (np.abs(found - one.values) <= off + one.bends)
             supported |= loosely & (one.errors <= np.fmax(np.abs(one.values), one.bends))
             still = constant[n] & ~constant[: n + 1].all(axis=0)

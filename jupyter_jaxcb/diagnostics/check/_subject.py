@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
+from ... import jax_compat
 from ...capabilities.linear import CallTree
 from ...register import Callback
 from ...stack.call import Static, is_array, without_leading
@@ -36,6 +37,7 @@ class Subject:
     Attributes:
         callback: the callback.
         name: its name.
+        tolerance: the error of derivatives that is allowed, relative to slope and result.
         operands: the arrays among the leaves of the arguments, as the host function gets them.
         names: the names of the operands, ``args[0]['w']``.
         unbatched: whether each operand is a Python number among arrays, which vmap does not map.
@@ -45,13 +47,21 @@ class Subject:
         printed: the beginning of its printed output.
     """
 
-    def __init__(self, callback: Callback, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.callback, self.name = callback, callback.host.name
+    def __init__(
+        self,
+        callback: Callback,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        tolerance: float = 0.0,
+    ) -> None:
+        self.callback, self.name, self.tolerance = callback, callback.host.name, tolerance
         self._begun, self._runs, self._running = clock(), 0, 0.0
         leaves, self._in_tree = tree_flatten((args, kwargs))
         self._static = {n: leaf for n, leaf in enumerate(leaves) if not is_array(leaf)}
         self.places = [n for n in range(len(leaves)) if n not in self._static]
         self.operands = [_as_host_gets(leaves[n]) for n in self.places]
+        dtypes = [jax.typeof(leaves[n]).dtype for n in self.places]
+        self._keys = [jax_compat.key_implementation(dtype) for dtype in dtypes]
         numbers = [type(leaves[n]) in _NUMBERS for n in self.places]
         self.unbatched = [number and not all(numbers) for number in numbers]
         paths, _ = tree_flatten_with_path((args, kwargs))
@@ -140,13 +150,21 @@ class Subject:
 
     def _call(self, operands: Sequence[np.ndarray], *leading: Any) -> Any:
         if self.settings.get("arrays") == "jax":
-            operands = [jax.device_put(array) for array in operands]  # type: ignore[misc]
+            operands = self._in_jax(operands)
         args, kwargs = self._arguments(operands)
         begun = clock()
         try:
             return self.callback.host.current(*leading, *args, **kwargs)
         finally:
             self._runs, self._running = self._runs + 1, self._running + clock() - begun
+
+    def _in_jax(self, operands: Sequence[Any]) -> list[Any]:
+        """Return operands as JAX arrays, and key data as keys."""
+        arrays = map(jax.numpy.asarray, operands)
+        return [
+            x if key is None else jax.random.wrap_key_data(x, impl=key)
+            for x, key in zip(arrays, self._keys, strict=True)
+        ]
 
     def _arguments(self, operands: Sequence[Any]) -> tuple[Any, Any]:
         arrays = dict(zip(self.places, operands, strict=True))
@@ -160,7 +178,7 @@ class Subject:
         """
 
         def call(*operands: Any) -> list[Any]:
-            args, kwargs = self._arguments([*map(jax.numpy.asarray, operands)])
+            args, kwargs = self._arguments(self._in_jax(operands))
             results = jax.tree.leaves(self.callback(*args, **kwargs))
             return [y for y in results if jax.numpy.issubdtype(y.dtype, np.inexact)]
 
@@ -173,7 +191,7 @@ class Subject:
 
     def callback_result(self) -> Any:
         """Call the callback on its arguments, and return what it returns, in its structure."""
-        args, kwargs = self._arguments([*map(jax.numpy.asarray, self.operands)])
+        args, kwargs = self._arguments(self._in_jax(self.operands))
         return self.callback(*args, **kwargs)
 
     def argument_of(self, place: int) -> int | None:
@@ -243,12 +261,8 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _as_host_gets(x: Any) -> np.ndarray:
-    __tracebackhide__ = True
-    if jax.numpy.issubdtype(jax.typeof(x).dtype, jax.dtypes.extended):
-        raise TypeError(
-            f"cannot check with a {jax.typeof(x).dtype}: NumPy has no such dtype. Pass "
-            "jax.random.key_data(key) and wrap it in the function."
-        )
+    if jax_compat.key_implementation(jax.typeof(x).dtype) is not None:
+        x = jax.random.key_data(x)
     return np.array(x, jax.typeof(x).dtype)
 
 

@@ -6,6 +6,7 @@ Advice on a callback made by the magic names magic options; otherwise it names k
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Iterable
 
@@ -56,7 +57,6 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
     """Return how to give `host` a derivative; mention finite differences if `finite`."""
-    name = host.name
     if host.made_by == "call":
         others = ', or register the function: jaxcb.pure(..., derivative="finite")'
         return f"Wrap the call in jax.custom_jvp or jax.custom_vjp{others if finite else ''}."
@@ -66,7 +66,7 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
             "reverse mode. For second derivatives of a loop, differentiate in forward mode first: "
             "jax.jacrev(jax.jacfwd(...))."
         )
-    rules = f"Give it a rule: @{name}.defjvp or {name}.defvjp"
+    rules = f"Give it a rule: @{host.variable}.defjvp or {host.variable}.defvjp"
     if host.made_by == "magic":
         options = "--jvp NAME, --vjp FORWARD BACKWARD or --derivative finite"
         if not finite:
@@ -77,17 +77,28 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
     return f'{rules}, or register it with derivative="finite".' if finite else f"{rules}."
 
 
-def how_to_transpose(host: HostFunction) -> str:
-    """Return how to give `host`, which may be linear, a transpose or a reverse-mode rule."""
+def how_to_transpose(host: HostFunction, leading: int = 0) -> str:
+    """Return how to give `host`, which may be linear, a transpose or a reverse-mode rule.
+
+    Args:
+        host: the host function.
+        leading: the number of its parameters before the arguments of a call.
+    """
     name = host.name
     if host.made_by == "call":
         return (
-            "If it is linear, register the function, as in jaxcb.pure(..., linear='b'), and define "
-            "its transpose with deftranspose. For jax.grad, wrap the call in jax.custom_vjp."
+            "If it is linear, register the function by jaxcb.pure with linear=, the parameter in "
+            "which it is, and define its transpose with deftranspose. For jax.grad, wrap the call "
+            "in jax.custom_vjp."
         )
+    try:
+        parameters = [*inspect.signature(host.current).parameters]
+    except (TypeError, ValueError):  # unknown
+        parameters = []
+    named = [option(host, "linear", one) for one in parameters[leading:][:3]]
     start = (
-        f"If it is linear, register it with {option(host, 'linear', 'b')}, the parameter in which "
-        f"it is, and define its transpose: @{name}.deftranspose"
+        f"If it is linear, register it with {' or '.join(named) or 'linear='}, the parameter in "
+        f"which it is, and define its transpose: @{host.variable}.deftranspose"
     )
     if host.rule == "jvp":
         return (
@@ -95,7 +106,9 @@ def how_to_transpose(host: HostFunction) -> str:
             "defjvp."
         )
     more = ", or add --vjp FORWARD BACKWARD to its magic line" if host.made_by == "magic" else ""
-    return f"{start}. For jax.grad, give it a rule: {name}.defvjp(forward, backward){more}."
+    return (
+        f"{start}. For jax.grad, give it a rule: {host.variable}.defvjp(forward, backward){more}."
+    )
 
 
 def debug_equivalent(host: HostFunction) -> str:

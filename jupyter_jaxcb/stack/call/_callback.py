@@ -43,6 +43,11 @@ class HostFunction:
         self.definition: Any = None  # the `_late_binding.Definition` that made it
         self.followers: weakref.WeakSet[Any] = weakref.WeakSet()  # notified of each new body
 
+    @property
+    def variable(self) -> str:
+        """A name for code in messages, such as ``@solve.defjvp``: a lambda has none."""
+        return self.name if self.name.isidentifier() else "callback"
+
     def rebind(self, function: Callable[..., Any]) -> None:
         """Replace the body in every program that calls this function."""
         if function is not self.current:

@@ -38,6 +38,9 @@ class _Checker(string.Formatter):
 class _Shown(np.ndarray):
     """An array with the repr of a JAX array, used inside structures and for ``!r``."""
 
+    def __format__(self, spec: str) -> str:
+        return format(self.view(np.ndarray), spec)  # its errors name NumPy's class
+
     def __repr__(self) -> str:
         dtype, width = f"dtype={self.dtype.name}", np.get_printoptions()["linewidth"]
         text = f"[], shape={self.shape}"

@@ -66,7 +66,7 @@ def derivative_rules(primitive: jax_compat.Primitive, kind: str, *, finite: bool
                 return known.transpose(primitive, cotangents, *given, callback=callback, **params)
         raise ValueError(
             f"cannot transpose {callback}: JAX cannot see inside a host function. {kind} callbacks "
-            f"do not support transpose. {how_to_transpose(callback.host)}"
+            f"do not support transpose. {how_to_transpose(callback.host, callback.leading)}"
         )
 
     jax_compat.ad.primitive_jvps[primitive] = jvp

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..call import given_name
 from ._annotations import annotated_result
+from ._expressions import instead_of, sizes_alone
 from ._inferred import INFER, ufunc_result
 
 
@@ -53,6 +54,12 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             'Pass result= (an expression over its parameters such as "x", or '
             f"jax.ShapeDtypeStruct(shape, dtype){nothing}), or write {annotated} with jaxtyping."
         )
+    sizes = sizes_alone(_literal(result))
+    if sizes:
+        raise ValueError(
+            f"cannot use result={result!r} of {name}: it has no shape and dtype. "
+            f"{instead_of(result, False, sizes)}"
+        )
     return result
 
 
@@ -63,15 +70,21 @@ def is_infer(result: Any) -> bool:
 
 def nothing_in(result: Any) -> str | None:
     """Describe a declared result that contains no array; None if it may contain one."""
-    if isinstance(result, str):
-        try:
-            result = ast.literal_eval(result)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            return None  # an expression over parameters, "infer"
+    result = _literal(result)
     if callable(result) or jax.tree.leaves(result):
         return None
     hint = " (it is an empty tuple; a scalar is float)" if result == () else ""
     return f"returns nothing{hint}"
+
+
+def _literal(result: Any) -> Any:
+    """Return the value of a text without names; an expression over parameters as it is."""
+    if not isinstance(result, str):
+        return result
+    try:
+        return ast.literal_eval(result.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return result
 
 
 def scalar_of(name: str) -> str | None:

@@ -113,7 +113,8 @@ def result_avals(
         declared = result
     leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
     place = f"result={shown(result)} of {_name(function)}"
-    return tuple(_leaf_aval(leaf, place, declared is result) for leaf in leaves), tree
+    sizes = sizes_alone(declared)
+    return tuple(_leaf_aval(leaf, place, declared is result, sizes) for leaf in leaves), tree
 
 
 def result_interface(result: Result) -> Hashable:
@@ -133,7 +134,7 @@ def result_interface(result: Result) -> Hashable:
     )
 
 
-def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
+def _leaf_aval(leaf: Any, place: str, as_it_is: bool, sizes: Any) -> Any:
     __tracebackhide__ = True
     scalar = _scalar_dtype(leaf)
     if scalar is None:
@@ -143,7 +144,7 @@ def _leaf_aval(leaf: Any, place: str, as_it_is: bool) -> Any:
     if shape is None or dtype is None:
         raise ValueError(
             f"cannot use {shown(leaf)} in {place}: it has no shape and dtype. "
-            f"{_instead_of(leaf, as_it_is)}"
+            f"{instead_of(leaf, as_it_is, sizes)}"
         )
     dtype = _numpy_dtype(dtype, place)
     try:
@@ -180,13 +181,20 @@ def _scalar_dtype(leaf: Any) -> Any:
         return None
 
 
-def _instead_of(leaf: Any, as_it_is: bool) -> str:
+def sizes_alone(declared: Any) -> tuple[int, ...] | None:
+    """Return the shape that was written without a dtype: ``(50, 2)``, ``[3]`` or ``50``."""
+    sizes = tuple(declared) if type(declared) in (tuple, list) else (declared,)
+    return sizes if sizes and all(type(size) is int for size in sizes) else None
+
+
+def instead_of(leaf: Any, as_it_is: bool, whole: tuple[int, ...] | None) -> str:
+    """Return what to declare in place of a leaf, or of the shape that it is a part of."""
     if isinstance(leaf, str) and as_it_is:
         return f'Write the whole structure as one string: result="({leaf}, ...)".'
-    sizes = leaf if type(leaf) is int else 3
+    sizes = whole or ((leaf,) if type(leaf) is int else (3,))
     return (
         "Use an array, the name of a parameter, float, or a shape and a dtype: "
-        f"jax.ShapeDtypeStruct(({sizes},), np.float32)."
+        f"jax.ShapeDtypeStruct({sizes}, np.float32)."
     )
 
 

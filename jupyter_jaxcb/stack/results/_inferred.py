@@ -68,9 +68,12 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
     try:
         result = _result_for(function, args, kwargs, 0)
     except Exception as error:
+        given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
+        error.add_note(f"raised when result='infer' ran {name}({given}) on zeros")
         raise ValueError(
             f"cannot infer the result of {name}: run on zeros it raised {describe(error)}. Declare "
-            "it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression over the parameters."
+            "it: result=jax.ShapeDtypeStruct(shape, dtype), or an expression over the parameters. "
+            f"It was run as {name}({given})."
         ) from error
     if result is None:
         raise ValueError(

@@ -162,3 +162,46 @@ def test_gradient_of_io_without_a_result_advises_debug_first(f, instead):
 def test_gradient_of_io_with_a_result_does_not_advise_debug():
     with pytest.raises(ValueError, match=r"do not support JVP\. Pass its arguments through"):
         jax.grad(lambda x: jaxcb.io_callback(host, x, x))(X)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda z: z, "register it with linear='z', the parameter"),
+        (lambda p, q: q, "register it with linear='p' or linear='q', the parameter"),
+        (lambda *several: several[-1], "register it with linear='several', the parameter"),
+    ],
+)
+def test_the_advice_to_register_as_linear_names_parameters_of_the_function(function, words):
+    callback = jaxcb.pure(function, result=lambda *args: args[-1])
+    given = [1.0] * function.__code__.co_argcount or [1.0]
+    with pytest.raises(ValueError, match=words):
+        jax.linear_transpose(callback, *given)(1.0)
+
+
+@pytest.mark.kept
+def test_the_advice_for_a_buffer_callback_leaves_out_its_output():
+    callback = jaxcb.buffer(lambda out, z: None, result="z")
+    with pytest.raises(ValueError, match="register it with linear='z', the parameter"):
+        jax.linear_transpose(callback, 1.0)(1.0)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda: jax.grad(jaxcb.pure(lambda x: x, result="x"))(1.0),
+        lambda: jax.linear_transpose(jaxcb.pure(lambda x: x, result="x"), 1.0)(1.0),
+        lambda: jax.hessian(jaxcb.pure(lambda x: x, result="x", derivative="finite"))(1.0),
+        lambda: jax.hessian(jaxcb.pure(lambda x: (x, x), result="x", gradient="x"))(1.0),
+        lambda: jax.linear_transpose(jaxcb.pure(lambda x: x, result="x", linear="x"), 1.0)(1.0),
+        lambda: jax.grad(jaxcb.pure(lambda a, b: b, result="b", linear="b"))(1.0, 2.0),
+        lambda: jaxcb.pure(lambda x: x, result="x").deftranspose(lambda x: x),
+        lambda: jaxcb.pure(lambda x: x, result="x").defvjp(lambda x: x),
+    ],
+)
+def test_advice_for_a_lambda_is_code_that_can_be_written(derivative):
+    with pytest.raises((TypeError, ValueError), match=r"callback\.def") as caught:
+        derivative()
+    assert "<lambda>.def" not in str(caught.value).replace("cannot call <lambda>.def", "")

@@ -164,3 +164,19 @@ def test_two_call_form_passes_every_keyword_of_the_second_call_to_the_format(cap
         )
     )
     assert printed(capsys, lambda: f(TWO)) == "2.0 3.0 4.0\n"
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_error_of_a_format_names_a_class_that_users_know(transform):
+    with pytest.raises(Exception) as caught:
+        transform(lambda x: jaxcb.debug_print("{:.2f}", x))(jnp.ones(3))
+        jax.effects_barrier()
+    text = str(jaxcb.host_error(caught.value) or caught.value)
+    assert "numpy.ndarray.__format__" in text and "_Shown" not in text
+
+
+@pytest.mark.kept
+def test_a_number_is_formatted(capsys):
+    jaxcb.debug_print("{:.2f} {:>8} {!r}", jnp.float32(0.125), jnp.float32(1.5), jnp.ones(2))
+    assert capsys.readouterr().out == "0.12      1.5 Array([1., 1.], dtype=float32)\n"

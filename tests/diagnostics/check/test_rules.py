@@ -222,3 +222,65 @@ def test_wrong_returned_gradient_is_found_by_its_argument_and_result(factor):
     assert finding.what.startswith("by args[0]['mass'], along ")
     assert "its gradient gives" in finding.what
     assert finding.advice.startswith("Fix the gradient that simulate returns.")
+
+
+def newton(steps):
+    """Return a square root by Newton's method from a starting point, with its implicit rule."""
+
+    def root(a, start):
+        x = np.float64(start)
+        for _ in range(steps):
+            x = x - (x * x - np.float64(a)) / (2 * x)
+        return x
+
+    callback = jaxcb.pure(root, result="a")
+
+    @callback.defjvp
+    def rule(primals, tangents):
+        (a, start), (da, _) = primals, tangents
+        x = callback(a, start)
+        return x, da / (2 * x)
+
+    return callback
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("start", [1.0, 2.0])
+@pytest.mark.parametrize("steps", [3, 4, 6])
+def test_a_starting_point_of_negligible_influence_is_no_finding(steps, start):
+    found = jaxcb.check(newton(steps), 2.0, start)
+    assert found.ok and "derivative rule" in found.kept, str(found)
+
+
+@pytest.mark.kept
+def test_tolerance_is_what_a_solver_leaves_of_its_starting_point():
+    with jax.enable_x64(True):
+        found = jaxcb.check(newton(3), 2.0, 1.0)
+        assert [one.kind for one in found.findings] == ["derivative rule"]
+        assert jaxcb.check(newton(3), 2.0, 1.0, tolerance=1e-4).ok
+        assert jaxcb.check(lambda a: newton(3)(a, 1.0), 2.0, tolerance=1e-4).ok
+
+
+@pytest.mark.kept
+def test_a_wrong_rule_is_found_with_a_tolerance():
+    wrong = ruled(np.sin, lambda x, dx: -jnp.cos(x) * dx)
+    assert not jaxcb.check(wrong, np.float32(0.5), tolerance=1e-2).ok
+    none = ruled(np.sin, lambda x, dx: 0.0 * dx)
+    assert not jaxcb.check(none, np.float32(0.5)).ok
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("tolerance", [-1e-3, 1, "1e-3", None, float("nan")])
+def test_a_tolerance_that_is_no_relative_error_is_refused(tolerance):
+    with pytest.raises(ValueError, match=r"cannot check with tolerance=.*such as 1e-3"):
+        jaxcb.check(newton(3), 2.0, 1.0, tolerance=tolerance)
+
+
+@pytest.mark.kept
+def test_the_rule_of_a_callback_with_a_key_is_checked():
+    noise = jaxcb.pure(lambda x, key: x * (1 + key[0] % 7), result="x")
+    noise.defjvp(
+        lambda p, t: (noise(*p), t[0] * (1 + jax.random.key_data(p[1])[0] % 7).astype(p[0].dtype))
+    )
+    found = jaxcb.check(noise, np.float32(0.5), jax.random.key(3))
+    assert found.ok and "derivative rule" in found.kept, str(found)

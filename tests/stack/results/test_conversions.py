@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack.results._array import ResultError
 from jupyter_jaxcb.stack.results._checker import result_checker
 
@@ -182,3 +183,27 @@ def test_number_is_not_clipped_for_a_dtype_without_infinity_and_nan():
     for lost in (100.0, -100.0, np.inf, np.nan):
         with pytest.raises(ResultError, match=f"returned {lost} "):
             check(lost, (), four_bits)
+
+
+def _times(n):
+    """Return times of 5 ms apart, which float32 cannot tell apart."""
+    return 1.7e9 + 0.005 * np.arange(3)
+
+
+REWRITTEN = "Half the house 2: asked and made; the room of results is written again there"
+
+
+@pytest.mark.kept
+@pytest.mark.xfail(strict=True, reason=REWRITTEN)
+def test_a_recording_notes_that_distinct_numbers_became_equal():
+    times = jaxcb.pure(_times, result=jax.ShapeDtypeStruct((3,), np.float32))
+    with jaxcb.record() as recorded:
+        jax.jit(times)(0).block_until_ready()
+    assert "float64" in str(recorded.recording)
+
+
+@pytest.mark.kept
+@pytest.mark.xfail(strict=True, reason=REWRITTEN)
+def test_check_notes_that_distinct_numbers_became_equal():
+    times = jaxcb.pure(_times, result=jax.ShapeDtypeStruct((3,), np.float32))
+    assert "float64" in str(jaxcb.check(times, 0))

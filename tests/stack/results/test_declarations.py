@@ -122,13 +122,16 @@ def test_declaration_without_shape_and_dtype_is_refused(result):
 @pytest.mark.parametrize(
     ("result", "advice"),
     [
+        ("(50, 2)", "a shape and a dtype: jax.ShapeDtypeStruct((50, 2), np.float32)."),
+        ((50, 2), "a shape and a dtype: jax.ShapeDtypeStruct((50, 2), np.float32)."),
+        ("(len('ab'), 2)", "a shape and a dtype: jax.ShapeDtypeStruct((2, 2), np.float32)."),
         ("{'y': (5,)}", "a shape and a dtype: jax.ShapeDtypeStruct((5,), np.float32)."),
         (
             ("x.shape[:1]", "x"),
             'Write the whole structure as one string: result="(x.shape[:1], ...)".',
         ),
     ],
-    ids=["a shape", "expressions in a structure"],
+    ids=["text", "sizes", "computed", "a shape", "expressions in a structure"],
 )
 def test_error_suggests_the_declaration_that_was_meant(result, advice):
     assert refused(result).endswith(advice)
@@ -397,3 +400,28 @@ def test_a_default_that_the_expression_names_is_used():
     row = np.ones((2, 3), np.float32)
     callback = jaxcb.pure(lambda x, table=row: x + table[0], result="table.shape[1:]")
     assert callback(np.float32(1)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("result", ["(50,)", " 50", "[3, 4]", (50,), [3, 4], 50])
+@pytest.mark.parametrize("flavor", ["pure", "io", "buffer"])
+def test_a_shape_without_a_dtype_is_refused_when_it_is_registered(flavor, result):
+    with pytest.raises(ValueError, match="has no shape and dtype") as caught:
+        getattr(jaxcb, flavor)(lambda *_: None, result=result)
+    sizes = str(result).strip().strip("()[],")
+    wanted = f"jax.ShapeDtypeStruct(({sizes}{'' if ',' in sizes else ','}), np.float32)."
+    assert str(caught.value).endswith(wanted)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_inference_says_on_what_the_function_was_run(transform):
+    def pick(table, n):
+        return table[2 + int(n[0])] + [1.0][5]
+
+    callback = jaxcb.pure(pick, result="infer")
+    words = r"run on zeros it raised IndexError: list.* run as pick\(float32\[4\], int32\[3\]\)\.$"
+    with pytest.raises(ValueError, match=words) as caught:
+        transform(callback)(jnp.ones(4), jnp.arange(3))
+    (note,) = caught.value.__cause__.__notes__
+    assert note == "raised when result='infer' ran pick(float32[4], int32[3]) on zeros"
