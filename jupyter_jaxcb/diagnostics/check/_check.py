@@ -104,8 +104,8 @@ def check(
     if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
         raise ValueError(
             f"cannot check with tolerance={tolerance!r}: it is a relative error. Pass a number "
-            "from 0 to below 1, such as 1e-3. (If the function has a parameter of that name, pass it by "
-            "position.)"
+            "from 0 to below 1, such as 1e-3. (If the function has a parameter of that name, pass "
+            "it by position.)"
         )
     if not callable(callback) or (isinstance(callback, Callback) and callback.flavor == "tap"):
         raise TypeError(

@@ -241,9 +241,17 @@ def test_repr_and_html_show_what_was_checked_and_found():
     assert repr(jaxcb.check(pure()(np.sin), X)).startswith("sin · pure · no findings\n")
 
 
-def test_error_about_a_prng_key_says_what_to_pass():
-    with pytest.raises(TypeError, match=r"cannot check with .*jax.random.key_data"):
-        jaxcb.check(pure()(lambda x: x), jax.random.key(0))
+@pytest.mark.kept
+@pytest.mark.parametrize("arrays", ["numpy", "jax"])
+def test_a_typed_prng_key_is_an_argument(arrays):
+    def drawn(x, key):
+        data = key if arrays == "numpy" else jax.random.key_data(key)
+        return np.float32(x) + np.asarray(data).reshape(-1)[-1] % 5
+
+    callback = jaxcb.pure(drawn, result="x", arrays=arrays)
+    for key in (jax.random.key(3), jax.random.key(3, impl="rbg")):
+        found = jaxcb.check(callback, np.float32(1), key)
+        assert "declared result" in found.kept and "same inputs twice" in found.kept, str(found)
 
 
 @pytest.mark.parametrize(("args", "most"), [((X,), 30), ((X, X), 45)])
