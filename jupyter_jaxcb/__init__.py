@@ -8,6 +8,7 @@ from importlib.metadata import version as _version
 from typing import Any as _Any
 
 from .capabilities import ExecutorError as ExecutorError
+from .capabilities import FinishedElementsWarning as FinishedElementsWarning
 from .capabilities import ImpureFunctionWarning as ImpureFunctionWarning
 from .capabilities import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .capabilities import NotVaryingWarning as NotVaryingWarning

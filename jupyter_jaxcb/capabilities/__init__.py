@@ -7,6 +7,7 @@ crossings are built, how its binds are lowered and what the recording says of it
 from .executors import ExecutorError, WorkerLostError
 from .host_objects import HostObject, HostObjectInfo, host_object
 from .lint import (
+    FinishedElementsWarning,
     ImpureFunctionWarning,
     JaxInHostFunctionWarning,
     NotVaryingWarning,

@@ -165,7 +165,7 @@ FINISHED, BRANCHES = NoteKind.FINISHED_ELEMENTS_RUN, NoteKind.ALL_BRANCHES_RUN
 
 @pytest.mark.parametrize("flavor", ["pure", "debug", "buffer", "jax pure"])
 def test_calls_of_batch_elements_that_do_not_need_them_are_advised_to_be_masked(flavor):
-    also, where = "It is also called for batch elements that", "leave these out with"
+    also, where = "It may also be called for batch elements that", "leave these out with"
     assert f"{also} have finished the loop; {where}" in looped(100, 900, flavor, notes=[FINISHED])
     assert f"{also} do not take its branch; {where}" in looped(100, 900, flavor, notes=[BRANCHES])
     assert ".where(" not in looped(100, 900, flavor)

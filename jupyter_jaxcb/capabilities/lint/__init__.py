@@ -1,8 +1,8 @@
 """Static checks of host functions.
 
 `_purity` warns about side effects in pure callbacks, `_jax_inside` about JAX in host functions.
-Both read bytecode through `_references`; `_writes` reads source code. `_not_varying` warns about
-JAX's own callbacks in a ``shard_map``.
+Both read bytecode through `_references`; `_writes` reads source code. `_jaxs_own` warns where
+JAX's own callbacks give wrong numbers.
 """
 
 from ._jax_inside import (
@@ -14,7 +14,12 @@ from ._jax_inside import (
     warn_of_jax_inside_jaxs_own,
     warn_once,
 )
-from ._not_varying import NotVaryingWarning, warn_of_lost_axes
+from ._jaxs_own import (
+    FinishedElementsWarning,
+    NotVaryingWarning,
+    warn_of_finished_elements,
+    warn_of_lost_axes,
+)
 from ._purity import (
     ImpureFunctionWarning,
     impurities,

@@ -17,6 +17,7 @@ from ... import jax_compat
 from ...capabilities.lint import (
     is_impure,
     users_function,
+    warn_of_finished_elements,
     warn_of_impurity,
     warn_of_jax_inside_jaxs_own,
     warn_of_lost_axes,
@@ -255,6 +256,8 @@ class _Watcher:
             bind, levels, element = Bind(site or _defined(flavor, held)), (), None
         _warn_of_impurity(flavor, held)
         warn_of_lost_axes(bind.site, jax_compat.lost_axes(ctx.avals_in, ctx.avals_out))
+        if len(ctx.tokens_in) and jax_compat.lowers_broken_predicate():
+            warn_of_finished_elements(bind.site)
         fact = note_lowered(
             ctx, bind, levels, of_jax=True, names=_names(held), note=_lint(ctx, held, bind),
             marks=functools.partial(_marks, flavor, held, bind), **_on_devices(ctx, params),

@@ -71,7 +71,7 @@ def _in_vain(figures: Figures, part: Part) -> str:
     if not whose:
         return ""
     return (
-        f" It is also called for batch elements that {whose}; leave these out with the method "
+        f" It may also be called for batch elements that {whose}; leave these out with the method "
         ".where(predicate, ...) of a registered callback."
     )
 

@@ -23,8 +23,8 @@ _IN_PLACE = {
 }
 _WHERE_TRUE = {
     NoteKind.ALL_BRANCHES_RUN: (
-        "the predicate is batched, so batch elements that do not take its branch are called, too, "
-        "where the mask is true"
+        "the predicate is batched, so batch elements that do not take its branch may be called, "
+        "too, where the mask is true"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
         "batch elements that have finished the loop are called again only where the mask is true"
@@ -59,9 +59,14 @@ def split(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | 
     return arguments, tuple(level.batched[-1] for level in fact.levels)
 
 
+def decides(lowered: Iterable[LoweredSite]) -> bool:
+    """Return whether a mask decides for which batch elements a site is called."""
+    return any(fact.masked for fact in lowered)
+
+
 def could_have_mask(site: Site, lowered: Iterable[LoweredSite]) -> bool | None:
     """Return whether a mask could leave out calls of a site; None if they have a mask."""
-    if any(fact.masked for fact in lowered):
+    if decides(lowered):
         return None
     return site.flavor.removeprefix(OBSERVED) in ("pure", "io", "debug", "buffer")
 

@@ -21,7 +21,7 @@ from ...recording import (
 )
 from ._capabilities import CAPABILITIES
 from ._numbers import call_words
-from ._reasons import HINTS, note_words
+from ._reasons import HINTS, IN_VAIN, note_words
 from ._retraces import retraces
 
 _BEFORE = (
@@ -70,15 +70,17 @@ def site_notes(
 
 
 def site_hints(
-    outcomes: Iterable[Outcome], about_programs: Iterable[ProgramNote]
+    outcomes: Iterable[Outcome], about_programs: Iterable[ProgramNote], chosen: bool = False
 ) -> tuple[str, ...]:
     """Return what costs more than one may think, in a few words each.
 
     Args:
         outcomes: the outcomes of the site.
         about_programs: the notes of `program_notes`.
+        chosen: whether the program says for which batch elements it is called.
     """
-    found = [HINTS.get(note.kind, "") for outcome in outcomes for note in outcome.notes]
+    kinds = (note.kind for outcome in outcomes for note in outcome.notes)
+    found = [HINTS.get(kind, "") for kind in kinds if not (chosen and kind in IN_VAIN)]
     found += [note.hint for note in about_programs]
     return tuple(dict.fromkeys(filter(None, found)))
 

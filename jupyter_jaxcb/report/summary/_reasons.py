@@ -174,7 +174,7 @@ NOTES: Mapping[NoteKind, str] = {
         "branches not taken are discarded"
     ),
     NoteKind.FINISHED_ELEMENTS_RUN: (
-        "batch elements that have finished the loop are called again until the last one finishes"
+        "batch elements that have finished the loop may be called again until the last one finishes"
     ),
     NoteKind.UNBATCHED: "no argument is batched: one call serves {batch} batch elements",
     NoteKind.OUT_OF_EMPTY_LOOP: (
@@ -199,11 +199,14 @@ NOTES: Mapping[NoteKind, str] = {
 
 # What a closed host trace says of notes about calls that cost more than one may think, or block.
 HINTS: Mapping[NoteKind, str] = {
-    NoteKind.ALL_BRANCHES_RUN: "also called for branches not taken",
-    NoteKind.FINISHED_ELEMENTS_RUN: "also called for finished elements",
+    NoteKind.ALL_BRANCHES_RUN: "may be called for branches not taken",
+    NoteKind.FINISHED_ELEMENTS_RUN: "may be called for finished elements",
     NoteKind.USES_JAX_AND_CAN_BLOCK: "uses JAX and may deadlock",
     NoteKind.RUN_AGAIN: "called again in the backward pass",
 }
+
+# Notes on calls that a mask can leave out.
+IN_VAIN = frozenset({NoteKind.ALL_BRANCHES_RUN, NoteKind.FINISHED_ELEMENTS_RUN})
 
 
 def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]:

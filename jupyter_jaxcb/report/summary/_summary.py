@@ -199,7 +199,7 @@ def _summarize_site(
         not_finite_calls=not_finite_calls(counts, numbers),
         loop=loop,
         impure=any(fact.impure for fact in lowered),
-        hints=site_hints(outcomes, about_programs),
+        hints=site_hints(outcomes, about_programs, _mask.decides(lowered)),
     )
 
 

@@ -49,13 +49,14 @@ def dropped_outcome(dropped: Dropped, program: Program) -> Outcome:
 
 def _notes(seen: Evidence) -> tuple[Note, ...]:
     notes = [seen.note] if seen.note else []
-    any_batched = any(p.levels or p.batched for p in seen.paths)
+    any_batched = any(path.is_batched for path in seen.paths)
+    several = any(path.has_several_elements for path in seen.paths)
     branches = sum(kind == "cond" for kind, _ in seen.around)
     for path in seen.paths:
         steps = path.inside_jit()
         if any_batched and branches > sum(step.kind == "cond" for step in steps):
             notes.append(Note(NoteKind.ALL_BRANCHES_RUN))
-        if any(step.masks for step in path.steps) and any_batched:
+        if any(step.masks for step in path.steps) and several:
             notes.append(Note(NoteKind.FINISHED_ELEMENTS_RUN))
         vmaps = tuple(size or 0 for kind, size in reversed(seen.around) if kind == "vmap")
         if vmaps and not any_batched:

@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
     kind: str  # "scan", "while", "cond", "jit", "remat", or the name of another primitive
     length: int | None = None  # iterations of a scan
-    masks: bool = False  # a while with a batched predicate: finished batch elements keep running
+    masks: bool = False  # it runs for all batch elements until the last one has finished
     only: tuple[str, ...] = ()  # a branch for these platforms
     never: tuple[str, ...] = ()  # a branch for all platforms but these
     unroll: int = 1  # iterations of a scan that JAX unrolls
@@ -78,9 +78,19 @@ class Path(NamedTuple):
     levels: tuple[Any, ...]  # the vmap levels of the bind on this path
     operands: int  # number of arrays that it gets
     steps: tuple[Step, ...]  # outermost first
-    batched: bool = False  # by a vmap whose batch elements JAX itself loops over
+    scanned: tuple[VmapLevel, ...] = ()  # vmaps over whose batch elements the program itself loops
     varies: bool = False  # data decides for how many batch elements the host is called
     derived: bool = False  # it is differentiated code that uses the result
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether a vmap maps over one of its operands."""
+        return bool(self.levels or self.scanned)
+
+    @property
+    def has_several_elements(self) -> bool:
+        """Whether the vmaps that map over its operands have more than one batch element."""
+        return any(level.size != 1 for level in (*self.levels, *self.scanned))
 
     @property
     def elements(self) -> int:
@@ -197,11 +207,13 @@ def _walk(
             any_found = True
             path = _observed_path(held, len(equation.invars), steps)
             # The result of one that is batched is that of a scan, which is not looked at.
-            alone = not path.batched and _is_derived(equation, derived)
+            alone = not path.is_batched and _is_derived(equation, derived)
             yield path._replace(derived=alone and _uses(equation, read()))
             continue
         for inner, step in _inner(equation, carried):
             below, here = _is_derived(equation, derived), step._replace(place=next(places))
+            if step.kind == "cond" and steps and steps[-1].kind == "scan":
+                here = here._replace(masks=_asks_all_elements(jaxpr))
             for path in _walk(inner, (*steps, here), empty, carried, below):
                 any_found = True
                 yield path
@@ -232,7 +244,7 @@ def _observed_path(held: Any, operands: int, steps: tuple[Step, ...]) -> Path:
         marked = (step._replace(of_vmap=True) for step in inside)
         steps = (*steps[: len(steps) - len(own)], *marked)
     others = tuple(level for level in levels if not level.looped)
-    return Path(held.bind, others, operands, steps, batched=bool(levels))
+    return Path(held.bind, others, operands, steps, scanned=tuple(own))
 
 
 def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
@@ -261,10 +273,18 @@ def _inner(equation: Any, carried: bool) -> Iterator[tuple[Any, Step]]:
         yield inner, step
 
 
+def _asks_all_elements(jaxpr: Any) -> bool:
+    """Return whether `jaxpr` goes on if any batch element does, as in the loops of equinox."""
+    return any(
+        equation.primitive.name == "unvmap_any" and equation.invars[0].aval.shape
+        for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns
+    )
+
+
 def _while_step(equation: Any, inner: Any) -> Step:
     predicate = equation.params["cond_jaxpr"]
     (aval,) = getattr(predicate, "out_avals", (None,))
-    masks = bool(getattr(aval, "shape", ()))
+    masks = bool(getattr(aval, "shape", ())) or _asks_all_elements(predicate)
     if inner is predicate:
         return Step("while", masks=masks, ahead=jax_compat.has_ordered_effects(predicate))
     reached = None if enters(equation) is not False else False

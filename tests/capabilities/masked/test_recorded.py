@@ -146,7 +146,7 @@ def masked_half(x):
         (
             half,
             (
-                "batch elements that have finished the loop are called again until the last one "
+                "batch elements that have finished the loop may be called again until the last one "
                 "finishes; leave them out with f.where(condition of the loop, ...), a method of "
                 "registered callbacks",
             ),
@@ -173,7 +173,7 @@ def test_branch_of_a_masked_call_runs_where_the_mask_is_true():
     with jaxcb.record() as r:
         g(jnp.array([8.0, 3.0, 4.0, 0.0])).block_until_ready()
     assert one(r.recording).notes == (
-        "the predicate is batched, so batch elements that do not take its branch are called, too, "
-        "where the mask is true",
+        "the predicate is batched, so batch elements that do not take its branch may be called, "
+        "too, where the mask is true",
         "its mask was true for 3 of 4 batch elements",
     )

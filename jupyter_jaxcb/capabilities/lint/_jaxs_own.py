@@ -1,4 +1,4 @@
-"""Warn where JAX's own callbacks lose the mesh axes that their arguments vary over."""
+"""Warn where JAX's own callbacks give wrong numbers: in a ``shard_map``, and in loop conditions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 
 from ...recording import Site
+
+_shown: dict[str, dict] = {}  # by file: what Python has shown, see `warnings.warn_explicit`
 
 
 class NotVaryingWarning(UserWarning):
@@ -38,4 +40,34 @@ def warn_of_lost_axes(site: Site, axes: Sequence[str]) -> None:
         NotVaryingWarning,
         site.file,
         site.line,
+        registry=_shown.setdefault(site.file, {}),
+    )
+
+
+class FinishedElementsWarning(UserWarning):
+    """JAX computes wrong results of a vmapped while loop with an ordered callback in its condition.
+
+    It goes on with batch elements that have finished, as long as one has not. The message names the
+    line of the callback. With a callback of this package the results are right. To silence the
+    warning:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.FinishedElementsWarning)
+    """
+
+
+def warn_of_finished_elements(site: Site) -> None:
+    """Warn that a while loop around an ordered callback of JAX's own API computes wrong results.
+
+    Python shows the warning once for each line.
+    """
+    warnings.warn_explicit(
+        f"the {site.flavor} callback {site.function} ({site.where}) is ordered, in a vmapped while "
+        "loop with an ordered callback in its condition. JAX goes on with batch elements that have "
+        "finished, so results of the loop can be wrong. Drop ordered=True, make the call outside "
+        "of the condition, or call the function of jupyter_jaxcb with the same name instead.",
+        FinishedElementsWarning,
+        site.file,
+        site.line,
+        registry=_shown.setdefault(site.file, {}),
     )
