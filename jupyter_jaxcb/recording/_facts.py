@@ -327,7 +327,7 @@ class Status(enum.StrEnum):
     OPTIMIZED_AWAY = "optimized_away"  # removed by XLA: lowered but not in the optimized program
     DEDUPLICATED = "deduplicated"  # reached by more call paths than the optimized program has calls
     HOISTED = "hoisted"  # bound in a loop, compiled outside it (loop-invariant code motion)
-    UNKNOWN = "unknown"  # the optimized program or its runs are unknown
+    UNKNOWN = "unknown"  # what became of it, or whether its program ran, is unknown
 
     @property
     def words(self) -> str:
@@ -363,6 +363,7 @@ class Reason(enum.StrEnum):
     DEDUPLICATED = "deduplicated"  # XLA kept fewer calls than there are call paths
     DEDUPLICATED_AND_HOISTED = "deduplicated_and_hoisted"  # and moved the rest out of the loop
     HOISTED = "hoisted"  # its arguments do not change in the loop: it is called outside the loop
+    TRACED_BEFORE = "traced_before"  # in more loops; whether JAX moved it out of one is unknown
     LOWERED_TOGETHER = "lowered_together"  # its calls are counted on the line of an equal call
     UNREADABLE = "unreadable"  # the optimized program cannot be read
     # Decided by the runs.

@@ -118,6 +118,11 @@ REASONS: Mapping[Reason, Words] = {
         "do nothing if one call is enough; if every step must call, pass an argument that changes, "
         "such as the loop index{or_keep}",
     ),
+    Reason.TRACED_BEFORE: Words(
+        "JAX used the trace of an earlier program, where the call was in a loop; whether a "
+        "derivative moved the call out of its loop is unknown",
+        "call jax.clear_caches() and run it again to know",
+    ),
     Reason.LOWERED_TOGETHER: Words(
         "JAX lowered it together with an equal call; its calls are counted on that line",
         "use two different host functions to count them separately",

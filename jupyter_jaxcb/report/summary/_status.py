@@ -58,6 +58,11 @@ class Seen:
         return [one for one in self.held if one.status is Status.UNKNOWN]
 
     @functools.cached_property
+    def traced_before(self) -> list[Outcome]:
+        """Outcomes of binds that JAX traced for an earlier program, in more loops."""
+        return [one for one in self.held if one.reason is Reason.TRACED_BEFORE]
+
+    @functools.cached_property
     def programs(self) -> set[Program]:
         """The programs that hold the call."""
         return {one.program for one in self.held}
@@ -118,6 +123,14 @@ RULES: tuple[Rule[Seen], ...] = (
         None,
         "the calls that were made are not all that the text asks for",
         _fewer,
+    ),
+    Rule(
+        "called or explained, and a derivative may have moved its call out of a loop",
+        lambda seen: seen.called and seen.traced_before,
+        None,
+        None,
+        "the calls that were made may not be all that the text asks for",
+        lambda seen: seen.traced_before[0],
     ),
     Rule(
         "called or explained",

@@ -35,6 +35,7 @@ class Evidence:
         note: a note about its calls, from the lowering.
         loops: the loops around the bind, innermost first; None if it was made for another program.
         predicates: the predicates that the optimized program evaluates before their loop and in it.
+        differentiated: whether a part of the program is differentiated.
     """
 
     bind: Bind
@@ -47,6 +48,7 @@ class Evidence:
     note: Note | None = None
     loops: tuple[tuple[str, int | None], ...] | None = None
     predicates: frozenset[Place] = frozenset()
+    differentiated: bool = False
 
     @property
     def shards(self) -> int | None:

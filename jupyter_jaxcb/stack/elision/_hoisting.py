@@ -10,6 +10,9 @@ from ._hlo import HostCallInstruction
 from ._paths import Path, Step
 
 
+_LOOPS = ("scan", "while")
+
+
 def is_hoisted(seen: Evidence) -> bool:
     """Return whether a call runs outside of a loop that is around it in the source."""
     assert seen.instructions is not None
@@ -133,6 +136,23 @@ def _is_hoisted_by_jax(seen: Evidence) -> bool:
     around = sum(map(_is_loop, seen.around))
     paths = (*seen.kept, *_unreachable(seen))
     return bool(seen.kept) and all(_loops(p.inside_jit()) < around for p in paths)
+
+
+def may_be_hoisted(seen: Evidence) -> bool:
+    """Return whether JAX may have moved a bind of an earlier trace out of a loop, unseen.
+
+    That trace may have been in more loops than this program has. But its innermost loop is around
+    the bind in each program that uses the trace, and only derivatives move it out.
+    """
+    around = [one for one in seen.bind.around if one[0] != "vmap"]
+    loops = sum(kind in _LOOPS for kind, _ in around)
+    if seen.loops is not None or not loops:
+        return False
+    paths = (*seen.kept, *_unreachable(seen))
+    left = [sum(step.kind in _LOOPS for step in path.inside_jit()) for path in paths]
+    if not left or max(left) >= loops:
+        return False
+    return seen.differentiated or (max(left) == 0 and around[0][0] in _LOOPS)
 
 
 def _may_lack_paths(seen: Evidence) -> bool:

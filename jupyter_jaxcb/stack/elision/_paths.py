@@ -225,6 +225,23 @@ def _is_derived(equation: Any, around: bool) -> bool:
     return around or jax_compat.is_differentiated(equation)
 
 
+def is_derivative(jaxpr: Any) -> bool:
+    """Return whether a part of a program is differentiated."""
+    waiting, known = [jaxpr], set()
+    while waiting:
+        part = waiting.pop()
+        part = getattr(part, "jaxpr", part)
+        if id(part) in known:
+            continue
+        known.add(id(part))
+        for equation in part.eqns:
+            if jax_compat.is_differentiated(equation):
+                return True
+            if "callback" not in equation.params and "fmt" not in equation.params:
+                waiting += _jaxprs(equation.params.values())
+    return False
+
+
 def _read(jaxpr: Any) -> set[int]:
     """Return the identities of the variables that `jaxpr` returns, or computes with."""
     computed_with = (one for equation in jaxpr.eqns for one in equation.invars)

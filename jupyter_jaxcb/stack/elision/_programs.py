@@ -27,7 +27,7 @@ from ._hlo import HostCallInstruction, instructions_by_index
 from ._identity import code_number, is_of_jax, number
 from ._one_device import warn_of_one_device
 from ._outcomes import dropped_outcome, outcome
-from ._paths import Path, Place, by_bind, paths
+from ._paths import Path, Place, by_bind, is_derivative, paths
 from ._predicates import effects_in_predicates, predicates
 from ._remembered import OutcomeMemory
 from ._rules import SHARED
@@ -107,6 +107,7 @@ class _Lowering(Block):
         if not (traced or vanished):
             return None
         function, kept = jax_compat.dispatched(), self._kept(traced)
+        before = any(path.bind not in loops and path.bind.around for path in traced)
         return _Lowered(
             self.program or Program(f"jit_{self.name}", "", self.number),
             traced,
@@ -119,6 +120,7 @@ class _Lowering(Block):
             number(function),
             code_number(function),
             self._arguments(),
+            before and is_derivative(self.jaxpr),
         )
 
     def _kept(self, traced: list[Path]) -> list[Path]:
@@ -148,6 +150,7 @@ class _Lowered:
     function: int  # number of the compiled function; 0 if unknown
     code: int  # number of its code; 0 if unknown
     arguments: _Arguments
+    differentiated: bool  # a part of it is; False if no bind was traced for an earlier program
 
     def report(self, executable: Any, lower_ns: int, compile_ns: int) -> Program | None:
         """Report the outcome of each bind to the recorder.
@@ -254,6 +257,7 @@ class _Lowered:
             note=self.notes.get(bind),
             loops=self.loops.get(bind),
             predicates=evaluated,
+            differentiated=self.differentiated,
         )
 
 

@@ -20,6 +20,7 @@ from ._hoisting import (
     intended,
     is_hoisted,
     is_hoisted_and_deduplicated,
+    may_be_hoisted,
     total,
     written,
 )
@@ -389,6 +390,15 @@ COMPILED: tuple[Rule[Seen], ...] = (
         Status.HOISTED,
         Reason.HOISTED,
         "its arguments do not change in the loop",
+    ),
+    Rule(
+        "as many calls as call paths, and fewer loops around them than when the call was traced, "
+        "for an earlier program",
+        lambda seen: may_be_hoisted(seen.evidence),
+        Status.UNKNOWN,
+        Reason.TRACED_BEFORE,
+        "the loops around it in the program text are known only of the program it was traced for",
+        lambda seen: {"written": None, "compiled": seen.calls, "instructions": seen.made},
     ),
     Rule(
         "as many calls as the program text asks for",
