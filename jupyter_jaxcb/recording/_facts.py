@@ -373,6 +373,7 @@ class Reason(enum.StrEnum):
     NOT_REACHED_OR_FAILED = "not_reached_or_failed"  # no run entered it, and some failed before it
     EARLIER_ERROR = "earlier_error"  # an earlier error stopped the program
     EARLIER_REGISTRATION = "earlier_registration"  # its program calls a replaced registration
+    IN_NO_PROGRAM = "in_no_program"  # it was traced, but no program has it
     OTHER_PROCESS = "other_process"  # another process makes its calls on behalf of all
     NO_BATCH_ELEMENT = "no_batch_element"  # called eagerly under a vmap over an axis of size 0
     EMPTY_RESULT = "empty_result"  # its result has no elements

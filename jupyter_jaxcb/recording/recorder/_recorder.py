@@ -15,7 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._columns import CallLog, counted_since, renumbered
-from .._facts import Compilation, LoweredSite, MaskUse, NotKept, Outcome, Program, Running, Site
+from .._facts import (
+    Compilation,
+    LoweredSite,
+    MaskUse,
+    NotKept,
+    Outcome,
+    Program,
+    Reason,
+    Running,
+    Site,
+    Status,
+)
 from .._recording import Recording
 from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
@@ -79,6 +90,7 @@ class Recorder:
         numbers: the number of each site.
         on_thread: has the number of the current thread, see `enlist_thread`.
         plain: what a site's next call needs to know if it is plain; see `make_plain`.
+        adrift: the sites that were traced for a program, of which no program has been seen.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
 
@@ -104,6 +116,7 @@ class Recorder:
         self.plain: PlainTimes = {}
         self._pause: Callable[[], None] | None = None
         self._bound: dict[Site, int] = {}  # how often
+        self.adrift: set[Site] = set()
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
         self._earlier: list[Outcome] = []  # of programs compiled before this recorder
@@ -119,10 +132,17 @@ class Recorder:
         self._lock = threading.Lock()  # for the tables only, never held while user code runs
         self.numbers = _Numbers(self._lock)
 
-    def bound(self, site: Site) -> None:
-        """Record that a site was bound: traced, or about to be called eagerly."""
+    def bound(self, site: Site, *, adrift: bool = False) -> None:
+        """Record that a site was bound: traced, or about to be called eagerly; see `adrift`."""
         with self._lock:
             self._bound[site] = self._bound.get(site, 0) + 1
+            if adrift:
+                self.adrift.add(site)
+
+    def placed(self, sites: Iterable[Site]) -> None:
+        """Record that a program has these sites; see `adrift`."""
+        with self._lock:
+            self.adrift.difference_update(sites)
 
     def lowered(self, lowered: LoweredSite) -> None:
         """Record that a site was lowered into a program."""
@@ -370,7 +390,7 @@ class Recorder:
             known = list(self.numbers)
             bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
             errors, workers = tuple(self._errors), self._workers.facts()
-            stale = set(self._stale)
+            stale, adrift = set(self._stale), set(self.adrift)
             runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
             unobserved = dict(self._unobserved)
         not_kept = counted_since(all_not_kept, since.not_kept)
@@ -395,11 +415,14 @@ class Recorder:
         compiled = {outcome.program for outcome in outcomes}
         before = (*self._earlier, *self._outcomes[: since.outcomes])
         earlier = [outcome for outcome in before if outcome.program in ran]
+        adrift -= {one.site for one in (*lowered, *earlier, *outcomes)}
+        lost = [site for site, count in bound.items() if count and site in adrift and not ahead]
         return Recording(
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
-            outcomes=as_observed(
-                (*earlier, *outcomes), since, self._observation(), runs, unobserved
+            outcomes=(
+                *as_observed((*earlier, *outcomes), since, self._observation(), runs, unobserved),
+                *map(_in_no_program, lost),
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
@@ -432,6 +455,12 @@ class Recorder:
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)
         return len(self._thread_names) - 1
+
+
+def _in_no_program(site: Site) -> Outcome:
+    """Return the outcome of a site that a derivative dropped, or whose tracing failed."""
+    reason, none = Reason.IN_NO_PROGRAM, Program("", "")
+    return Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=reason)
 
 
 class _ThreadEnd:

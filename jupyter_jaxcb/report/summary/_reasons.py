@@ -151,6 +151,9 @@ REASONS: Mapping[Reason, Words] = {
         "run the cell of the earlier registration again to change what the program calls, or call "
         "jax.clear_caches() to compile it with the new one",
     ),
+    Reason.IN_NO_PROGRAM: Words(
+        "it was traced but is in no program that ran", "see %jax_explain, or jupyter_jaxcb.explain"
+    ),
     Reason.OTHER_PROCESS: Words(
         "another process makes its calls on behalf of all",
         "see the recording of that process, or jaxcb.gather(recording)",

@@ -9,7 +9,6 @@ from ._evidence import Evidence
 from ._hlo import HostCallInstruction
 from ._paths import Path, Step
 
-
 _LOOPS = ("scan", "while")
 
 

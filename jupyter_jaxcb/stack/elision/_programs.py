@@ -27,7 +27,7 @@ from ._hlo import HostCallInstruction, instructions_by_index
 from ._identity import code_number, is_of_jax, number
 from ._one_device import warn_of_one_device
 from ._outcomes import dropped_outcome, outcome
-from ._paths import Path, Place, by_bind, is_derivative, paths
+from ._paths import Path, Place, by_bind, is_derivative, paths, sites
 from ._predicates import effects_in_predicates, predicates
 from ._remembered import OutcomeMemory
 from ._rules import SHARED
@@ -104,6 +104,8 @@ class _Lowering(Block):
         dispatch = jax_compat.dispatching()
         loops = _pending.loops(dispatch, self.name, by_bind(traced))
         vanished = _pending.vanished(dispatch, self.jaxpr)
+        if (recorder := listener()) is not None and recorder.adrift:
+            recorder.placed(sites(self.jaxpr).union(gone.bind.site for gone in vanished))
         if not (traced or vanished):
             return None
         function, kept = jax_compat.dispatched(), self._kept(traced)
@@ -268,6 +270,8 @@ class _Lowerings(threading.local):
         self.under_way: list[_Lowering] = []
 
 
+# JAX only looks at what it traces here, or replaces it by what a rule computes.
+_NOT_FOR_A_PROGRAM = frozenset({"look", "transpose", "rule", "derivative rule"})
 _numbers = itertools.count(1)
 _memory = OutcomeMemory()
 _lowerings = _Lowerings()
@@ -293,7 +297,8 @@ def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
     recorder = listener()
     if recorder is not None:
         if not noted:
-            recorder.bound(bind.site)
+            traced = found.kinds.isdisjoint(_NOT_FOR_A_PROGRAM) and jax_compat.is_staging()
+            recorder.bound(bind.site, adrift=traced)
         _pending.bound(bind, found)
 
 

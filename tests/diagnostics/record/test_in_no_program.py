@@ -1,0 +1,122 @@
+"""Callbacks that were traced, and are in no program: a derivative dropped them, or tracing failed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb.recording import Reason, Status
+from jupyter_jaxcb.report import summarize
+
+pytestmark = [pytest.mark.kept, pytest.mark.usefixtures("nothing_compiled_before")]
+
+STRUCT = jax.ShapeDtypeStruct((), np.float32)
+
+
+def guard(x):
+    return np.asarray(x)
+
+
+ours = jaxcb.pure(guard, result="x")
+
+
+def jaxs(x):
+    return jax.pure_callback(guard, STRUCT, x)
+
+
+FLAVORS = pytest.mark.parametrize("call", [ours, jaxs], ids=["ours", "jax"])
+
+
+def ignoring(call):
+    def f(x):
+        call(jax.lax.stop_gradient(x))
+        return jnp.sin(x)
+
+    return f
+
+
+def recorded(run):
+    with jaxcb.observe_jax() as r:
+        jax.block_until_ready(run())
+    return r.recording
+
+
+def check(recording):
+    (summary,) = summarize(recording)
+    assert (summary.calls, summary.status) == (0, Status.UNKNOWN)
+    assert [cause.reason for cause in summary.causes] == [Reason.IN_NO_PROGRAM]
+    text = str(recording)
+    assert "guard" in text and summary.where in text and "%jax_explain" in text
+    assert "traced but is in no program that ran" in text and "⚠" not in text
+
+
+@FLAVORS
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda f: jax.grad(jax.jit(f))(1.0),
+        lambda f: jax.value_and_grad(jax.jit(f))(1.0),
+        lambda f: jax.grad(jax.checkpoint(f))(1.0),
+        lambda f: jax.grad(lambda x: jax.lax.cond(x > 0, f, jnp.cos, x))(1.0),
+        lambda f: jax.grad(lambda x: jax.lax.fori_loop(0, 3, lambda _, x: f(x), x))(1.0),
+    ],
+    ids=["jit", "value_and_grad", "checkpoint", "cond", "loop"],
+)
+def test_callback_that_an_eager_derivative_drops_has_a_row(call, run):
+    check(recorded(lambda: run(ignoring(call))))
+
+
+@FLAVORS
+def test_it_has_a_row_also_where_another_program_called_it_before(call):
+    f = ignoring(call)
+    with jaxcb.observe_jax():
+        assert summarize(recorded(lambda: jax.jit(f)(1.0)))[0].status is Status.UNUSED
+        check(recorded(lambda: jax.grad(jax.jit(ignoring(call)))(1.0)))
+
+
+@FLAVORS
+def test_callback_whose_tracing_failed_has_a_row(call):
+    def f(x):
+        return call(x) + jnp.ones(2) @ jnp.ones(3)
+
+    with jaxcb.observe_jax() as r, pytest.raises(TypeError, match="contracting"):
+        jax.jit(f)(1.0)
+    check(r.recording)
+
+
+@FLAVORS
+def test_row_goes_once_a_program_has_the_callback(call):
+    f = jax.jit(lambda x: jnp.sin(x) + call(jax.lax.stop_gradient(x)))
+    recording = recorded(lambda: (jax.grad(f)(1.0), f(1.0)))
+    assert [one.status for one in summarize(recording)] == [Status.KEPT]
+
+
+@FLAVORS
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda f: (jax.make_jaxpr(f)(1.0), None)[1],
+        lambda f: (jax.eval_shape(jax.grad(jax.jit(f)), 1.0), None)[1],
+        lambda f: (jax.jit(f).trace(1.0), None)[1],
+        lambda f: (jax.jit(f).lower(1.0), None)[1],
+        lambda f: (jax.closure_convert(f, 1.0), None)[1],
+    ],
+    ids=["make_jaxpr", "eval_shape", "trace", "lower", "closure_convert"],
+)
+def test_function_that_is_only_looked_at_leaves_no_row(call, look):
+    assert summarize(recorded(lambda: look(ignoring(call)))) == []
+
+
+def test_value_that_a_rule_replaces_leaves_no_row():
+    sine = jaxcb.pure(np.sin, result="x")
+    sine.defjvp(lambda primals, tangents: (sine(*primals), jnp.cos(primals[0]) * tangents[0]))
+    recording = recorded(lambda: jax.value_and_grad(jax.jit(lambda x: sine(x)))(1.0))
+    assert [one.status for one in summarize(recording)] == [Status.KEPT]
+
+
+def test_row_survives_a_file(tmp_path):
+    recording = recorded(lambda: jax.grad(jax.jit(ignoring(ours)))(1.0))
+    for name in ("run.jaxcb", "run.json"):
+        recording.save(tmp_path / name)
+        check(jaxcb.load(tmp_path / name))
