@@ -1,4 +1,4 @@
-"""Callbacks that were traced, and are in no program: a derivative dropped them, or tracing failed."""
+"""Callbacks that were traced and are in no program: dropped by a derivative, or by an error."""
 
 import jax
 import jax.numpy as jnp
