@@ -45,7 +45,8 @@ def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
         judge.report("not_run", f"{where}: {row.reason}")
     if not row.elided and row.written is not None and row.calls < row.written:
         judge.report("unreported", f"{where}: {row.calls} calls, written {row.written}")
-    if row.status is Status.UNKNOWN and fresh:
+    # An eager derivative drops and hoists calls while it traces, in no program of its own.
+    if row.status is Status.UNKNOWN and fresh and judge.program.mode != "eager":
         judge.report("unknown", f"{where}: {row.reason}")
 
 

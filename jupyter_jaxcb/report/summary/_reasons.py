@@ -119,9 +119,9 @@ REASONS: Mapping[Reason, Words] = {
         "such as the loop index{or_keep}",
     ),
     Reason.TRACED_BEFORE: Words(
-        "JAX used the trace of an earlier program, where the call was in a loop; whether a "
-        "derivative moved the call out of its loop is unknown",
-        "call jax.clear_caches() and run it again to know",
+        "JAX traced the call in a loop, before it traced this program; whether a derivative moved "
+        "the call out of its loop is unknown",
+        "call jax.clear_caches() and run it again, under jax.jit, to know",
     ),
     Reason.LOWERED_TOGETHER: Words(
         "JAX lowered it together with an equal call; its calls are counted on that line",
