@@ -46,6 +46,7 @@ from .summary import (
     advice_words,
     call_words,
     causes_of,
+    folded,
     note_words,
     reason_words,
     summarize,

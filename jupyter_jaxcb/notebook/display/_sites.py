@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from ...recording import Recording, Site
-from ...report import SiteSummary, finished, started_words, summarize
+from ...report import SiteSummary, finished, folded, started_words, summarize
 
 _MAX_VARIANTS = 100  # of a site; the front end says `100 or more shapes`
 
@@ -27,7 +27,8 @@ class Sites:
 
     def add(self, recording: Recording, number: int = 0) -> list[SiteSummary]:
         """Add the recording of the cell with this number; return its summaries."""
-        summaries, started = summarize(recording), started_words(recording)
+        summaries = folded(recording, summarize(recording))
+        started = started_words(recording)
         for summary in summaries:
             known = self.totals.get(summary.site)
             self.totals[summary.site] = _added(known, summary) if known else summary

@@ -20,6 +20,7 @@ from ..summary import (
     Rows,
     SiteSummary,
     call_words,
+    folded,
     is_stop,
     out_of_order,
     summarize,
@@ -98,7 +99,7 @@ def to_page(recording: Recording) -> dict[str, Any]:
 
 def to_sites(recording: Recording) -> dict[str, Any]:
     """Return what every display says about the call sites, as JSON for other programs."""
-    sites = summarize(recording)
+    sites = folded(recording, summarize(recording))
     views = [finished(site) for site in sites]
     return {
         **_facts(recording, sites, views),
@@ -146,7 +147,7 @@ class _Document:
         unit_ns: int = 1,
     ) -> None:
         self._recording = recording
-        self.sites = summarize(recording)
+        self.sites = folded(recording, summarize(recording))
         self.where = _with_numbers(recording, place)
         self.columns = call_columns(calls, variant_numbers(recording, self.sites), unit_ns=unit_ns)
         self.views = self._views(calls, values, place, runs)

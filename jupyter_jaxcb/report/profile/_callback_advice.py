@@ -86,7 +86,11 @@ def _batched(figures: Figures, part: Part, wanted: float = MUCH) -> str:
     """
     rows, recording = figures.rows(part), figures.recording
     flavor = recording.lowered[part.lowered].site.flavor
-    if flavor not in ("pure", "io", "debug", "jax pure") or not figures.run_in_python(rows):
+    if (
+        recording.lowered[part.lowered].library
+        or flavor not in ("pure", "io", "debug", "jax pure")
+        or not figures.run_in_python(rows)
+    ):
         return ""
     looped = calls = looped_ns = 0
     for number in np.unique(rows["lowered"]).tolist():
@@ -163,6 +167,8 @@ def _long(fact: LoweredSite, each_ns: int) -> str:
 
 def _cheaper(figures: Figures, part: Part, fact: LoweredSite) -> str:
     """Say which callback would cross sooner, and how much time that saves."""
+    if fact.library:
+        return f" It is in {fact.library}; nothing to change."
     if fact.site.flavor.startswith(OBSERVED):
         each = _CROSSING_NS + _BYTE_NS * _bytes(fact)
         own = time_words(round(each))

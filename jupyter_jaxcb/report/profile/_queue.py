@@ -35,7 +35,7 @@ def queueable(figures: Figures) -> Iterator[tuple[Site, str]]:
             continue
         fact = figures.recording.lowered[part.lowered]
         flavor = fact.site.flavor.removeprefix(OBSERVED)
-        if flavor not in ("debug", "io") or fact.results:
+        if flavor not in ("debug", "io") or fact.results or fact.library:
             continue
         crossings = figures.parts(PartKind.CROSSING)
         own = sum(one.wall_ns for one in crossings if one[1:3] == part[1:3])  # name and place

@@ -11,4 +11,4 @@ from ._out_of_order import out_of_order
 from ._reasons import advice_words, causes_of, note_words, reason_words
 from ._retraces import Retraces, retraces
 from ._rows import Rows, path
-from ._summary import STOPPED_BY_YOU, Shapes, SiteSummary, is_stop, summarize
+from ._summary import STOPPED_BY_YOU, Shapes, SiteSummary, folded, is_stop, summarize

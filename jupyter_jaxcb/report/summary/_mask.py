@@ -66,8 +66,11 @@ def decides(lowered: Iterable[LoweredSite]) -> bool:
 
 def could_have_mask(site: Site, lowered: Iterable[LoweredSite]) -> bool | None:
     """Return whether a mask could leave out calls of a site; None if they have a mask."""
+    lowered = list(lowered)
     if decides(lowered):
         return None
+    if any(fact.library for fact in lowered):
+        return False
     return site.flavor.removeprefix(OBSERVED) in ("pure", "io", "debug", "buffer")
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ...recording import (
     Compilation,
+    LoweredSite,
     Note,
     NoteKind,
     NotFinite,
@@ -21,7 +22,7 @@ from ...recording import (
 )
 from ._capabilities import CAPABILITIES
 from ._numbers import call_words
-from ._reasons import HINTS, IN_VAIN, note_words
+from ._reasons import HINTS, IN_VAIN, note_words, notes_of
 from ._retraces import retraces
 
 _BEFORE = (
@@ -59,6 +60,7 @@ def site_notes(
     words: dict[NoteKind, str] = {}
     for capability in CAPABILITIES:
         words |= capability.words(site, lowered)
+    words |= notes_of(site, library_of(lowered))
     found = [note_words(note, words.get(note.kind, "")) for note in notes]
     found += [note.text for note in about_programs]
     found += [_still_running(one) for one in recording.running if one.lowered in numbers]
@@ -67,6 +69,11 @@ def site_notes(
     found += [_BEFORE] * site.is_of_earlier_program
     found += [_not_finite(fact) for fact in recording.not_finite if fact.lowered in numbers]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+def library_of(lowered: Iterable[LoweredSite]) -> str:
+    """Return the library that makes the calls with a function of its own; empty for the user's."""
+    return next((fact.library for fact in lowered if fact.library), "")
 
 
 def site_hints(

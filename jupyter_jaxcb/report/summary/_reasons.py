@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import Note, NoteKind, Outcome, Reason
+from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site
 from . import _queue
 from ._numbers import call_words, counted
 
@@ -201,9 +201,10 @@ NOTES: Mapping[NoteKind, str] = {
     **_queue.NOTES,
     NoteKind.RUN_AGAIN: (
         "the backward pass of a jax.checkpoint makes the call again; make it outside of the "
-        "checkpoint, or, if it is pure, keep its result with policy="
+        "checkpoint, or keep its result with policy="
     ),
 }
+_WITHOUT_RESULT = ("io", "debug")  # no policy is sure to keep their calls
 
 # What a closed host trace says of notes about calls that cost more than one may think, or block.
 HINTS: Mapping[NoteKind, str] = {
@@ -245,6 +246,48 @@ def why(causes: Sequence[Cause]) -> str:
 def impure_advice(flavor: str) -> str:
     """Say what to do about missing calls of a function with side effects."""
     return f"{_KEEP.get(flavor, _KEEP['pure'])}, because the host function has side effects"
+
+
+# What the code that makes the call decides: in a library, a user can change nothing about it.
+_OF_THE_CALL = frozenset(
+    {
+        Reason.HOISTED,
+        Reason.DEDUPLICATED,
+        Reason.DEDUPLICATED_AND_HOISTED,
+        Reason.PARTLY_UNUSED,
+        Reason.PARTLY_UNUSED_AND_HOISTED,
+        Reason.CONDITION_SKIPPED,
+        Reason.CONDITION_PARTLY_SKIPPED,
+        Reason.DEAD_CODE,
+        Reason.UNREACHABLE,
+        Reason.UNREACHABLE_BRANCH,
+        Reason.LOWERED_TOGETHER,
+        Reason.NOT_REACHED,
+        Reason.NOT_REACHED_OR_FAILED,
+    }
+)
+
+
+def in_library(library: str) -> str:
+    """Say that a user cannot change what a library does."""
+    return f"in {library}; nothing to change"
+
+
+def library_advice(causes: Iterable[Cause], library: str) -> str:
+    """As `advice_words`, for a call that `library` makes with a function of its own."""
+    causes = list(causes)
+    if any(cause.reason in _OF_THE_CALL for cause in causes):
+        return in_library(library)
+    return advice_words(causes)
+
+
+def notes_of(site: Site, library: str) -> dict[NoteKind, str]:
+    """Return the notes whose advice does not hold for a call, with what does."""
+    if library:
+        return {kind: f"{NOTES[kind].partition('; ')[0]} ({in_library(library)})" for kind in HINTS}
+    if site.flavor.removeprefix(OBSERVED) in _WITHOUT_RESULT:
+        return {NoteKind.RUN_AGAIN: NOTES[NoteKind.RUN_AGAIN].partition(", or keep")[0]}
+    return {}
 
 
 def note_words(note: Note, words: str = "") -> str:

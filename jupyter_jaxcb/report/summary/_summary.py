@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...recording import (
     EXPECTED,
@@ -22,9 +22,16 @@ from ._batch import NO_LOOP, Loop, slow_loop
 from ._counts import Counts, Stopped
 from ._mask import Mask
 from ._not_finite import NO_NOT_FINITE, NotFiniteCalls, not_finite_calls
-from ._notes import ProgramNote, program_notes, site_hints, site_notes
+from ._notes import ProgramNote, library_of, program_notes, site_hints, site_notes
 from ._processes import over_processes
-from ._reasons import Cause, advice_words, impure_advice, reason_words
+from ._reasons import (
+    Cause,
+    advice_words,
+    impure_advice,
+    in_library,
+    library_advice,
+    reason_words,
+)
 from ._rows import Rows, path
 from ._status import FEWER, corrected, status_of
 
@@ -83,6 +90,7 @@ class SiteSummary:
     not_finite_calls: NotFiniteCalls = NO_NOT_FINITE  # also for other arguments
     loop: Loop = NO_LOOP  # the calls that vmap_method='expand_dims' would make fewer
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
+    library: str = ""  # makes the calls with a function of its own; empty for the user's
     impure: bool = False  # a pure callback whose code has side effects
     hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
 
@@ -114,6 +122,8 @@ class SiteSummary:
         """What to do about it; empty when its calls are simply kept."""
         if self.consequence.startswith("impure"):
             return impure_advice(self.site.flavor)
+        if self.library:
+            return library_advice(self.causes, self.library)
         return advice_words(self.causes)
 
     @property
@@ -157,6 +167,32 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     return [_summarize_site(counts, site, rows, about_programs[site]) for site in known]
 
 
+def folded(recording: Recording, sites: Sequence[SiteSummary]) -> list[SiteSummary]:
+    """Show sites of a library that no run reached, such as checks that passed, as one each."""
+    not_reached: dict[str, list[SiteSummary]] = {}
+    for one in sites:
+        if one.library and one.consequence == Status.NOT_REACHED:
+            not_reached.setdefault(one.library, []).append(one)
+    rows = []
+    for one in sites:
+        alike = one.consequence == Status.NOT_REACHED and not_reached.get(one.library, [])
+        if not alike:
+            rows.append(one)
+        elif one is alike[0]:
+            rows.append(_as_one(recording, alike))
+    return rows
+
+
+def _as_one(recording: Recording, sites: Sequence[SiteSummary]) -> SiteSummary:
+    first, lines = sites[0], len({(one.site.file, one.site.line) for one in sites})
+    words = f"{lines} lines " * (lines > 1) + in_library(first.library)
+    site = dataclasses.replace(first.site, function=first.library, source=words, callers=())
+    where = recording.where(site)
+    return dataclasses.replace(
+        first, site=site, where=where, name="", shapes=(), causes=(), notes=(), around=(), stack=()
+    )
+
+
 def _summarize_site(
     counts: Counts, site: Site, rows: Rows, about_programs: list[ProgramNote]
 ) -> SiteSummary:
@@ -165,7 +201,7 @@ def _summarize_site(
     errors = counts.errors(site)
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
-    loop = slow_loop(counts, site, numbers)
+    loop, library = slow_loop(counts, site, numbers), library_of(lowered)
     more: tuple[str, ...] = ()
     if recording.processes:
         verdict, more = over_processes(counts, numbers, outcomes, status_of)
@@ -199,7 +235,8 @@ def _summarize_site(
         not_finite_calls=not_finite_calls(counts, numbers),
         loop=loop,
         impure=any(fact.impure for fact in lowered),
-        hints=site_hints(outcomes, about_programs, _mask.decides(lowered)),
+        library=library,
+        hints=() if library else site_hints(outcomes, about_programs, _mask.decides(lowered)),
     )
 
 

@@ -15,6 +15,7 @@ LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
 _PROBLEMS = ("error", "warning")  # tones
+_FEWER = (Status.DEDUPLICATED, Status.HOISTED)
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _MORE = {  # counts the parts that are left out, by tone
     "error": f"{_phrases.SIGNS['raised']} {{count}} more raised",
@@ -48,10 +49,13 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
     if len(functions) == 1:
         return _visible([*_sorted(_problems(functions[0])), *_details(functions[0])])
     problems = _sorted(part for own in functions for part in _with_the_rest(own))
-    fine = [_brief(own) for own in functions if not _problems(own)]
-    named = problems + fine if len(problems) + len(fine) <= LISTED else problems or fine
-    others = (problems + fine)[len(named[:LISTED]) :]
-    return _visible([*named[:LISTED], *_more(others)])
+    fine = [own for own in functions if not _problems(own)]
+    if len(problems) + len(fine) > LISTED:  # some are only counted
+        fine.sort(key=lambda own: not _has_fewer(own))
+    parts = problems + list(map(_brief, fine))
+    named = parts if len(parts) <= LISTED else (problems or parts)[:LISTED]
+    fewer = sum(map(_has_fewer, fine[max(0, len(named) - len(problems)) :]))
+    return _visible([*named, *_more(parts[len(named) :], fewer)])
 
 
 def headline_words(recording: Recording, sites: Sequence[SiteSummary], times: bool) -> str:
@@ -120,10 +124,16 @@ def _which(sites: Sequence[SiteSummary], own: Sequence[SiteSummary]) -> str:
     name = shorten(own[0].site.function, _LONGEST)
     if len(sites) == len(own):
         return name
+    places = _places(sites, own)
+    return f"{name}: {places}" if places.endswith("sites") else f"{name}, {places}:"
+
+
+def _places(sites: Sequence[SiteSummary], own: Sequence[SiteSummary]) -> str:
+    """Return ``line 3 and line 5``, or ``4 of 6 call sites``."""
     *places, last = dict.fromkeys(one.where for one in sites)
     if len(places) >= _NAMED:
-        return f"{name}: {len(sites):,} of {len(own):,} call sites"
-    return f"{name}, {' and '.join(filter(None, (', '.join(places), last)))}:"
+        return f"{len(sites):,} of {len(own):,} call sites"
+    return " and ".join(filter(None, (", ".join(places), last)))
 
 
 def _errors(having: Sequence[SiteSummary]) -> str:
@@ -165,11 +175,22 @@ def _brief(own: Sequence[SiteSummary]) -> Part:
     return Part(_phrases.TONES[best.consequence], f"{name} {_calls(own)}{hints}")
 
 
-def _more(others: Sequence[Part]) -> list[Part]:
-    """Count the parts that are left out, by tone, worst first."""
+def _has_fewer(own: Sequence[SiteSummary]) -> bool:
+    return any(one.status in _FEWER for one in own)
+
+
+def _more(others: Sequence[Part], fewer: int) -> list[Part]:
+    """Count the parts that are left out, by tone, worst first.
+
+    Of the functions that are fine, `fewer` have deduplicated or hoisted calls.
+    """
     tones = [part.tone if part.tone in _PROBLEMS else "kept" for part in others]
     return [
-        Part(tone, words.format(count=f"{tones.count(tone):,}"))
+        Part(
+            tone,
+            words.format(count=f"{tones.count(tone):,}")
+            + (f" ({fewer:,} deduplicated or hoisted)" if fewer and tone == "kept" else ""),
+        )
         for tone, words in _MORE.items()
         if tone in tones
     ]
@@ -177,11 +198,24 @@ def _more(others: Sequence[Part]) -> list[Part]:
 
 def _calls(own: Sequence[SiteSummary]) -> str:
     if not any(one.ahead for one in own):
-        calls = sum(one.calls for one in own)
-        quiet = _phrases.TONES[own[0].consequence] == "quiet"
-        alike = quiet and len({one.consequence for one in own}) == 1
-        return call_words(calls) + (f" ({_phrases.WORDS[own[0].consequence]})" if alike else "")
+        return call_words(sum(one.calls for one in own)) + _status(own)
     expected = [one.expected for one in own]
     if None in expected:
-        return "calls depend on data"
-    return f"{call_words(sum(filter(None, expected)))} per run"
+        return "calls depend on data" + _status(own)
+    return f"{call_words(sum(filter(None, expected)))} per run{_status(own)}"
+
+
+def _status(own: Sequence[SiteSummary]) -> str:
+    """Return `` (hoisted)``, or `` (line 4 hoisted)`` if not all sites are; empty if all are kept.
+
+    Of sites with several statuses, only those with fewer calls than the program text says are told.
+    """
+    kinds = dict.fromkeys(one.consequence for one in own)
+    if len(kinds) == 1 and _phrases.TONES[own[0].consequence] == "quiet":
+        return f" ({_phrases.WORDS[own[0].consequence]})"
+    words = [
+        f"{_places([one for one in own if one.consequence == kind], own)} {_phrases.WORDS[kind]}"
+        for kind in kinds
+        if kind in _FEWER
+    ]
+    return f" ({', '.join(words)})" if words else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...recording import Html, Recording, Status, between, element, html
-from ..summary import Shapes, SiteSummary, summarize
+from ..summary import Shapes, SiteSummary, folded, summarize
 from ._diagram import diagrams
 from ._headline import headline_words
 from ._other_threads import by_other_threads
@@ -47,7 +47,7 @@ def to_html(
     Returns:
         HTML; empty when nothing was called, compiled or elided.
     """
-    sites = summarize(recording)
+    sites = folded(recording, summarize(recording))
     return sites_to_html(recording, sites, values=values, times=times, is_open=is_open)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ...recording import Recording, visible
-from ..summary import SiteSummary, call_words, out_of_order, summarize
+from ..summary import SiteSummary, call_words, folded, out_of_order, summarize
 from . import _phrases
 from ._headline import error_line, headline_words
 from ._other_threads import by_other_threads
@@ -36,7 +36,7 @@ def to_markdown(recording: Recording) -> str:
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
     """
-    sites = summarize(recording)
+    sites = folded(recording, summarize(recording))
     if not sites:
         return ""
     listed = sites[:MAX_SITES]

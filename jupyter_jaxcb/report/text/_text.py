@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...recording import Outcome, Recording, on_one_line
-from ..summary import SiteSummary, causes_of, out_of_order, reason_words, summarize
+from ..summary import SiteSummary, causes_of, folded, out_of_order, reason_words, summarize
 from ._headline import headline_words
 from ._other_threads import by_other_threads
 from ._words import (
@@ -36,7 +36,8 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
     """
-    return sites_to_text(recording, summarize(recording), times=times, values=values)
+    sites = folded(recording, summarize(recording))
+    return sites_to_text(recording, sites, times=times, values=values)
 
 
 def sites_to_text(
