@@ -163,7 +163,13 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     rows = Rows(known, recording.where)
     files = {file: number for number, file in enumerate(dict.fromkeys(s.file for s in sites))}
     known.sort(key=lambda s: (files[s.file], s.line, s.column, path(s)))
-    about_programs = program_notes(recording, known, counts.outcomes)
+    # The notes on a program are at its first site that is the user's.
+    libraries = {
+        site: library_of(recording.lowered[n] for n in counts.numbers.get(site, ()))
+        for site in known
+    }
+    of_users_first = sorted(known, key=lambda site: bool(libraries[site]))
+    about_programs = program_notes(recording, of_users_first, counts.outcomes)
     return [_summarize_site(counts, site, rows, about_programs[site]) for site in known]
 
 
@@ -171,16 +177,12 @@ def folded(recording: Recording, sites: Sequence[SiteSummary]) -> list[SiteSumma
     """Show sites of a library that no run reached, such as checks that passed, as one each."""
     not_reached: dict[str, list[SiteSummary]] = {}
     for one in sites:
-        if one.library and one.consequence == Status.NOT_REACHED:
+        # A hint is about the whole program, whose notes are at its first site.
+        if one.library and one.consequence == Status.NOT_REACHED and not one.hints:
             not_reached.setdefault(one.library, []).append(one)
-    rows = []
-    for one in sites:
-        alike = one.consequence == Status.NOT_REACHED and not_reached.get(one.library, [])
-        if not alike:
-            rows.append(one)
-        elif one is alike[0]:
-            rows.append(_as_one(recording, alike))
-    return rows
+    of_each = {id(alike[0]): _as_one(recording, alike) for alike in not_reached.values()}
+    left_out = {id(one) for alike in not_reached.values() for one in alike[1:]}
+    return [of_each.get(id(one), one) for one in sites if id(one) not in left_out]
 
 
 def _as_one(recording: Recording, sites: Sequence[SiteSummary]) -> SiteSummary:
@@ -236,7 +238,9 @@ def _summarize_site(
         loop=loop,
         impure=any(fact.impure for fact in lowered),
         library=library,
-        hints=() if library else site_hints(outcomes, about_programs, _mask.decides(lowered)),
+        hints=site_hints(
+            () if library else outcomes, about_programs, _mask.decides(lowered)
+        ),
     )
 
 

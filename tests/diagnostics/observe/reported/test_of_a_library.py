@@ -15,6 +15,7 @@ from jupyter_jaxcb.report import headline, summarize, to_html, to_mimebundle, to
 from tests.diagnostics.observe._jax_callbacks import STRUCT, observed
 
 pytestmark = pytest.mark.kept
+SIN = jaxcb.pure(np.sin, result="x")
 NOTHING = "in equinox; nothing to change"
 
 
@@ -45,6 +46,14 @@ def test_checks_that_passed_are_one_grey_line(jit):
     data, _ = to_mimebundle(recording)
     (facts,) = (value for value in data.values() if isinstance(value, dict))
     assert ["quiet", "equinox 0 calls (not reached)"] in facts["headline"]
+
+
+@pytest.mark.parametrize("program", [lambda x: SIN(checked(x.sum())), lambda x: checked(x.sum())])
+def test_program_of_checks_that_passed_is_still_said_to_be_compiled_several_times(program):
+    step = jax.jit(program)
+    _, recording = observed(lambda: [step(jnp.ones(size)) for size in (1, 2, 3)])
+    assert "was compiled 3 times, for (float32[1]), (float32[2])" in to_text(recording)
+    assert any("compiled 3 times" in text for _, text in headline(summarize(recording)))
 
 
 def test_check_that_failed_is_shown_with_the_others_of_its_program():
