@@ -6,3 +6,5 @@
 
 from . import _crossing, _options, _running
 from ._engine import ExecutorError, WorkerLostError
+from ._engines import engine_of
+from ._options import leaves_process

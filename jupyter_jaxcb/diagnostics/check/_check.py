@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import jax_compat
+from ...capabilities.executors import leaves_process
 from ...capabilities.lint import impurities, jax_inside
 from ...recording import Check, Checks, Finding, Frame
 from ...register import Callback
@@ -17,15 +18,13 @@ from ...stack.errors import message_of
 from ...stack.results import ResultError
 from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
-from . import _derivative, _linear, _rows, _vmap
-from ._compare import difference
+from . import _derivative, _linear, _rows, _threads, _vmap
+from ._compare import REPEATED, difference
 from ._subject import OutOfTime, Subject, one_line
 from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
 from ._wrapped import CallsOf
 
 _TWICE = "same inputs twice"
-_REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
-
 
 _NOT_COMPARED = {  # derivatives by kind of rule
     "finite": "the rule is finite differences",
@@ -60,6 +59,10 @@ def check(
 
     If it is registered with ``partitioned=``, it is called with the halves of the rows, and with
     each row if there are at most eight: parts must give the rows that all rows together give.
+
+    If it is registered with ``executor="threads"``, or another pool of threads, it is called with
+    up to three inputs at once in these threads, which take turns at each operation of Python. Each
+    call must return what it returns alone.
 
     After ten seconds no further run begins, and the remaining checks are skipped. Nothing in this
     process is recorded during the check.
@@ -153,6 +156,9 @@ class _Checking:
         subject = self._subject
         repeatable = subject.callback.flavor in ("pure", "buffer")
         optional = self._optional()
+        in_threads = leaves_process(subject.settings.get("executor")) is False
+        if in_threads and not repeatable:
+            self._left_out[_threads.KIND] = f"an {subject.callback.flavor} function is called once"
         if repeatable := repeatable and not subject.settings.get("has_side_effect"):
             self._run("source", self._source)
         if self._run("declared result", self._declared) and repeatable:
@@ -166,6 +172,8 @@ class _Checking:
                 for kind, run in optional.items():
                     self._run(kind, run)
                 repeats = self._repeats_at_the_end()
+            if repeats and in_threads:
+                self._run(_threads.KIND, lambda: _threads.threads_findings(self._elements))
             if not repeats:
                 self._discard(_vmap.KIND, _derivative.KIND, *optional)
             if not any(one.what.startswith("it prints") for one in self._findings):
@@ -274,7 +282,7 @@ class _Checking:
     def _again(self, when: str) -> Iterator[Finding]:
         subject = self._subject
         try:
-            wrong = difference(subject.run(), self._result, subject.paths, _REPEATED)
+            wrong = difference(subject.run(), self._result, subject.paths, REPEATED)
             what = f"a second call with the same inputs{when} returns {wrong}" if wrong else ""
         except Exception as error:
             what = f"a second call with the same inputs{when} fails: {one_line(error)}"

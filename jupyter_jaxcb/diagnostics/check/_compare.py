@@ -10,6 +10,8 @@ import numpy as np
 
 from ...stack.results import kind_of
 
+REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
+
 
 class Difference(NamedTuple):
     """The first element in which two results differ."""

@@ -94,6 +94,11 @@ class Subject:
             )
 
     @property
+    def seconds_each(self) -> float:
+        """How long a run took on average."""
+        return self._running / max(self._runs, 1)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The options that it was registered with."""
         return self.callback.settings

@@ -51,13 +51,13 @@ class ElementSamples:
         try:
             self.subject.run(operands)
         except ResultError as error:
-            self.misfit = self.misfit or f"called with {self._shown(operands)}, {error}"
+            self.misfit = self.misfit or f"called with {self.shown(operands)}, {error}"
             return False
         except Exception:  # the values may be outside its domain
             return False
         return True
 
-    def _shown(self, operands: Sequence[np.ndarray]) -> str:
+    def shown(self, operands: Sequence[np.ndarray]) -> str:
         """Return ``args[0] = 0.5``: the first few values that differ from the given ones."""
         given = zip(self.subject.names, operands, self.subject.operands, strict=True)
         changed = [(name, x) for name, x, y in given if not np.array_equal(x, y)]
