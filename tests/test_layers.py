@@ -105,7 +105,7 @@ FOLDERS = {
         "check": (
             "record stack/trace stack/call stack/errors stack/results stack/dispatch "
             "stack/lowering stack/flavors stack/flavors/buffer capabilities/lint "
-            "capabilities/derivatives capabilities/linear"
+            "capabilities/derivatives capabilities/linear capabilities/executors"
         ),
         "gather": "",
         "hang": "record stack/trace stack/interrupt capabilities/lint",
@@ -119,7 +119,7 @@ NAMED = [
     ({"queued"}, 11, "queue"),
     ({"masked"}, 11, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
-    ({"spread", "executor", "executors"}, 10, "executor"),
+    ({"spread", "executor", "executors"}, 11, "executor"),
     ({"buffer"}, 12, "buffer"),
 ]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")

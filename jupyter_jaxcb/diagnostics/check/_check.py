@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ... import jax_compat
-from ...capabilities.executors import leaves_process
 from ...capabilities.lint import impurities, jax_inside
 from ...recording import Check, Checks, Finding, Frame
 from ...register import Callback
@@ -156,7 +155,7 @@ class _Checking:
         subject = self._subject
         repeatable = subject.callback.flavor in ("pure", "buffer")
         optional = self._optional()
-        in_threads = leaves_process(subject.settings.get("executor")) is False
+        in_threads = _threads.has_threads(subject)
         if in_threads and not repeatable:
             self._left_out[_threads.KIND] = f"an {subject.callback.flavor} function is called once"
         if repeatable := repeatable and not subject.settings.get("has_side_effect"):

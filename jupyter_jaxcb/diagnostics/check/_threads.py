@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capabilities.executors import engine_of
+from ...capabilities.executors import engine_of, leaves_process
 from ...recording import Finding
 from ...stack.call import option
 from ...stack.trace import is_machinery
@@ -23,6 +23,11 @@ KIND = "same in threads"
 _LATER = (0, 5, 25)  # in each round: steps by which a call begins after the one before it
 _STEPS = 2_000  # operations of Python that calls make in step
 _START_SECONDS, _STEP_SECONDS = 2.0, 0.3  # how long a call waits for the others
+
+
+def has_threads(subject: Subject) -> bool:
+    """Return whether its calls run in threads of an executor."""
+    return leaves_process(subject.settings.get("executor")) is False
 
 
 def threads_findings(elements: ElementSamples) -> Iterator[Finding | str]:
