@@ -14,6 +14,7 @@ from .capabilities import JaxInHostFunctionWarning as JaxInHostFunctionWarning
 from .capabilities import NotVaryingWarning as NotVaryingWarning
 from .capabilities import QueueFullWarning as QueueFullWarning
 from .capabilities import WorkerLostError as WorkerLostError
+from .capabilities import WorkerStateWarning as WorkerStateWarning
 from .capabilities import drop_queued as drop_queued
 from .capabilities import host_object as host_object
 from .capabilities import set_queue_limit as set_queue_limit

@@ -11,6 +11,7 @@ from .lint import (
     ImpureFunctionWarning,
     JaxInHostFunctionWarning,
     NotVaryingWarning,
+    WorkerStateWarning,
     advice_for_jax_inside,
 )
 from .queued import QueueFullWarning, Unfinished, drop_queued, queue, set_queue_limit

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..capabilities.compiled import c_function, register_compiled
 from ..capabilities.derivatives import ReturnedGradient
+from ..capabilities.executors import leaves_process
 from ..capabilities.linear import linear_in
-from ..capabilities.lint import warn_of_impurity
+from ..capabilities.lint import warn_of_impurity, warn_of_worker_state
 from ..stack.call import HostFunction, check_named, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
@@ -326,6 +327,8 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     declared = declared_result(function, "io", result)
     if declared is not None:
         check_result(name_of(function), options)
+    if leaves_process(options.executor):
+        warn_of_worker_state(function, name_of(function), options.spelled("executor"))
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if options.compile:

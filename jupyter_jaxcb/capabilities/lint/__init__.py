@@ -1,8 +1,9 @@
 """Static checks of host functions.
 
 `_purity` warns about side effects in pure callbacks, `_jax_inside` about JAX in host functions.
-Both read bytecode through `_references`; `_writes` reads source code. `_jaxs_own` warns where
-JAX's own callbacks give wrong numbers.
+Both read bytecode through `_references`; `_writes` reads source code. `_worker_state` warns about
+state of io functions whose calls leave the process. `_jaxs_own` warns where JAX's own callbacks
+give wrong numbers.
 """
 
 from ._jax_inside import (
@@ -28,3 +29,4 @@ from ._purity import (
     warn_of_impurity,
 )
 from ._references import loads
+from ._worker_state import WorkerStateWarning, warn_of_worker_state

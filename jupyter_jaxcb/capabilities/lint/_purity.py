@@ -126,6 +126,14 @@ def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]
     return list(found.values())
 
 
+def modified_state(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
+    """Yield what `function` modifies outside of itself, and the lines."""
+    python, _ = python_function(function)
+    for one in () if python is None else _all(python, function, 0):
+        if one.does == "modifies outer state":
+            yield one.what, one.line
+
+
 def _all(
     python: types.FunctionType, function: Callable[..., Any], leading: int
 ) -> Iterator[Impurity]:

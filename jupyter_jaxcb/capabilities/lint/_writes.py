@@ -44,13 +44,13 @@ def writes(function: types.FunctionType, leading: int, *, is_method: bool) -> It
         leading: the number of leading parameters that it may write into.
         is_method: whether its first parameter is ``self``.
     """
-    tree = _tree(function)
+    tree = tree_of(function)
     if tree is None:
         return
     first = function.__code__.co_firstlineno - 1
     names = _Names(function, tree, leading, is_method)
     for node, target in _targets(tree):
-        base = _base(target)
+        base = base_of(target)
         if base is None:
             continue
         kind = names.written(node, target, base)
@@ -109,13 +109,29 @@ def unseeded(function: types.FunctionType, makers: Collection[str]) -> Iterator[
         function: the function whose source is read.
         makers: the names, in its source, of the functions that create a generator.
     """
-    tree = _tree(function) if makers else None
+    tree = tree_of(function) if makers else None
     if tree is not None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and all(map(_is_none, node.args)) and not node.keywords:
                 name = ast.unparse(node.func)
                 if name in makers:
                     yield ast.unparse(node), function.__code__.co_firstlineno - 1 + node.lineno
+
+
+def local_names(tree: ast.FunctionDef) -> set[str]:
+    """Return the names that belong to a function: those that it assigns, and its parameters."""
+    stored = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    shared = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Global | ast.Nonlocal)
+        for name in node.names
+    }
+    return (stored - shared) | set(_named(tree))
 
 
 def _named(tree: ast.FunctionDef) -> Iterator[str]:
@@ -129,7 +145,7 @@ def _named(tree: ast.FunctionDef) -> Iterator[str]:
             yield (node.asname or node.name).partition(".")[0]
 
 
-def _tree(function: types.FunctionType) -> ast.FunctionDef | None:
+def tree_of(function: types.FunctionType) -> ast.FunctionDef | None:
     """Return the syntax tree of `function`; None if its source is unknown, or for a lambda."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
@@ -157,7 +173,7 @@ def _targets(tree: ast.FunctionDef) -> Iterator[tuple[ast.stmt | ast.expr, ast.e
             yield from ((node, one.value) for one in node.keywords if one.arg == "out")
 
 
-def _base(target: ast.expr) -> str | None:
+def base_of(target: ast.expr) -> str | None:
     """Return the name that a target starts with: ``x`` for ``x[0].real[1]``."""
     while isinstance(target, ast.Subscript | ast.Attribute):
         target = target.value
