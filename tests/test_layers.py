@@ -119,7 +119,7 @@ NAMED = [
     ({"queued"}, 11, "queue"),
     ({"masked"}, 11, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
-    ({"spread", "executor", "executors"}, 11, "executor"),
+    ({"spread", "executor", "executors"}, 12, "executor"),
     ({"buffer"}, 12, "buffer"),
 ]
 PRIVATE_JAX = ("jax._src", "jax.interpreters", "jax.extend")
