@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextvars
 import os
 import time
 from collections.abc import Callable
@@ -121,6 +122,8 @@ class Engine:
         """
         if self._killed is self.executor:  # it may not have noticed yet, and accept work
             self.renew()
+        if self.travels is False:  # threads see the context variables of the crossing
+            work = (contextvars.copy_context().run, *work)
         for last in (False, True):
             try:
                 future = self.executor.submit(*work)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import threading
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -61,13 +62,13 @@ def build_queued_crossing(plan: CallPlan) -> Crossing:
     host, drops = callback.host, callback.options.on_full == "drop"
 
     def deliver(crossed: Crossed, recorder: QueuedRecorder | None) -> None:
-        *_, during, operands = crossed
+        *_, during, context, operands = crossed
         for operand in operands:
             operand.flags.writeable = False
         _delivery.recorder = recorder
         try:
             with failing_while(during):
-                make_calls(*operands)
+                context.run(make_calls, *operands)
         finally:
             _delivery.recorder = None
 
@@ -112,7 +113,7 @@ def _adding(source: Source, host: HostFunction, *, drops: bool) -> Crossing:
                     operands = tuple(map(np.ndarray.copy, operands))
                     break
             now = 0 if recorder is None else recorder.clock()
-            queue.add((source, recorder, now, running_now(), operands), nbytes)
+            queue.add((source, recorder, now, running_now(), copy_context(), operands), nbytes)
             return ()
         except HostCallError:
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import contextvars
 import threading
 import time
 from collections import Counter
@@ -64,9 +65,10 @@ class Source(NamedTuple):
 
 
 # A crossing in the queue: its site; the recorder that was active when the program made it, and when
-# that was on the recorder's clock; what was running then, such as a cell; and its operands, which
-# own their memory. A plain tuple, because it is built in the crossing.
-Crossed = tuple[Source, Recorder | None, int, str, tuple[np.ndarray, ...]]
+# that was on the recorder's clock; what was running then, such as a cell; the context variables of
+# the thread that made it; and its operands, which own their memory. A plain tuple, because it is
+# built in the crossing.
+Crossed = tuple[Source, Recorder | None, int, str, contextvars.Context, tuple[np.ndarray, ...]]
 
 
 class QueuedCalls(Counter[str]):
@@ -241,7 +243,7 @@ class Queue:
     def left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
         """Count the calls queued since `since_ns` that `recorder` will get, by site."""
         found: Counter[LoweredSite] = Counter()
-        for source, reports_to, crossed_ns, _, operands in list(self._items):
+        for source, reports_to, crossed_ns, *_, operands in list(self._items):
             if reports_to is recorder and crossed_ns >= since_ns:
                 found[source.lowered] += source.calls(operands)
         begun, own = self._delivering, self._recorder
@@ -331,7 +333,7 @@ class Queue:
             crossed = self._delivering = self._items.popleft()
             recorder = crossed[1]
             if recorder is not None:
-                source, _, crossed_ns, _, operands = crossed
+                source, _, crossed_ns, *_, operands = crossed
                 calls = source.calls(operands)
                 self._recorder = QueuedRecorder(recorder, crossed_ns, calls, self._lock)
             return crossed, self._recorder
