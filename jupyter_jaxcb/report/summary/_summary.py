@@ -238,9 +238,7 @@ def _summarize_site(
         loop=loop,
         impure=any(fact.impure for fact in lowered),
         library=library,
-        hints=site_hints(
-            () if library else outcomes, about_programs, _mask.decides(lowered)
-        ),
+        hints=site_hints(() if library else outcomes, about_programs, _mask.decides(lowered)),
     )
 
 
