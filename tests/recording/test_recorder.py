@@ -215,7 +215,7 @@ def test_json_keeps_everything(data, where):
         recorder.bound(site)
         recorder.lowered(fact)
         error = data.draw(st.none() | names)
-        record_call(recorder, fact, 1, data.draw(st.integers(0, 2**62)), 2**62, error)
+        record_call(recorder, fact, 1, data.draw(st.integers(0, 2**60)), 2**60, error)
         program = Program("p", "cpu", data.draw(st.integers(0, 3)))
         recorder.add_outcome(
             Outcome(site, program, data.draw(st.sampled_from(Status)), 1, 2,
