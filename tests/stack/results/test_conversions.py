@@ -190,7 +190,7 @@ def _times(n):
     return 1.7e9 + 0.005 * np.arange(3)
 
 
-REWRITTEN = "Half the house 2: asked and made; the room of results is written again there"
+REWRITTEN = "Half the house 4: flavors are rows; the room of results is written again there"
 
 
 @pytest.mark.kept
