@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import itertools
 import mmap
@@ -117,8 +118,9 @@ def _run_timed(task: Task, chunk: Chunk, outcome: ChunkOutcome) -> None:
     came: queue.SimpleQueue[Any] = queue.SimpleQueue()
     over = threading.Event()
     name = threading.current_thread().name
+    run = contextvars.copy_context().run  # the crossing's, if the worker is a thread
     thread = threading.Thread(
-        target=_run_until, args=(over, came.put, task, chunk), name=name, daemon=True
+        target=run, args=(_run_until, over, came.put, task, chunk), name=name, daemon=True
     )
     results: list[Any] = []
     outcome.results = results

@@ -117,26 +117,24 @@ def first_value(x: Any) -> Any:
 
 
 # JAX's functions that trace their argument, by name: the kind of trace, and where its size is.
-_TRACES = {
-    function.name: (function, kind)
-    for function, kind in (
-        (JaxFunction("jax._src.lax.control_flow.loops", "scan", "length"), "scan"),
-        (JaxFunction("jax._src.lax.control_flow.loops", "while_loop"), "while"),
-        (JaxFunction("jax._src.lax.control_flow.conditionals", "cond"), "cond"),
-        (JaxFunction("jax._src.lax.control_flow.conditionals", "_switch_internal"), "cond"),
-        (JaxFunction("jax._src.api", "vmap_f", "axis_size_"), "vmap"),
-        (JaxFunction("jax._src.custom_derivatives", "__call__"), "rule"),
-        (JaxFunction("jax._src.pjit", "_infer_params"), "jit"),
-        (JaxFunction("jax._src.pjit", "cache_miss"), "dispatch"),
-        (JaxFunction("jax._src.pjit", "jit_lower"), "dispatch"),
-        (JaxFunction("jax._src.dispatch", "prim_fun"), "eager"),
-        (JaxFunction("jax._src.api", "eval_shape"), "look"),
-        (JaxFunction("jax._src.api", "make_jaxpr_f"), "look"),
-        (JaxFunction("jax._src.pjit", "jit_trace"), "look"),
-        (JaxFunction("jax._src.custom_derivatives", "_closure_convert_for_avals"), "look"),
-        (JaxFunction("jax._src.api", "linear_transpose"), "transpose"),
-    )
-}
+_TRACES = (
+    (JaxFunction("jax._src.lax.control_flow.loops", "scan", "length"), "scan"),
+    (JaxFunction("jax._src.lax.control_flow.loops", "while_loop"), "while"),
+    (JaxFunction("jax._src.lax.control_flow.conditionals", "cond"), "cond"),
+    (JaxFunction("jax._src.lax.control_flow.conditionals", "_switch_internal"), "cond"),
+    (JaxFunction("jax._src.api", "vmap_f", "axis_size_"), "vmap"),
+    (JaxFunction("jax._src.custom_derivatives", "__call__"), "rule"),
+    (JaxFunction("jax._src.custom_batching", "__call__"), "custom batching"),
+    (JaxFunction("jax._src.pjit", "_infer_params"), "jit"),
+    (JaxFunction("jax._src.pjit", "cache_miss"), "dispatch"),
+    (JaxFunction("jax._src.pjit", "jit_lower"), "dispatch"),
+    (JaxFunction("jax._src.dispatch", "prim_fun"), "eager"),
+    (JaxFunction("jax._src.api", "eval_shape"), "look"),
+    (JaxFunction("jax._src.api", "make_jaxpr_f"), "look"),
+    (JaxFunction("jax._src.pjit", "jit_trace"), "look"),
+    (JaxFunction("jax._src.custom_derivatives", "_closure_convert_for_avals"), "look"),
+    (JaxFunction("jax._src.api", "linear_transpose"), "transpose"),
+)
 
 
 def loop_name(jaxpr: Any) -> str:
@@ -194,10 +192,10 @@ def tracing(code: CodeType) -> Tracing | None:
     renames these functions, nothing is known about what surrounds a bind, and no callback is
     reported as hoisted.
     """
-    function, kind = _TRACES.get(code.co_name, (None, ""))
-    if function is None or not function.is_run_by(code):
-        return None
-    return Tracing(kind, function.variable)
+    for function, kind in _TRACES:
+        if function.is_run_by(code):
+            return Tracing(kind, function.variable)
+    return None
 
 
 def is_dispatch(code: CodeType) -> bool:

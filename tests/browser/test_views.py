@@ -76,7 +76,7 @@ def test_healthy_sites_take_one_line_each_and_two_in_a_narrow_notebook(
     healthy = next(
         one for one in facts["sites"] if one["function"] == "bessel" and one.get("calls")
     )
-    healthy |= {"consequence": "kept", "notes": [], "shapes": healthy["shapes"][:1]}
+    healthy |= {"consequence": "kept", "word": "", "notes": [], "shapes": healthy["shapes"][:1]}
     facts |= {"sites": [healthy] * 3, "headline": [["kept", "3 calls"]]}
     measured |= {"sites": measured["sites"][1:2] * 3, "calls": None}
     opened = notebook("None", outputs=[[output(facts, measured)]], on=fresh_page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextvars
+import functools
 import os
 import time
 from collections.abc import Callable
@@ -123,7 +124,7 @@ class Engine:
         if self._killed is self.executor:  # it may not have noticed yet, and accept work
             self.renew()
         if self.travels is False:  # threads see the context variables of the crossing
-            work = (contextvars.copy_context().run, *work)
+            work = (functools.partial(contextvars.copy_context().run, work[0]), *work[1:])
         for last in (False, True):
             try:
                 future = self.executor.submit(*work)

@@ -75,10 +75,10 @@ def warn_of_worker_state(function: Callable[..., Any], name: str, executor: str)
 
 def _state(function: Callable[..., Any], python: types.FunctionType) -> Iterator[tuple[str, int]]:
     """Yield what the function changes outside of itself, and the line."""
-    outside = _outside(python)
+    outside, once = _outside(python), _made_once(python)
     for what, line in [*modified_state(function), *_changes(python, outside)]:
         name = what.replace("[", ".").partition(".")[0]
-        if not issubclass(type(outside.get(name)), _PER_WORKER):
+        if not issubclass(type(outside.get(name)), _PER_WORKER) and (name, line) not in once:
             yield what, line
     for load in own_loads(function):
         value = getattr(load.value, "__self__", None) if _is_method(load.value) else load.value
@@ -130,6 +130,21 @@ def _changes(python: types.FunctionType, outside: dict[str, Any]) -> Iterator[tu
             changes = node.func.attr in _CHANGES and isinstance(value, _CONTAINERS)
             if changes and base not in caches:
                 yield ast.unparse(node.func), first + node.lineno
+
+
+def _made_once(python: types.FunctionType) -> set[tuple[str, int]]:
+    """Return names and lines below ``if NAME is None``, ``if not NAME``: each worker loads it."""
+    first = python.__code__.co_firstlineno - 1
+    found = set()
+    for node in ast.walk(tree_of(python) or ast.Pass()):
+        match node:
+            case (
+                ast.If(test=ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]))
+                | ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)))
+            ):
+                lines = range(node.lineno, (node.body[-1].end_lineno or node.lineno) + 1)
+                found.update((name, first + line) for line in lines)
+    return found
 
 
 def _looked_up(tree: ast.AST) -> set[str]:

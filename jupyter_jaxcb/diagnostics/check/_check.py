@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -103,7 +104,7 @@ def check(
     (False, 'vmap contract')
     """
     __tracebackhide__ = True
-    if not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
+    if not isinstance(tolerance, numbers.Real) or not 0 <= tolerance < 1:
         raise ValueError(
             f"cannot check with tolerance={tolerance!r}: it is a relative error. Pass a number "
             "from 0 to below 1, such as 1e-3. (If the function has a parameter of that name, pass "

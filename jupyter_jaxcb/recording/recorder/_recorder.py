@@ -28,6 +28,7 @@ from .._facts import (
     Status,
 )
 from .._recording import Recording
+from .._rule import Rule
 from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
 from ._site_counts import KeyCounts, ObjectUses, QueueUses
@@ -457,10 +458,18 @@ class Recorder:
         return len(self._thread_names) - 1
 
 
+IN_NO_PROGRAM: Rule[Site] = Rule(
+    "traced, but in no program that was compiled",
+    lambda site: True,
+    Status.UNKNOWN,
+    Reason.IN_NO_PROGRAM,
+    "a derivative in eager code dropped the call, or tracing failed",
+)
+
+
 def _in_no_program(site: Site) -> Outcome:
-    """Return the outcome of a site that a derivative dropped, or whose tracing failed."""
-    reason, none = Reason.IN_NO_PROGRAM, Program("", "")
-    return Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=reason)
+    rule, none = IN_NO_PROGRAM, Program("", "")
+    return Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=rule.reason)
 
 
 class _ThreadEnd:

@@ -173,15 +173,18 @@ def summarize(recording: Recording) -> list[SiteSummary]:
     return [_summarize_site(counts, site, rows, about_programs[site]) for site in known]
 
 
+_FOLDED = (Status.NOT_REACHED, Status.UNKNOWN)
+
+
 def folded(recording: Recording, sites: Sequence[SiteSummary]) -> list[SiteSummary]:
-    """Show sites of a library that no run reached, such as checks that passed, as one each."""
-    not_reached: dict[str, list[SiteSummary]] = {}
+    """Show a library's sites without calls, such as checks that passed, as one of each status."""
+    without_calls: dict[tuple[str, str], list[SiteSummary]] = {}
     for one in sites:
         # A hint is about the whole program, whose notes are at its first site.
-        if one.library and one.consequence == Status.NOT_REACHED and not one.hints:
-            not_reached.setdefault(one.library, []).append(one)
-    of_each = {id(alike[0]): _as_one(recording, alike) for alike in not_reached.values()}
-    left_out = {id(one) for alike in not_reached.values() for one in alike[1:]}
+        if one.library and one.consequence in _FOLDED and not (one.calls or one.hints):
+            without_calls.setdefault((one.library, one.consequence), []).append(one)
+    of_each = {id(alike[0]): _as_one(recording, alike) for alike in without_calls.values()}
+    left_out = {id(one) for alike in without_calls.values() for one in alike[1:]}
     return [of_each.get(id(one), one) for one in sites if id(one) not in left_out]
 
 

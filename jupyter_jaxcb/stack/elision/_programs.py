@@ -103,9 +103,13 @@ class _Lowering(Block):
         traced = paths(self.jaxpr)
         dispatch = jax_compat.dispatching()
         loops = _pending.loops(dispatch, self.name, by_bind(traced))
-        vanished = _pending.vanished(dispatch, self.jaxpr)
+        # Some primitives of libraries trace their implementation while they are lowered.
+        inside = {bind.site for bind in self.indices}
+        vanished = [
+            gone for gone in _pending.vanished(dispatch, self.jaxpr) if gone.bind.site not in inside
+        ]
         if (recorder := listener()) is not None and recorder.adrift:
-            recorder.placed(sites(self.jaxpr).union(gone.bind.site for gone in vanished))
+            recorder.placed(sites(self.jaxpr).union(inside, (gone.bind.site for gone in vanished)))
         if not (traced or vanished):
             return None
         function, kept = jax_compat.dispatched(), self._kept(traced)
@@ -271,7 +275,7 @@ class _Lowerings(threading.local):
 
 
 # JAX only looks at what it traces here, or replaces it by what a rule computes.
-_NOT_FOR_A_PROGRAM = frozenset({"look", "transpose", "rule", "derivative rule"})
+_NOT_FOR_A_PROGRAM = frozenset({"look", "transpose", "rule", "derivative rule", "custom batching"})
 _numbers = itertools.count(1)
 _memory = OutcomeMemory()
 _lowerings = _Lowerings()

@@ -251,6 +251,40 @@ def test_line_and_name_are_those_of_the_state():
     )
 
 
+TABLE, POOL = None, []
+
+
+def loads_once(x):
+    global TABLE
+    if TABLE is None:
+        TABLE = np.float32(2)
+    return x * TABLE
+
+
+def fills_once(x):
+    if not POOL:
+        POOL.append(object())
+    return x
+
+
+def counts_after_loading(x):
+    global TABLE
+    if TABLE is None:
+        TABLE = 0
+    TABLE += 1
+    return x
+
+
+@pytest.mark.parametrize("function", [loads_once, fills_once], ids=name_of)
+def test_what_each_worker_loads_once_is_no_state(function):
+    assert registered(function) == []
+
+
+def test_what_changes_after_it_was_loaded_is_state():
+    (one,) = registered(counts_after_loading)
+    assert one.lineno == counts_after_loading.__code__.co_firstlineno + 4
+
+
 @pytest.mark.parametrize("function", NO_STATE, ids=name_of)
 def test_function_without_state_causes_no_warning(function):
     assert registered(function) == []

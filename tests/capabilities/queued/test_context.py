@@ -14,6 +14,7 @@ OPTIONS = {
     "plain": {},
     "queued": {"queued": True},
     "threads": {"executor": "threads:2"},
+    "threads, timeout": {"executor": "threads:2", "timeout": 60},
     "queued, threads": {"queued": True, "executor": "threads:2"},
 }
 

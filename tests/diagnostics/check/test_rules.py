@@ -284,3 +284,14 @@ def test_the_rule_of_a_callback_with_a_key_is_checked():
     )
     found = jaxcb.check(noise, np.float32(0.5), jax.random.key(3))
     assert found.ok and "derivative rule" in found.kept, str(found)
+
+
+@pytest.mark.kept
+def test_argument_of_small_effect_that_a_rule_forgets_is_found():
+    @jaxcb.pure(result="p")
+    def drag(p, v):
+        return p + 1e-4 * v
+
+    drag.defjvp(lambda primals, tangents: (drag(*primals), tangents[0]))
+    finding = only(drag, np.float32(1), np.float32(2))
+    assert finding.what.startswith("by args[1], ")

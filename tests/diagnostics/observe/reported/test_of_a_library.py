@@ -7,6 +7,7 @@ import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
+import lineax
 import numpy as np
 import pytest
 
@@ -194,3 +195,24 @@ def test_headline_of_many_functions_names_or_counts_the_hoisted_ones():
     assert found[-1] == "3 more fine"
     found = [text for _, text in headline(summarize(jaxcb.explain(with_problem)(1.0)))]
     assert found == ["⚠ bad never called (unused)", "7 more fine (1 deduplicated or hoisted)"]
+
+
+@pytest.mark.parametrize("derivative", [jax.grad, lambda f: jax.grad(eqx.filter_jit(f))])
+def test_checks_of_an_eager_derivative_are_one_grey_line(derivative):
+    _, recording = observed(lambda: derivative(lambda x: eqx.error_if(x, x < 0, "negative"))(1.0))
+    _, checks = to_text(recording).splitlines()
+    assert NOTHING in checks and "unknown" in checks
+    assert "jax.jit" not in to_text(recording)
+
+
+def test_check_that_lineax_makes_while_it_is_lowered_is_not_said_to_be_unused():
+    matrix = jnp.array([[2.0, 1.0], [1.0, 3.0]])
+
+    @jax.jit
+    def solve(b):
+        return lineax.linear_solve(lineax.MatrixLinearOperator(matrix), b).value
+
+    result, recording = observed(lambda: solve(jnp.ones(2)))
+    np.testing.assert_allclose(matrix @ result, 1, rtol=1e-5)
+    assert "custom_call @xla_ffi_python_cpu_callback" in solve.lower(jnp.ones(2)).as_text()
+    assert "unused" not in to_text(recording)
