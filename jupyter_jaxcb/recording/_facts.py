@@ -290,6 +290,7 @@ class NotFinite(NamedTuple):
     lowered: int  # index into `Recording.lowered`
     produced: int  # number of such calls with finite arguments
     passed_on: int  # number of such calls whose arguments had NaN or infinity
+    infinite: int = 0  # number of such calls that returned infinity, but no NaN
 
 
 class NotFiniteCall(NamedTuple):

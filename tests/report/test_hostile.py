@@ -11,7 +11,6 @@ import re
 from html.parser import HTMLParser
 
 import mistune
-import nbformat
 import pytest
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html_mistune
@@ -163,12 +162,14 @@ def test_notebook_with_a_hostile_output_is_converted_to_the_elements_of_a_harmle
         made = reports(changed(text, PLACES))
         data = {"text/html": made["text/html"], "text/plain": made["text/plain"]}
         outputs = [
-            nbformat.v4.new_output("display_data", one)
+            {"output_type": "display_data", "data": one, "metadata": {}}
             for one in (data, {"text/markdown": made[".md"]}, {"text/plain": made["text/plain"]})
         ]
-        cell = nbformat.v4.new_code_cell("f(x)", outputs=outputs, id="a")
-        notebook = nbformat.v4.new_notebook(cells=[cell])
-        found.append(HTMLExporter(sanitize_html=False).from_notebook_node(notebook)[0])
+        cell = {"cell_type": "code", "id": "a", "source": "f(x)", "outputs": outputs,
+                "metadata": {}, "execution_count": 1}  # fmt: skip
+        notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        file = io.StringIO(json.dumps(notebook))
+        found.append(HTMLExporter(sanitize_html=False).from_file(file)[0])
     hostile, harmless = map(Elements, found)
     assert hostile.found == harmless.found
     assert hostile.scripts == harmless.scripts

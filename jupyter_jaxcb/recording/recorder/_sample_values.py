@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -51,7 +52,7 @@ class Values:
         self._wanted = wanted
         self._kept: list[tuple[_Call, list[_Head], list[_Head], _Arrays, Group]] = []
         self._taken: dict[_Whose, int] = {}
-        self._not_finite: dict[LoweredSite, tuple[int, int]] = {}
+        self._not_finite: dict[LoweredSite, tuple[int, int, int]] = {}
         self._marked: list[tuple[_Call, bool]] = []  # with non-finite results; passed on?
         self._lock = threading.Lock()
         self.full: Any = set() if wanted else _Everything()
@@ -105,18 +106,20 @@ class Values:
         if len(self._marked) < MARKED:
             self._marked.append(((lowered, element, crossing), passed_on))
 
-    def not_finite(self, lowered: LoweredSite, produced: int, passed_on: int) -> None:
-        """Count host calls that returned NaN or infinity, for finite and for other arguments."""
+    def not_finite(
+        self, lowered: LoweredSite, produced: int, passed_on: int, infinite: int = 0
+    ) -> None:
+        """Count host calls that returned NaN or infinity; see `NotFinite` for the three counts."""
         with self._lock:
-            before = self._not_finite.get(lowered, (0, 0))
-            self._not_finite[lowered] = (before[0] + produced, before[1] + passed_on)
+            before = self._not_finite.get(lowered, _NONE)
+            self._not_finite[lowered] = _added(before, (produced, passed_on, infinite))
 
-    def counted(self) -> dict[LoweredSite, tuple[int, int]]:
+    def counted(self) -> dict[LoweredSite, tuple[int, int, int]]:
         """Return the numbers of calls with non-finite results so far, by site."""
         with self._lock:
             return dict(self._not_finite)
 
-    def changed(self, since: Mapping[LoweredSite, tuple[int, int]]) -> set[LoweredSite]:
+    def changed(self, since: Mapping[LoweredSite, tuple[int, int, int]]) -> set[LoweredSite]:
         """Return the sites with non-finite results since `since`."""
         return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
 
@@ -159,16 +162,23 @@ class Values:
         return tuple(found)
 
     def unsound(
-        self, since: Mapping[LoweredSite, tuple[int, int]], place: Mapping[LoweredSite, int]
+        self, since: Mapping[LoweredSite, tuple[int, int, int]], place: Mapping[LoweredSite, int]
     ) -> tuple[NotFinite, ...]:
         """Count the calls with non-finite results since `since`, by site."""
         found = []
-        for fact, (produced, passed_on) in self.counted().items():
-            before = since.get(fact, (0, 0))
-            new = (produced - before[0], passed_on - before[1])
+        for fact, counts in self.counted().items():
+            new = _added(counts, [-count for count in since.get(fact, _NONE)])
             if any(new) and fact in place:
                 found.append(NotFinite(place[fact], *new))
         return tuple(found)
+
+
+_NONE = (0, 0, 0)
+
+
+def _added(counts: Sequence[int], others: Sequence[int]) -> tuple[int, int, int]:
+    produced, passed_on, infinite = map(operator.add, counts, others)
+    return produced, passed_on, infinite
 
 
 def _crossings(

@@ -34,7 +34,7 @@ class Mark(NamedTuple):
     not_kept: Mapping[tuple[int, int], NotKept]  # from `CallLog.not_kept`
     compilations: int
     sample_values: int
-    not_finite: Mapping[LoweredSite, tuple[int, int]]
+    not_finite: Mapping[LoweredSite, tuple[int, int, int]]
     observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
     unobserved: Mapping[Program, int]  # runs while the observation was off
     queue: Mapping[LoweredSite, tuple[int, ...]]  # from `QueueUses.counts`

@@ -18,11 +18,17 @@ class NotFiniteCalls(NamedTuple):
     calls: int = 0
     first: int = 0  # among the calls of the site, from 1; 0: unknown, or calls run in parallel
     at_least: bool = False  # not every result was checked
+    infinite: int = 0  # those that returned infinity, but no NaN
 
     def plus(self, earlier: NotFiniteCalls, calls: int) -> NotFiniteCalls:
         """Add those of earlier runs, in which the site made so many `calls`."""
         first = earlier.first if earlier.calls else self.first and self.first + calls
-        return NotFiniteCalls(earlier.calls + self.calls, first, earlier.at_least or self.at_least)
+        return NotFiniteCalls(
+            earlier.calls + self.calls,
+            first,
+            earlier.at_least or self.at_least,
+            earlier.infinite + self.infinite,
+        )
 
 
 NO_NOT_FINITE = NotFiniteCalls()
@@ -48,6 +54,7 @@ def not_finite_calls(counts: Counts, numbers: Sequence[int]) -> NotFiniteCalls:
         sum(one.produced + one.passed_on for one in facts),
         0 if in_parallel else _first(counts, numbers),
         max(sizes, default=0) > LARGEST_CHECKED,
+        sum(one.infinite for one in facts),
     )
 
 

@@ -79,9 +79,12 @@ def status_words(summary: SiteSummary) -> str:
 
 
 def not_finite_words(sites: Sequence[SiteSummary]) -> str:
-    """Return ``NaN or infinity in 6 of 10 calls, first: call 5``, of call sites that have some."""
+    """Return ``NaN in 6 of 10 calls, first: call 5``, of call sites that have some."""
     word, calls = _phrases.WORDS["not_finite"], sum(one.calls for one in sites)
     bad = sum(one.not_finite_calls.calls for one in sites)
+    infinite = sum(one.not_finite_calls.infinite for one in sites)
+    if infinite in (0, bad) and bad:
+        word = "infinity" if infinite else "NaN"
     if bad == calls == 1:
         return word
     some = f"all {call_words(calls)}"

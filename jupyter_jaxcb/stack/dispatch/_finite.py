@@ -62,6 +62,13 @@ def is_finite(array: Any) -> bool:
     return dtype is None or not _can_be_infinite(dtype) or bool(np.isfinite(array).all())
 
 
+def _has_nan(array: Any) -> bool:
+    dtype = getattr(array, "dtype", None)
+    if dtype is None:
+        return isinstance(array, float) and math.isnan(array)
+    return _can_be_infinite(dtype) and bool(np.isnan(array).any())
+
+
 @functools.cache
 def _can_be_infinite(dtype: Any) -> bool:
     if not isinstance(dtype, np.dtype) or dtype.kind in "biuOSUMm":
@@ -91,7 +98,8 @@ def note_not_finite(
     """
     passed_on = not all(map(is_finite, operands))
     values = recorder.values
-    values.not_finite(lowered, int(not passed_on), int(passed_on))
+    infinite = not any(map(_has_nan, results))
+    values.not_finite(lowered, int(not passed_on), int(passed_on), int(infinite))
     values.mark(lowered, ~start, -1, passed_on)
     if not passed_on:
         values.take(lowered, ~start, -1, operands, results, group="not finite")
@@ -106,9 +114,11 @@ def note_elements_not_finite(
 ) -> None:
     """As `note_not_finite`, for all calls of one crossing; the arguments are of `record_values`."""
     wrong = np.zeros(len(results[0]), bool)
+    nan = wrong.copy()
     for array in results:
         if _can_be_infinite(array.dtype):
             wrong |= ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
+            nan |= np.isnan(array).reshape(len(array), -1).any(axis=1)
     values, counts = recorder.values, [0, 0]
     for row, (element, operands) in itertools.compress(enumerate(elements), wrong):
         passed_on = not all(map(is_finite, operands))
@@ -117,7 +127,7 @@ def note_elements_not_finite(
         if not passed_on:
             own = [array[row] for array in results]
             values.take(lowered, crossing, element, operands, own, group="not finite")
-    values.not_finite(lowered, *counts)
+    values.not_finite(lowered, *counts, int((wrong & ~nan).sum()))
 
 
 def record_values(

@@ -163,7 +163,7 @@ export function levelWords({ levels, axes }: Variant): string {
   return sizes.length ? `${sizes.reverse().join(' × ')}, ${levels.at(-1)![1]}` : '';
 }
 
-/** `unused`, `NaN or infinity in 6 of 10 calls, first: call 5`; empty for kept calls. */
+/** `unused`, `NaN in 6 of 10 calls, first: call 5`; empty for kept calls. */
 export function siteWord({ consequence, word }: Site): string {
   return word || statusWord(consequence);
 }
