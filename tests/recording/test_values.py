@@ -199,7 +199,7 @@ avals = st.lists(
         ),
         max_size=3,
     ),
-    st.lists(st.builds(NotFinite, st.just(0), counts, counts), max_size=3),
+    st.lists(st.builds(NotFinite, st.just(0), counts, counts, counts), max_size=3),
     st.lists(
         st.builds(
             Compilation,

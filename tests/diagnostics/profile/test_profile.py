@@ -408,7 +408,7 @@ def test_kind_that_does_not_exist_is_an_error_that_lists_the_kinds(step):
         p.profile.of_kind("hosts")
 
 
-@pytest.mark.filterwarnings("ignore:the jax pure callback spin reads the clock")
+@pytest.mark.filterwarnings("ignore:the jax pure callback spin")
 @pytest.mark.parametrize("compiled", ["before the block", "in the block"])
 @pytest.mark.parametrize("callback", ["ours", "of JAX"])
 def test_calls_that_the_log_had_no_room_for_count_as_host_functions(callback, compiled):
