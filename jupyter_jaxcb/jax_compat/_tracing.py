@@ -135,6 +135,10 @@ _TRACES = (
     (JaxFunction("jax._src.custom_derivatives", "_closure_convert_for_avals"), "look"),
     (JaxFunction("jax._src.api", "linear_transpose"), "transpose"),
 )
+_TRACES_BY_NAME = {
+    function.name: [row for row in _TRACES if row[0].name == function.name]
+    for function, _ in _TRACES
+}
 
 
 def loop_name(jaxpr: Any) -> str:
@@ -192,7 +196,7 @@ def tracing(code: CodeType) -> Tracing | None:
     renames these functions, nothing is known about what surrounds a bind, and no callback is
     reported as hoisted.
     """
-    for function, kind in _TRACES:
+    for function, kind in _TRACES_BY_NAME.get(code.co_name, ()):
         if function.is_run_by(code):
             return Tracing(kind, function.variable)
     return None
