@@ -127,7 +127,7 @@ def note_elements_not_finite(
         if not passed_on:
             own = [array[row] for array in results]
             values.take(lowered, crossing, element, operands, own, group="not finite")
-    values.not_finite(lowered, *counts, int((wrong & ~nan).sum()))
+    values.not_finite(lowered, counts[0], counts[1], int((wrong & ~nan).sum()))
 
 
 def record_values(
