@@ -165,7 +165,7 @@ def _still(subject: Subject, inputs: Sequence[Any], alone: Sequence[Any]) -> boo
 def _finding(subject: Subject, count: int, wrong: Sequence[str], still: bool) -> Finding:
     what = f"called with {count} inputs at once in threads, it {'; it '.join(wrong)}"
     if not still:
-        what += "; after that, single calls give other results than before"
+        what += "; after that, single calls no longer give the results of before"
     leave = option(subject.callback.host, "executor", "processes")
     stays = subject.settings.get("arrays") == "jax" or subject.settings.get("compile")
     return Finding(
