@@ -229,7 +229,7 @@ $(VENV)/.installed: $(VENV)/.lab $(FRONTEND)
 
 $(FLOOR)/.test: pyproject.toml | $(FRONTEND)
 	test -x $(FLOOR)/bin/python || $(PYTHON) -m venv $(FLOOR)
-	$(FLOOR)/bin/python -m pip install $(QUIETLY) --editable ".[test]" "jax==0.8.0" "jaxlib==0.8.0"
+	$(FLOOR)/bin/python -m pip install $(QUIETLY) --editable ".[test]" "jax==0.10.0" "jaxlib==0.10.0"
 	touch $@
 
 # Apart: cffconvert wants an older jsonschema than Jupyter does.

@@ -179,7 +179,6 @@ class Compiles:
         return self
 
     def on_event(self, event, duration, **facts):
-        # JAX 0.8 has no public function to remove a listener, so this one just stops counting.
         self.count += self.entered and event.endswith("backend_compile_duration")
 
     def __exit__(self, *exc):

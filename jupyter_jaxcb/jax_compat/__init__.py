@@ -1,6 +1,6 @@
 """Every use of JAX that is not public API, and nothing else.
 
-If a JAX release breaks this package, read this folder. Checked against JAX 0.8.0, 0.10.2 and
+If a JAX release breaks this package, read this folder. Checked against JAX 0.10.2 and
 0.12.0. `jax.extend` and `jax.interpreters` have no stability guarantee either, so their uses are
 here too.
 

@@ -1,7 +1,7 @@
 """The axes of values: those that a vmap maps, and those of the mesh of a ``shard_map``.
 
 JAX keeps the manual mesh axes that a value varies over in its type, to sum cotangents over the
-right shards, and to refuse ``out_specs`` that would drop shards. Checked against JAX 0.8.0, 0.10.2
+right shards, and to refuse ``out_specs`` that would drop shards. Checked against JAX 0.10.2
 and 0.12.0, which call them `vma` or `manual_axis_type.varying`. Under another name, results of
 callbacks vary over no axis, as those of JAX's own callbacks. Where JAX hands over no description of
 the axis that a vmap maps, axes have no names.
@@ -61,10 +61,7 @@ def varying_axes(avals: Iterable[Any]) -> frozenset[str]:
 
 
 def _axes(aval: Any) -> frozenset[str]:
-    own = getattr(aval, "vma", None)  # until JAX 0.9
-    if own is None:
-        own = getattr(getattr(aval, "manual_axis_type", None), "varying", None)
-    return own or frozenset()
+    return getattr(getattr(aval, "manual_axis_type", None), "varying", None) or frozenset()
 
 
 def vary_together(tree: Any) -> Any:
@@ -84,8 +81,7 @@ def _cast(x: Any, axes: frozenset[str]) -> Any:
         return x
     if not missing:
         return x
-    before: Any = getattr(jax.lax, "pvary", None)  # until JAX 0.8
-    return jax.lax.pcast(x, missing, to="varying") if before is None else before(x, missing)
+    return jax.lax.pcast(x, missing, to="varying")
 
 
 def varying_like(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -94,12 +90,12 @@ def varying_like(results: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, 
     if not axes:
         return tuple(results)
     like = next(aval for aval in operands if _axes(aval))
-    if hasattr(like, "vma"):
-        vary: dict[str, Any] = {"vma": axes}
-    else:
-        vary = {"manual_axis_type": type(like.manual_axis_type)(varying=axes)}
+    varying = type(like.manual_axis_type)(varying=axes)
     return tuple(
-        aval.update(sharding=like.sharding.update(spec=PartitionSpec(*[None] * aval.ndim)), **vary)
+        aval.update(
+            sharding=like.sharding.update(spec=PartitionSpec(*[None] * aval.ndim)),
+            manual_axis_type=varying,
+        )
         for aval in results
     )
 

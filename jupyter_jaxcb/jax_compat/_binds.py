@@ -1,6 +1,6 @@
 """Intercept the binds that JAX makes while it traces, and the functions that open loops.
 
-Checked against JAX 0.8.0, 0.10.2 and 0.12.0: every bind goes through `Primitive.bind`, and the
+Checked against JAX 0.10.2 and 0.12.0: every bind goes through `Primitive.bind`, and the
 public `scan`, `while_loop`, `cond` and `switch` are wrappers around a function in their closure.
 """
 
@@ -22,13 +22,7 @@ Bind = Callable[..., Any]
 Around = Callable[[Bind, Primitive, tuple[Any, ...], dict[str, Any]], Any]
 
 _core: Any = optional_module("jax._src.core")
-_TRACES_JIT = {
-    function.name: function
-    for function in (
-        JaxFunction("jax._src.pjit", "_trace_for_jit"),
-        JaxFunction("jax._src.pjit", "_create_pjit_jaxpr"),  # until 0.9
-    )
-}
+_TRACES_JIT = JaxFunction("jax._src.pjit", "_trace_for_jit")
 _CALLS_USERS = {"custom_jvp_call", "custom_vjp_call", "shard_map"}
 _intercepted: set[CodeType] = set()
 
@@ -142,7 +136,7 @@ def is_linearizing(frame: FrameType | None) -> bool:
     """Return whether `frame` is called by `jax.linearize`, and not for a backward pass."""
     while frame is not None:
         name = frame.f_code.co_name
-        if name in ("linearize", "vjp", "_vjp") and in_module(frame.f_code, "jax._src.api"):
+        if name in ("linearize", "vjp") and in_module(frame.f_code, "jax._src.api"):
             return name == "linearize"
         frame = frame.f_back
     return False
@@ -157,8 +151,7 @@ def evaluates_effects(frame: FrameType) -> bool:
 
 def traces_jit(code: CodeType) -> bool:
     """Return whether `code` traces a jitted function, whose jaxpr JAX keeps and may use again."""
-    function = _TRACES_JIT.get(code.co_name)
-    return function is not None and function.is_run_by(code)
+    return _TRACES_JIT.is_run_by(code)
 
 
 def is_sparsifying(code: CodeType) -> bool:

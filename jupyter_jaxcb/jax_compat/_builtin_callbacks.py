@@ -1,6 +1,6 @@
 """JAX's own callbacks: where they are bound, batched, lowered and called, and what they hold.
 
-Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
+Checked against JAX 0.10.2, 0.11.2 and 0.12.0. This package's own callbacks do not need it.
 If JAX's internals have moved, `watch_traces` and `watch_calls` raise before they change anything.
 The value that a bind holds may be any callable, so only its type and what Python itself stores is
 read: even ``isinstance`` could run user code.
@@ -122,8 +122,8 @@ def _make(wanted: Iterator[_Change], changes: Changes) -> None:
         all_wanted = list(wanted)
     except (ImportError, AttributeError, KeyError, TypeError) as error:
         raise RuntimeError(
-            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
-            "0.12.0, or a newer jupyter_jaxcb."
+            f"cannot observe the callbacks of JAX {jax.__version__}: {error}. Install JAX 0.10.0 "
+            "to 0.12.0, or a newer jupyter_jaxcb."
         ) from error
     for change in all_wanted:
         changes.make(change.make, change.undo)
@@ -160,9 +160,7 @@ def _changes_of_traces(watcher: BuiltinWatcher) -> Iterator[_Change]:
         primitive = getattr(importlib.import_module(module), name)
         attributes = vars(primitive)
         yield _Change(attributes, "bind", _binding(watcher, flavor, slot, primitive.bind))
-        # JAX 0.9 merged the two tables. Before, plain batchers took one argument less.
-        fancy = primitive in batching.fancy_primitive_batchers
-        batchers = batching.fancy_primitive_batchers if fancy else batching.primitive_batchers
+        batchers = batching.fancy_primitive_batchers
         batcher = _batching(watcher, flavor, slot, batchers[primitive])
         yield _Change(batchers, primitive, batcher)
         tables = [mlir._lowerings, *mlir._platform_specific_lowerings.values()]

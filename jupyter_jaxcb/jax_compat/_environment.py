@@ -31,7 +31,7 @@ _sharding_impls = optional_module("jax._src.sharding_impls")
 _util = optional_module("jax._src.util")
 _xla_bridge = optional_module("jax._src.xla_bridge")
 _Jaxpr = Annotated[Any, "jax._src.core.ClosedJaxpr"]  # until JAX 0.10
-_KeyDtype = Annotated[Any, "jax._src.random.prng.KeyTy"]  # since JAX 0.9
+_KeyDtype = Annotated[Any, "jax._src.random.prng.KeyTy"]
 _own_caches = itertools.count(1_000_000)
 
 
@@ -134,7 +134,7 @@ def backends_exist() -> bool:
 def host_function_can_block() -> bool:
     """Return whether XLA's CPU client can deadlock with a host function that uses JAX.
 
-    It can in JAX 0.8.0 to 0.11.2 with asynchronous dispatch, but not in 0.12.0.
+    It can until JAX 0.11.2 with asynchronous dispatch, but not in 0.12.0.
     """
     asynchronous = jax.config.read("jax_cpu_enable_async_dispatch")
     return jax.__version_info__ < (0, 12) and bool(asynchronous)
@@ -266,7 +266,7 @@ class Store:
 def shared_store() -> Store | None:
     """Return the store of this run; None if there is none, or this JAX hides it.
 
-    `jax._src.distributed.global_state.client` is private; checked in JAX 0.8.0, 0.10.2 and 0.12.0.
+    `jax._src.distributed.global_state.client` is private; checked in JAX 0.10.2 and 0.12.0.
     """
     try:
         from jax._src.distributed import global_state

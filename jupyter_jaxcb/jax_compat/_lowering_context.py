@@ -40,12 +40,10 @@ def device_count(ctx: LoweringContext) -> int:
 
 
 def shard_count(ctx: LoweringContext) -> int:
-    """Return how many devices call, each on its shard (``shard_map``, ``pmap``); else 1."""
+    """Return how many devices call, each on its shard (``shard_map``); else 1."""
     context = ctx.module_context.axis_context
-    if getattr(context, "manual_axes", None) and not automatic_axes(ctx):
-        return context.mesh.size
-    environment = getattr(context, "axis_env", None)  # of `pmap`, until JAX 0.8
-    return math.prod(getattr(environment, "sizes", ()))  # until JAX 0.8
+    manual = getattr(context, "manual_axes", None) and not automatic_axes(ctx)
+    return context.mesh.size if manual else 1
 
 
 def group_count(ctx: LoweringContext) -> int:

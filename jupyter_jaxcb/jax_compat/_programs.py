@@ -243,10 +243,9 @@ def watch_compilation_times(report: Report) -> None:
 def unwatch_compilation_times(report: Report) -> None:
     """Remove `report`, if `watch_compilation_times` added it."""
     _reports[:] = [one for one in _reports if one != report]
-    stop = getattr(jax.monitoring, "unregister_event_duration_listener", None)
-    if _listening and not _reports and stop is not None:  # in JAX 0.8 it stays and does nothing
+    if _listening and not _reports:
         with contextlib.suppress(AssertionError):  # an interrupt kept it from being registered
-            stop(_listen)
+            jax.monitoring.unregister_event_duration_listener(_listen)
         _listening.clear()
 
 

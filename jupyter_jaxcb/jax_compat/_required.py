@@ -16,6 +16,10 @@ from jax.core import ShapedArray
 from jax.debug import callback as _debug_callback
 from jax.experimental import io_callback as _io_callback
 
+if jax.__version_info__ < (0, 10):
+    raise ImportError(
+        f"jupyter_jaxcb does not support JAX {jax.__version__}. Install JAX 0.10.0 to 0.12.0."
+    )
 try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
@@ -23,10 +27,10 @@ try:
     from jax._src import sharding_impls as _sharding_impls
     from jax._src.callback import _callback_op_sharding
     from jax._src.debugging import debug_callback_p as _jax_debug_callback_p
-    from jax._src.effects import Effect as Effect  # in jax.extend.core since 0.9 only
     from jax._src.interpreters.mlir import TokenSet as TokenSet
     from jax._src.interpreters.mlir import set_sharding as _set_sharding
     from jax._src.state import discharge as _discharge
+    from jax.extend.core import Effect as Effect
     from jax.extend.core import Primitive as Primitive
     from jax.ffi import build_ffi_lowering_function as build_ffi_lowering_function
     from jax.interpreters import ad as ad
@@ -75,7 +79,7 @@ try:
             raise AttributeError(f"{_class.__name__} has no field {_field!r}")
 except (ImportError, AttributeError) as error:
     raise ImportError(
-        f"jupyter_jaxcb does not support JAX {jax.__version__}: {error}. Install JAX 0.8.0 to "
+        f"jupyter_jaxcb does not support JAX {jax.__version__}: {error}. Install JAX 0.10.0 to "
         "0.12.0, or a newer jupyter_jaxcb."
     ) from error
 
@@ -83,7 +87,7 @@ except (ImportError, AttributeError) as error:
 LoweringContext = Annotated[Any, "jax._src.interpreters.mlir.LoweringRuleContext"]
 
 runtime_tokens = _dispatch.runtime_tokens  # thread-local
-abstract_token = _core.abstract_token  # the aval of an ordering token; no public name in 0.8
+abstract_token = _core.abstract_token  # the aval of an ordering token
 
 
 def shaped_array(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -141,7 +145,7 @@ def has_ordered_effects(jaxpr: Any) -> bool:
 def leaves_references_as_they_are(primitive: Primitive) -> None:
     """Let `primitive`, which returns nothing, be used in loops that hold mutable references.
 
-    Before the operands, JAX passes a rule the avals (0.8, 0.10) or a single context (0.12). The
+    Before the operands, JAX passes a rule the avals (0.10) or a single context (0.12). The
     number of leading arguments is read from JAX's own rule for its debug callback.
     """
     own = _discharge._discharge_rules[_jax_debug_callback_p]
@@ -192,11 +196,8 @@ def callback_sharding(ctx: LoweringContext, sharding: Any, avals_out: Any) -> An
 
 
 def set_sharding(ctx: LoweringContext, op: Any, sharding: Any) -> None:
-    """Annotate `op`; later versions of JAX than 0.8 also take the module context."""
-    if len(inspect.signature(_set_sharding).parameters) == 2:
-        _set_sharding(op, sharding)  # type: ignore  # until JAX 0.8
-    else:
-        _set_sharding(ctx.module_context, op, sharding)  # since JAX 0.9
+    """Annotate `op`."""
+    _set_sharding(ctx.module_context, op, sharding)
 
 
 def wait_for_ordered(effect: Effect) -> None:

@@ -1,6 +1,6 @@
 """Read from JAX's own frames what is being traced, and find the first operation of a call.
 
-Checked against JAX 0.8.0, 0.10.2 and 0.12.0: a program that is not in JAX's caches is traced and
+Checked against JAX 0.10.2 and 0.12.0: a program that is not in JAX's caches is traced and
 compiled in Python by the functions named here, and the value of a user context is part of the keys
 of these caches. If these functions are renamed, nothing is found.
 """
@@ -95,7 +95,7 @@ def is_within(trace: Any) -> bool:
     while now is not None and now is not trace:
         if type(now).__name__ == "DynamicJaxprTrace":
             return False
-        now = getattr(now, "parent_trace", None)  # since JAX 0.9
+        now = getattr(now, "parent_trace", None)
     return now is not None
 
 

@@ -35,7 +35,7 @@ def hold_finished_elements(primitive: Any) -> None:
     JAX's own lowering of such a loop keeps updating batch elements that have finished. All other
     loops still use JAX's lowering, also those in which only JAX's own callbacks are ordered. If a
     JAX moves the rule, this does nothing, and such loops are rejected (`lowers_broken_predicate`).
-    Checked against JAX 0.8.0, 0.10.2, 0.11.2 and 0.12.0.
+    Checked against JAX 0.10.2, 0.11.2 and 0.12.0.
     """
     if None in (_while_p, _while_lowering, _jaxpr_as_fun, _subjaxprs) or primitive in _held:
         return
@@ -55,7 +55,7 @@ def stay_in_loops(primitive: Any) -> None:
     """Keep `primitive` inside a differentiated scan even if its operands are loop-invariant.
 
     JAX evaluates equations that depend only on constants once, before the scan (loop-invariant code
-    motion). This makes the operands look loop-dependent. Checked against JAX 0.8.0, 0.10.2, 0.11.2
+    motion). This makes the operands look loop-dependent. Checked against JAX 0.10.2, 0.11.2
     and 0.12.0. If a JAX renames the functions, or the primitive has no operands, it is hoisted, and
     the recording says so.
     """

@@ -226,7 +226,7 @@ ROWS = [
     ("host_object", "TypeError", "close=", lambda m, _: jaxcb.host_object(int, close=fail)(3)),
     ("capabilities.HostObject.clear", "ExceptionGroup", "closing", lambda m, _: closing_failed()),
     ("call_info", "RuntimeError", "host", lambda m, _: jaxcb.call_info()),
-    ("strict_errors", "RuntimeError", "0.8.0", lambda m, _: [
+    ("strict_errors", "RuntimeError", "0.10.0", lambda m, _: [
         unknown_jax(m), jaxcb.strict_errors()
     ]),
     ("record", "ValueError", "capacity", lambda m, _: jaxcb.record(-1)),
@@ -238,7 +238,7 @@ ROWS = [
     ("observe_jax", "jax.errors.JaxRuntimeError", "no luck", lambda m, _: (
         unawaited(jaxcb.observe_jax)
     )),
-    ("observe_jax", "RuntimeError", "0.8.0", lambda m, _: [
+    ("observe_jax", "RuntimeError", "0.10.0", lambda m, _: [
         unknown_jax(m), enter(jaxcb.observe_jax())
     ]),
     ("profile", "ValueError", "capacity", lambda m, _: jaxcb.profile(-1)),
@@ -304,7 +304,7 @@ ROWS = [
         jaxcb.check(jaxcb.pure(same, result="x[9]"), X[0])
     )),
     ("explain", "TypeError", "pass the function", lambda m, _: jaxcb.explain(3)),
-    ("explain", "RuntimeError", "0.8.0", lambda m, _: [unknown_jax(m), jaxcb.explain(same)(X)]),
+    ("explain", "RuntimeError", "0.10.0", lambda m, _: [unknown_jax(m), jaxcb.explain(same)(X)]),
     ("explain", "Exception", "no luck", lambda m, _: jaxcb.explain(fail)(X)),
     ("explain_matrix", "TypeError", "pass the function", lambda m, _: jaxcb.explain_matrix(3)),
     ("explain_matrix", "Exception", "no luck", lambda m, _: jaxcb.explain_matrix(fail)(X)),

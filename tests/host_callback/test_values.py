@@ -40,7 +40,6 @@ def test_writing_to_an_aligned_argument_afterwards_does_not_change_the_result(se
 
 
 def test_four_bit_integers_have_the_dtype_of_ml_dtypes(seen):
-    """The tap is eager because JAX 0.8.0 garbles int4 operands of any compiled callback."""
     hcb.id_tap(seen, jnp.arange(-2, 3, dtype=jnp.int4))
     ((arg, _, _),) = seen.calls
     assert arg.dtype == np.dtype(ml_dtypes.int4)

@@ -44,7 +44,7 @@ def test_missing_required_api_fails_the_import_and_names_supported_versions(refu
     message = refused[name]
     assert message.startswith("jupyter_jaxcb does not support JAX")
     assert name.rsplit(".", 1)[1] in message
-    assert "JAX 0.8.0 to 0.12.0" in message
+    assert "JAX 0.10.0 to 0.12.0" in message
 
 
 PROGRAM = """

@@ -13,7 +13,7 @@ from .private import names
 
 PROGRAM = Path(without.__file__)
 FILES = sorted({name.files[0] for name in names() if not name.is_compiled})
-VERSIONS = "Install JAX 0.8.0 to 0.12.0, or a newer jupyter_jaxcb."
+VERSIONS = "Install JAX 0.10.0 to 0.12.0, or a newer jupyter_jaxcb."
 # What these programs show of what is lost, by the words of the table; of anything else, nothing.
 LOST = {
     "removed callbacks": {

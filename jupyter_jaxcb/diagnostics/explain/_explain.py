@@ -87,7 +87,7 @@ def _compiled(lower: Callable[[], Any]) -> Recording:
     if not jax_compat.watches_programs():
         raise RuntimeError(
             f"cannot explain programs of JAX {jax.__version__}: it compiles them in another way. "
-            "Install JAX 0.8.0 to 0.12.0, or a newer jupyter_jaxcb."
+            "Install JAX 0.10.0 to 0.12.0, or a newer jupyter_jaxcb."
         )
     recorder = Recorder()
     # The hooks that inspect lowered programs are active only while something is recorded.

@@ -69,7 +69,7 @@ def _set(on: bool) -> None:
             if _undo is None:
                 raise RuntimeError(
                     f"cannot make errors strict: JAX {jax.__version__} is not supported. Install "
-                    "JAX 0.8.0 to 0.12.0, or use jaxcb.host_error(error), which works for every "
+                    "JAX 0.10.0 to 0.12.0, or use jaxcb.host_error(error), which works for every "
                     "class of error."
                 )
         elif not on and _undo is not None:

@@ -113,10 +113,12 @@ def _check(
     each = jax.sharding.PartitionSpec()
     on_each = jax.shard_map(check, mesh=mesh, in_specs=each, out_specs=each, check_vma=False)
     context = dataclasses.replace(
-        ctx, avals_in=[data_aval], tokens_in=jax_compat.TokenSet(), tokens_out=None
+        ctx,
+        avals_in=[data_aval],
+        tokens_in=jax_compat.TokenSet(),
+        tokens_out=None,
+        jaxpr_eqn_ctx=None,
     )
-    if hasattr(context, "jaxpr_eqn_ctx"):  # else JAX 0.8 sets the mesh of the equation again
-        context = dataclasses.replace(context, jaxpr_eqn_ctx=None)
     with jax_compat.without_mesh():
         return list(jax_compat.mlir.lower_fun(on_each)(context, data))
 

@@ -1,6 +1,6 @@
 """Pass numbers narrower than a byte as whole bytes, to work around a bug of jaxlib.
 
-Up to jaxlib 0.10.1 (seen in 0.8.0, 0.8.3, 0.9.2 and 0.10.0), an array with an odd number of 4-bit
+Up to jaxlib 0.10.1 (seen in 0.10.0), an array with an odd number of 4-bit
 numbers arrives in Python, and back in XLA, with garbage in its last element.
 """
 

@@ -70,7 +70,7 @@ def main():
         "io: shard_map": jax.jit(sharded(io)),
     }
     found = {name: outcome(program, x) for name, program in programs.items()}
-    rows = np.asarray(x).reshape(4, 2)  # without the mesh, which JAX 0.8 would refuse
+    rows = np.asarray(x).reshape(4, 2)
     found["pure: pmap"] = outcome(jax.pmap(pure), rows)
     found["io: pmap"] = outcome(jax.pmap(io), rows)
     print(json.dumps(found))

@@ -61,8 +61,7 @@ def forward(name):
         "solve": lambda p, t: (f(*p), jnp.linalg.inv(p[0]) @ (t[1] - t[0] @ f(*p))),
         "mixed": mixed_jvp,
     }
-    # JAX 0.8.0 passes rules values that are not arrays.
-    f.defjvp(lambda p, t: rules[name](*jax.tree.map(jnp.asarray, (p, t))))
+    f.defjvp(lambda p, t: rules[name](p, t))
     return f
 
 

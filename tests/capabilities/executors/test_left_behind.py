@@ -130,7 +130,7 @@ def test_interrupt_ends_a_run_whose_chunks_return_immediately():
         return x
 
     def run():
-        """Run in a new thread: on JAX 0.8, a thread with a failed call dispatches synchronously."""
+        """Run in a new thread, where no host call has failed."""
         own = Immediate(lambda future: None)
         callback = jaxcb.pure(host, result="x", executor=own, chunksize=1)
         f = jax.jit(lambda x: jax.vmap(callback)(x + jnp.arange(100.0))).lower(1.0).compile()

@@ -185,7 +185,7 @@ def test_unknown_value_of_arrays_is_an_error_when_called(call):
 @eager_or_jit
 @pytest.mark.parametrize("name", OURS)
 def test_host_function_does_not_see_the_mesh_of_its_caller_as_since_jax_0_12(name, compiled):
-    """JAX 0.10 hides the mesh from debug callbacks only, JAX 0.8 from none."""
+    """JAX 0.10 hides the mesh from debug callbacks only."""
 
     def run(maker):
         def host(x):

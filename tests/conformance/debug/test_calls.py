@@ -73,12 +73,11 @@ def test_ordered_callbacks_run_in_program_order(debug):
 
 
 def test_mutable_reference_is_read_at_the_callback(debug, run):
-    new_ref = getattr(jax, "new_ref", None) or jax.array_ref  # its name until JAX 0.8
     seen = []
     f = debug(lambda x: seen.append(np.asarray(x).tolist()))
 
     def program(x):
-        ref = new_ref(x)
+        ref = jax.new_ref(x)
         f(ref)
         ref[...] = ref[...] + 1
         return ref[...]

@@ -198,12 +198,10 @@ def test_jax_has_one_listener_of_ours_at_most_and_keeps_those_of_others(step):
         return len(ours), [one for one in found if one not in ours]
 
     _, others = listeners()
-    # JAX 0.8 cannot remove a listener.
-    stays = not hasattr(jax.monitoring, "unregister_event_duration_listener")
     for _ in range(2):
         with jaxcb.profile():
             assert listeners() == (1, others)
-        assert listeners() == (int(stays), others)
+        assert listeners() == (0, others)
 
 
 def test_with_recording_turned_off_there_is_no_profile(step, monkeypatch, tmp_path):

@@ -233,7 +233,7 @@ def test_calls_on_one_thread_of_xla_are_calls_of_one_thread():
     recordings: list[jaxcb.Recording] = []
     loop(big(jnp.ones((900, 900)))).block_until_ready()
     seen.clear()
-    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
+    # In a new thread, where no host call has failed.
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()

@@ -70,7 +70,7 @@ def test_block_inside_a_host_call_on_an_xla_thread_does_not_wait_for_that_call(m
             f(big(m))
 
     monkeypatch.setattr(_record.time, "sleep", lambda seconds: waits.append(threading.get_ident()))
-    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
+    # In a new thread, where no host call has failed.
     thread = threading.Thread(target=dispatch)
     thread.start()
     thread.join()
@@ -103,7 +103,7 @@ def test_block_warns_about_runs_it_stopped_waiting_for(monkeypatch):
         dispatched[0].block_until_ready()
 
     dispatched = []
-    # In a new thread: JAX 0.8 dispatches synchronously on a thread where a host call has failed.
+    # In a new thread, where no host call has failed.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(dispatch).result(100)
 

@@ -132,11 +132,6 @@ def test_sample_values_can_be_turned_off():
     assert len(recorded.recording) == 4
 
 
-def comes_through_jit(dtype):
-    """Return whether XLA passes `dtype` correctly; 4-bit numbers are wrong before JAX 0.10."""
-    return "int4" not in np.dtype(dtype).name or jax.__version_info__ >= (0, 10)
-
-
 DTYPES = [
     np.bool_, np.int8, np.uint8, np.int32, np.uint32, np.float16, np.float32, np.complex64,
     ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn,
@@ -155,10 +150,8 @@ def test_values_of_every_dtype_are_sampled_as_text(dtype, shape):
     f = lambda x: jaxcb.io_callback(lambda x: x, struct, x)  # noqa: E731
     with jaxcb.record() as recorded:
         f(value)
-        if comes_through_jit(dtype):
-            jax.jit(jax.vmap(f))(value[None]).block_until_ready()
-    calls = 1 + comes_through_jit(dtype)
-    assert pairs(recorded.recording) == [((word,), (word,))] * calls
+        jax.jit(jax.vmap(f))(value[None]).block_until_ready()
+    assert pairs(recorded.recording) == [((word,), (word,))] * 2
 
 
 def test_64_bit_integers_are_sampled_exactly():

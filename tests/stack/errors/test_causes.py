@@ -105,7 +105,7 @@ def test_barrier_waits_for_running_programs_after_a_failure():
 
     def host(x):
         entered.set()
-        # JAX 0.8 may call on the dispatching thread, which must not wait.
+        # Called on the dispatching thread, it must not wait.
         assert threading.current_thread() is threading.main_thread() or go.wait(20)
         seen.append("waited for")
 
@@ -194,7 +194,7 @@ def test_host_error_is_found_in_an_exception_group():
 def test_pending_error_survives_another_error_that_is_caught():
     reported = []
 
-    def run():  # on JAX 0.8, only a thread without failures dispatches asynchronously
+    def run():
         y = failed(slow(big))
         while not y.is_ready():  # wait until it has failed, without raising its error
             pass

@@ -29,7 +29,7 @@ CALLBACKS = {
 
 
 def in_new_thread(test):
-    """Run the test in a new thread: on JAX 0.8, a thread with a failed call is synchronous."""
+    """Run the test in a new thread, where no host call has failed."""
 
     @functools.wraps(test)
     def run(**arguments):

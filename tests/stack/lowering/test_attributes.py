@@ -47,7 +47,7 @@ def test_attributes_are_those_of_jax_but_for_listed_differences(found, program, 
     names = {*theirs, *ours}
     differing = {name for name in names if theirs.get(name) != ours.get(name)}
     has, wanted = (call.get("sdy.sharding", "").count("@maximal") for call in (theirs, ours))
-    if "ordered" in kind and has < wanted:  # JAX 0.8 places no token, debug nothing
+    if "ordered" in kind and has < wanted:  # JAX places debug nowhere
         differing -= {"sdy.sharding"}
     assert differing == DIFFERENCES.get(key, set())
     assert len(checks) == CHECKS.get(key, 0)

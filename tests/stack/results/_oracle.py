@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,8 +12,6 @@ COMPLEX = ["complex64", "complex128"]
 INTS = ["int4", "uint4", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
 EVERY = ["bool", *INTS, *FLOATS, *COMPLEX]
 NARROW = [name for name in EVERY if name not in ("int64", "uint64", "float64", "complex128")]
-# JAX 0.8 passes and accepts garbage for 4-bit scalars.
-SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10)
 
 
 def meaning(name):

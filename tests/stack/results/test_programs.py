@@ -9,7 +9,7 @@ import jupyter_jaxcb as jaxcb
 from tests._vmap_methods import TOGETHER
 
 from ._messages import message_of
-from ._oracle import EVERY, INTS, NARROW, SUB_BYTE_IS_SOUND, expected, interesting, limits, meaning
+from ._oracle import EVERY, INTS, NARROW, expected, interesting, limits, meaning
 
 ELEMENTS = 3
 SMALLEST = float(jnp.finfo(np.float32).tiny)  # the smallest normal number
@@ -55,24 +55,20 @@ def assert_every_variant(name, came, cast, shape):
                 assert got.tobytes() == np.broadcast_to(wanted, got.shape).tobytes()
 
 
-def shape_for(name):
-    return () if SUB_BYTE_IS_SOUND or name not in ("int4", "uint4") else (2,)
-
-
 @pytest.mark.parametrize("name", NARROW)
 def test_result_is_converted_the_same_in_every_variant_without_x64(name):
-    assert_every_variant(name, EVERY, False, shape_for(name))
+    assert_every_variant(name, EVERY, False, ())
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_result_is_converted_the_same_in_every_variant_with_x64(name):
     with jax.enable_x64(True):
-        assert_every_variant(name, EVERY[::2], False, shape_for(name))
+        assert_every_variant(name, EVERY[::2], False, ())
 
 
 @pytest.mark.parametrize("name", ["int4", "uint8", "int32", "float16", "float8_e5m2", "complex64"])
 def test_cast_converts_the_same_in_every_variant(name):
-    assert_every_variant(name, EVERY, True, shape_for(name))
+    assert_every_variant(name, EVERY, True, ())
 
 
 @pytest.mark.parametrize("name", ["float32", "int8", "bool"])

@@ -69,14 +69,10 @@ def test_names_are_those_of_user_functions():
     def run():
         io_callback(functools.partial(look), None, one())
         jax.debug.callback(Shown(), one())
-        jax.debug.callback(ordered=False)(look, one()) if _two_calls() else None
+        jax.debug.callback(ordered=False)(look, one())
 
     names = {name for _, name, _, _ in site_rows(run)}
     assert names == {"look", "Shown"}
-
-
-def _two_calls():
-    return jax.__version_info__ >= (0, 10)
 
 
 def test_unused_result_is_elided_with_reason_and_advice():

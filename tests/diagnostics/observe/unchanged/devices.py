@@ -9,9 +9,8 @@ import jax
 COMPILED = ("pure", "io", "ordered io", "our own partitioned")  # even in shard_map without jit
 
 
-# The callbacks that work in a partly manual shard_map. Later JAX versions refuse the others; with
-# JAX 0.8, XLA aborts the process, observed or not.
-PARTLY = ("debug", "partitioned", "print") if jax.__version_info__ >= (0, 10) else ()
+# The callbacks that work in a partly manual shard_map. JAX refuses the others.
+PARTLY = ("debug", "partitioned", "print")
 
 
 def main():

@@ -188,10 +188,6 @@ def test_error_of_a_host_function_has_the_same_class_and_message(flavor, around,
 
 
 def test_log_record_of_debug_log_names_the_user_file(caplog):
-    if not hasattr(jax.debug, "log"):
-        assert jax.__version_info__ < (0, 10)  # JAX 0.10 added it
-        return
-
     with caplog.at_level(logging.INFO), jaxcb.observe_jax():
         jax.jit(lambda x: jax.debug.log("x is {}", x))(one())
         jax.effects_barrier()
@@ -221,5 +217,4 @@ def test_code_without_a_file_works_in_a_deleted_working_directory(tmp_path, monk
 def test_calls_on_several_devices_are_the_same_and_recorded(in_process):
     done = in_process(Path(__file__).with_name("devices.py"), devices=4)
     same = [line for line in done.stdout.splitlines() if line.endswith("same")]
-    partly = 3 if jax.__version_info__ >= (0, 10) else 0
-    assert len(same) == 21 + partly, done.stdout + done.stderr
+    assert len(same) == 24, done.stdout + done.stderr

@@ -34,7 +34,7 @@ def test_error_names_what_is_missing_and_the_supported_versions(module, name, mo
     message = str(caught.value)
     assert message.startswith(f"cannot observe the callbacks of JAX {jax.__version__}: ")
     assert name in message
-    assert "JAX 0.8.0 to 0.12.0" in message
+    assert "JAX 0.10.0 to 0.12.0" in message
     assert jax_internals() == before
 
 
