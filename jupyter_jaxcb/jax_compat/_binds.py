@@ -136,7 +136,7 @@ def is_linearizing(frame: FrameType | None) -> bool:
     """Return whether `frame` is called by `jax.linearize`, and not for a backward pass."""
     while frame is not None:
         name = frame.f_code.co_name
-        if name in ("linearize", "vjp") and in_module(frame.f_code, "jax._src.api"):
+        if name in ("linearize", "vjp", "_vjp") and in_module(frame.f_code, "jax._src.api"):
             return name == "linearize"
         frame = frame.f_back
     return False

@@ -196,8 +196,11 @@ def callback_sharding(ctx: LoweringContext, sharding: Any, avals_out: Any) -> An
 
 
 def set_sharding(ctx: LoweringContext, op: Any, sharding: Any) -> None:
-    """Annotate `op`."""
-    _set_sharding(ctx.module_context, op, sharding)
+    """Annotate `op`; later versions of JAX than 0.10.0 also take the module context."""
+    if len(inspect.signature(_set_sharding).parameters) == 2:
+        _set_sharding(op, sharding)  # type: ignore
+    else:
+        _set_sharding(ctx.module_context, op, sharding)
 
 
 def wait_for_ordered(effect: Effect) -> None:
