@@ -8,6 +8,7 @@ import { remember, remembered } from '../view/remembered.js';
 import { TraceView, type Around } from '../view/view.js';
 import { surroundings, views } from './around.js';
 import { outputs } from './outputs.js';
+import { views as skeleton } from './skeleton.js';
 
 let tabs = 0; // that were opened, for their ids
 
@@ -81,4 +82,4 @@ const recordings: IRenderMime.IExtension = {
   dataType: 'json'
 };
 
-export default [recordings, outputs];
+export default [recordings, outputs, skeleton];
