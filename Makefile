@@ -109,7 +109,7 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
 		tests/recording tests/stack tests/diagnostics tests/conformance tests/host_callback \
-		tests/migrate tests/notebook/magics/test_explain.py \
+		tests/notebook/magics/test_explain.py \
 		tests/notebook/magics/test_record_jax.py tests/performance tests/programs \
 		tests/test_pytest_plugin.py
 	$(FLOOR)/bin/python -m tests.documents.run_notebooks $(PARALLEL)

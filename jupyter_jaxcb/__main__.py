@@ -1,4 +1,4 @@
-"""``python -m jupyter_jaxcb run script.py``, ``export FILE OUT`` and ``migrate FILE``."""
+"""``python -m jupyter_jaxcb run script.py`` and ``export FILE OUT``."""
 
 import sys
 

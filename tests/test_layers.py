@@ -30,16 +30,15 @@ MAY_IMPORT = {
         {"jax", "numpy", "ml_dtypes", "pyarrow", "jupyter_jaxcb_worker"},
     ),
     "report": ({"recording"}, {"numpy", "pyarrow"}),
-    "migrate": (set(), set()),
     "notebook": (
-        {"recording", "stack", "capabilities", "register", "diagnostics", "report", "migrate"},
+        {"recording", "stack", "capabilities", "register", "diagnostics", "report"},
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
     "host_callback": ({"stack"}, {"jax", "numpy"}),
     # Until the rooms have grown from it; nothing imports it.
     "skeleton": ({"recording", "jax_compat", "stack"}, {"jax", "numpy"}),
     "testing.py": ({"recording", "report", "diagnostics"}, set()),
-    "command": ({"recording", "report", "diagnostics", "migrate"}, set()),
+    "command": ({"recording", "report", "diagnostics"}, set()),
 }
 _STACK = "stack/options stack/trace stack/call stack/errors stack/results stack/interrupt "
 # layer: {folder: the folders of this layer, or of those below it, that it may import}, from the
@@ -294,8 +293,6 @@ def test_module_imports_only_what_its_layer_may(path):
         ("host_callback", "from ..stack.flavors.taps import bind_tap"),
         ("host_callback", "from ..recording import Site"),
         ("host_callback", "import jax.interpreters.ad"),
-        ("migrate", "import numpy"),
-        ("migrate", "from ..stack import tap"),
     ],
 )
 def test_forbidden_import_is_found(layer, line):

@@ -29,7 +29,6 @@ from ..diagnostics import (
     stacks_of_threads,
     watchdog_and_timer,
 )
-from ..migrate import add_arguments, perform
 from ..recording import Recording
 from ..report import NOTHING, to_text
 from ._export import add_export
@@ -95,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the arguments; the command is ``perform`` of the result, and its parser ``parser``."""
     parser = Parser(prog="python -m jupyter_jaxcb", allow_abbrev=False)
-    commands = parser.add_subparsers(required=True, metavar="{run,export,migrate}")
+    commands = parser.add_subparsers(required=True, metavar="{run,export}")
     run = commands.add_parser(
         "run", help="run a script and record it", description=_DESCRIPTION, allow_abbrev=False
     )
@@ -135,11 +134,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     run.set_defaults(perform=_run, parser=run)
     add_export(commands)
-    migrate = commands.add_parser(
-        "migrate", help="list and rewrite uses of host_callback", allow_abbrev=False
-    )
-    add_arguments(migrate)
-    migrate.set_defaults(perform=partial(perform, say=say))
     return parser.parse_args(arguments)
 
 

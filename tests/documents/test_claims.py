@@ -61,7 +61,7 @@ def missing_names(text):
     """Yield public names of a document that do not exist."""
     for line in code_of(text):
         for name in re.findall(r"\b(?:jaxcb|jupyter_jaxcb)\.([A-Za-z]\w*)", line):
-            modules = {"diagnostics", "host_callback", "migrate", "recording"}
+            modules = {"diagnostics", "host_callback", "recording"}
             modules |= {"report", "stack", "testing"}
             if name not in modules and not hasattr(jupyter_jaxcb, name):
                 yield name
@@ -84,7 +84,7 @@ def missing_magics(text, magics):
 def missing_options(text):
     """Yield options of ``python -m jupyter_jaxcb`` in a document that do not exist."""
     for line in code_of(text):
-        found = re.search(r"-m jupyter_jaxcb (run|export|migrate)\b([^#|]*)", line)
+        found = re.search(r"-m jupyter_jaxcb (run|export)\b([^#|]*)", line)
         command, rest = found.groups() if found else ("", "")
         of_the_command = re.split(r"\S+\.py\b|-m \S+", rest)[0]  # those of the script follow
         for option in re.findall(r"(?<!\S)--[a-z][\w-]*", of_the_command):

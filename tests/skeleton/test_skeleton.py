@@ -1,7 +1,9 @@
 """The walking skeleton: one host call through the forms of docs/architecture.md, "The contract"."""
 
+import dataclasses
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -86,6 +88,9 @@ VERDICTS = {  # a program, and status, asked and made of its callback
     "a branch that is not taken": (
         lambda x: jax.lax.cond(x < 0, lambda y: f(y), lambda y: y, x), "not_reached", None, None,
     ),
+    "a while loop": (
+        lambda x: jax.lax.while_loop(lambda y: y > 1e-3, lambda y: f(y) / 2, x), "kept", None, None,
+    ),
     "an empty batch": (
         lambda x: x + jax.vmap(f)(jnp.zeros(0)).sum(), "not_reached", 0, 0,
     ),
@@ -125,6 +130,15 @@ def test_the_exception_of_a_host_function_comes_back_and_its_row_has_it():
     np.testing.assert_array_equal(program(jnp.zeros(2)), np.zeros(2))
 
 
+def test_a_result_that_does_not_fit_its_declaration_is_an_error_that_names_both():
+    wide = skeleton.pure(lambda x: np.zeros(2), result="x")
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.jit(wide)(1.0)
+    assert re.search(
+        r"returned float64\[2\], but declares float32\[\]", str(skeleton.host_error(caught.value))
+    )
+
+
 def some_recording():
     with skeleton.record() as r:
         jax.block_until_ready(jax.jit(jax.vmap(f))(jnp.arange(3.0)))
@@ -143,6 +157,12 @@ def test_a_file_holds_the_recording_and_a_damaged_one_is_named(tmp_path):
             skeleton.view(skeleton.load(path))
         except ValueError as error:
             assert f"cannot read the recording '{path}'" in str(error)
+    for field in ("site", "thread", "error"):
+        calls = recording.calls.copy()
+        calls[field][-1] = 2
+        dataclasses.replace(recording, calls=calls).save(path)
+        with pytest.raises(ValueError, match=f"has a {field} that does not exist"):
+            skeleton.load(path)
     path.write_bytes(whole[:-40])
     with pytest.raises(ValueError, match=r"calls\.jaxcb.*recording\.save"):
         skeleton.load(path)
@@ -151,6 +171,7 @@ def test_a_file_holds_the_recording_and_a_damaged_one_is_named(tmp_path):
 def test_text_html_and_saved_output_print_the_same_sentences():
     first, second = (skeleton.view(some_recording()) for _ in range(2))
     assert first["facts"] == second["facts"]  # in every run
+    assert first["measured"]["site"] == [0, 0, 0] and not first["measured"]["times"][1]
     line = some_recording.__code__.co_firstlineno + 2
     assert skeleton.text(first).replace(first["measured"]["times"][0], "TIME").splitlines() == [
         "3 host calls · 1 line to look at",
@@ -176,7 +197,10 @@ def test_names_are_text_in_html():
     with skeleton.record() as r:
         skeleton.pure(host, result="x")(1.0)
     (data, _) = r.recording._repr_mimebundle_()
-    assert "<script" not in data["text/html"] and "\x1b" not in str(data)
+    assert "<script" not in data["text/html"]
+    (facts, *texts) = data.values()
+    for text in (*texts, facts["sites"][0]["function"], facts["headline"]):
+        assert text.replace("\n", "").isprintable()
 
 
 def test_the_first_recorded_call_passes_few_functions():

@@ -1,6 +1,6 @@
 """The magics: argument parsing around functions that work without IPython.
 
-`_callback` has ``%%jax_callback``, ``%jax_callbacks``, ``%jax_explain`` and ``%jax_migrate``;
+`_callback` has ``%%jax_callback``, ``%jax_callbacks`` and ``%jax_explain``;
 `_record`, `_check` and `_watch` have one magic each.
 """
 

@@ -1,4 +1,4 @@
-"""``%%jax_callback``, ``%jax_callbacks``, ``%jax_explain`` and ``%jax_migrate``."""
+"""``%%jax_callback``, ``%jax_callbacks`` and ``%jax_explain``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.magic import (
     cell_magic,
     line_magic,
@@ -21,7 +20,6 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from ...capabilities import queue
 from ...diagnostics import all_running_calls, explain, explain_matrix, observe_jax
-from ...migrate import migrate_files
 from ...recording import Matrix, Recording
 from ...report import NO_CALLBACKS, cost_to_text
 from ...stack import cell_known_as
@@ -39,7 +37,6 @@ from ._options import (
     rules_of,
     seconds_of,
     stacks_after,
-    unquoted,
 )
 from ._registering import RulesOfTheCell
 from ._table import CallbackTable
@@ -52,7 +49,7 @@ _RULE = f"{_DECORATOR}_rule"
 
 @magics_class
 class JaxMagics(SessionMagics):
-    """Register, list, explain and migrate callbacks."""
+    """Register, list and explain callbacks."""
 
     @as_cell_magic
     @magic_arguments()
@@ -203,29 +200,3 @@ class JaxMagics(SessionMagics):
             costs = filter(None, map(cost_to_text, recordings))
             print("\n".join(costs) or NO_CALLBACKS)
         return explained
-
-    @magic_arguments()
-    @argument(
-        "--write", action="store_true", help="rewrite the imports and dotted names, nothing else"
-    )
-    @argument("files", nargs="+", help="Python files, notebooks, and folders with them")
-    @line_magic
-    def jax_migrate(self, line: str) -> None:
-        """List each use of host_callback in files, JAX's or ours, and what to write instead.
-
-        This is the same as ``python -m jupyter_jaxcb migrate [--write] file``. The files are not
-        run. Example: ``%jax_migrate --write model.py notebook.ipynb``.
-        """
-        options = self._parse("jax_migrate", line)
-        shown: list[str] = []
-
-        def show(text: str) -> None:
-            shown.append(text)
-            print(text)
-
-        names = [unquoted(name) for name in options.files]
-        problems = migrate_files(names, write=options.write, show=show)
-        if problems and not shown:
-            raise UsageError("\n".join(problems))
-        for problem in problems:
-            print(problem)

@@ -13,7 +13,6 @@ MAGICS = {
     "%%jax_callback": JaxMagics.jax_callback,
     "%jax_callbacks": JaxMagics.jax_callbacks,
     "%jax_explain": JaxMagics.jax_explain,
-    "%jax_migrate": JaxMagics.jax_migrate,
     "%%jax_record": RecordMagics.jax_record,
     "%%jax_profile": RecordMagics.jax_profile,
     "%%jax_watch": WatchMagics.jax_watch,
