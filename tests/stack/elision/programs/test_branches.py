@@ -37,9 +37,8 @@ def _(h):
 
 
 @row(
-    "io in a branch that a constant condition rules out",
-    {"a": "optimized away 0", "b": "kept 1"},
-    (2, 1),
+    "io in a branch that a constant condition rules out",  # XLA of jaxlib 0.10.0 keeps it
+    {"a": "optimized away|not reached 0", "b": "kept 1"},
 )
 def _(h):
     a, b = h.io("a"), h.io("b")
@@ -47,9 +46,8 @@ def _(h):
 
 
 @row(
-    "debug in a branch that a constant condition rules out",
-    {"a": "optimized away 0", "b": "kept 1"},
-    (2, 1),
+    "debug in a branch that a constant condition rules out",  # XLA of jaxlib 0.10.0 keeps it
+    {"a": "optimized away|not reached 0", "b": "kept 1"},
 )
 def _(h):
     a, b = h.debug("a"), h.debug("b")
@@ -58,8 +56,7 @@ def _(h):
 
 @row(
     "ordered io in a branch that a constant condition rules out",
-    lambda n: {"a": "optimized away 0"},
-    (1, 0),
+    {"a": "optimized away|not reached 0"},
 )
 def _(h):
     a = h.io("a", ordered=True)
