@@ -174,16 +174,11 @@ def _is_array(x: Any) -> bool:
     return kind and jnp.issubdtype(x.dtype, jnp.inexact)
 
 
-def _is_operand(x: Any) -> bool:
-    return hasattr(x, "dtype") or isinstance(x, (complex, float, int))
-
-
 def _names(place: Place, args: Sequence[Any]) -> list[str]:
     """Return what the arguments of an operation are called in the user's expression."""
-    names, count = place.operands, sum(map(_is_operand, args))
-    functions = [""] * (len(args) - count)  # of a custom rule, in front, until JAX 0.9
+    names, count = place.operands, len(args)
     if len(names) == count + 1:
         names = names[1:] if place.is_call else names[:1]
     if len(names) != count:
         names = [f"operand {place}" for place in range(1, count + 1)]
-    return [*functions, *names]
+    return names

@@ -13,7 +13,7 @@ from ..results import result_avals as declared
 from ._bind import bind_host_call
 from ._derivatives import derivative_rules
 from ._eager import eager, raise_runtime_error, without_call
-from ._vmap import batch_host_call, method_of_vectorized, results_like
+from ._vmap import batch_host_call, results_like
 
 pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
 pure_callback_p.multiple_results = True
@@ -87,7 +87,6 @@ def pure_callback(
     *args: Any,
     sharding: Any = None,
     vmap_method: str | None = None,
-    vectorized: bool | None = None,
     arrays: str = "numpy",
     executor: Any = None,
     chunksize: int | None = None,
@@ -107,8 +106,6 @@ def pure_callback(
         vmap_method: one of those in the table in `jupyter_jaxcb.pure`, which lists the shapes that
             the host function gets; ``"sequential"`` is correct for every function. With None, vmap
             raises an error.
-        vectorized: deprecated; True is ``vmap_method="legacy_vectorized"``, False is
-            ``vmap_method="sequential"``.
         arrays: the arrays that the host function gets: ``"numpy"``, or ``"jax"`` for JAX arrays on
             the local CPU, as with JAX's own callbacks. ``"jax"`` is slower, and can deadlock where
             JAX's callbacks can.
@@ -137,7 +134,7 @@ def pure_callback(
     """
     __tracebackhide__ = True
     options = checked(
-        "pure", vmap_method=method_of_vectorized(vectorized, vmap_method), sharding=sharding,
+        "pure", vmap_method=vmap_method, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
     )  # fmt: skip
     return bind_pure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,32 +57,6 @@ options.refuse(
     "element on each device.",
     applies=_gets_whole_batches,
 )
-
-
-def method_of_vectorized(vectorized: bool | None, vmap_method: str | None) -> str | None:
-    """Return the vmap method for ``vectorized=``, a removed option of `jax.pure_callback`."""
-    __tracebackhide__ = True
-    if vectorized is None:
-        return vmap_method
-    if not isinstance(vectorized, bool):
-        raise ValueError(
-            f"vectorized must be True or False, but got {vectorized!r}. It is a removed option: "
-            "pass vmap_method= instead. If your function has a parameter of this name, wrap it: "
-            "lambda x: f(vectorized=x)."
-        )
-    if vmap_method is not None:
-        raise ValueError(
-            f"cannot use both vectorized={vectorized} and vmap_method={vmap_method!r}. Pass "
-            "vmap_method= alone."
-        )
-    method = "legacy_vectorized" if vectorized else "sequential"
-    warnings.warn(
-        f"vectorized={vectorized} is deprecated: pass vmap_method={method!r}"
-        + (', or better "expand_dims" or "broadcast_all".' if vectorized else "."),
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return method
 
 
 def with_axes_in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:

@@ -90,8 +90,7 @@ def test_drop_in_functions_take_all_parameters_of_jax(ours, theirs):
         return {
             name: parameter.kind
             for name, parameter in inspect.signature(function).parameters.items()
-            if not name.startswith("_")
-            and name not in (*OURS, "vectorized")  # JAX 0.9 removed `vectorized`
+            if not name.startswith("_") and name not in OURS
         }
 
     own = parameters(ours)

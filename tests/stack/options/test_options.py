@@ -40,7 +40,7 @@ def test_keywords_of_a_decorator_are_the_rows_of_its_flavor_with_their_defaults(
 def test_options_of_a_drop_in_have_the_names_of_rows(drop_in):
     names = {name for name, _ in rows()}
     of_jax = {"callback", "result_shape_dtypes", "fmt", "args", "kwargs"}
-    others = {"vectorized", "skip_format_check"}  # that JAX has, or had
+    others = {"skip_format_check"}  # that JAX has
     assert {*inspect.signature(drop_in).parameters} - of_jax - others <= names
 
 
