@@ -20,7 +20,7 @@ import numpy as np
 from .. import jax_compat
 from ..stack import is_cell, is_user_code
 from . import _elision
-from ._dispatch import crossing
+from ._dispatch import HostCallError, crossing, host_error, name_of
 from ._recording import Site, VmapLevel, active
 
 
@@ -75,8 +75,9 @@ _is_user: dict[str, bool] = {}  # by file
 
 
 def _site(flavor: str, function: Callable[..., Any]) -> Site:
-    """Return the innermost line of user code on the stack, or else the innermost line."""
-    first = frame = sys._getframe(3)  # above `bind` and `Callback.__call__`
+    """Return the innermost line of user code on the stack."""
+    name = name_of(function)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
         is_user = _is_user.get(file)
@@ -85,11 +86,11 @@ def _site(flavor: str, function: Callable[..., Any]) -> Site:
         if is_user:
             break
         frame = frame.f_back
-    at: FrameType = frame or first
-    file, line = at.f_code.co_filename, at.f_lineno
-    column = list(at.f_code.co_positions())[at.f_lasti // 2][2] or 0
+    if frame is None:  # on a library's thread, for example
+        return Site(name, flavor, "an unknown line", 0, 0, False, "")
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    column = list(frame.f_code.co_positions())[frame.f_lasti // 2][2] or 0
     source = linecache.getline(file, line).strip()
-    name = getattr(function, "__name__", type(function).__name__)
     return Site(name, flavor, file, line, column, is_cell(file), source)
 
 
@@ -106,9 +107,12 @@ def _impl(*args: Any, callback: HostCallback, result_avals: Any, levels: Any) ->
     record = _elision.site_record(callback, levels, result_avals, arrays, None)
     recorder = active()
     if recorder is not None:
-        key = callback.site, callback.function, record.operands, levels
+        key = callback.site, callback.function, record.operands, record.results, levels
         record = recorder.eager.setdefault(key, record)
-    return list(map(jnp.asarray, crossing(callback, record, result_avals)(*arrays)))
+    try:
+        return list(map(jnp.asarray, crossing(callback, record, result_avals)(*arrays)))
+    except HostCallError as error:
+        raise jax.errors.JaxRuntimeError(str(error)) from host_error(error)
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -136,6 +140,8 @@ def _batch(args: Any, dims: Any, *, callback: Any, result_avals: Any, levels: An
 
 def _lower(ctx: Any, *operands: Any, callback: Any, result_avals: Any, levels: Any) -> Any:
     """Emit the custom call through which XLA calls Python."""
+    if jax_compat.device_count(ctx) > 1 or jax_compat.shard_count(ctx) > 1:
+        raise NotImplementedError(f"cannot lower {callback} for several devices.")
     module = ctx.module_context
     index = len(module.host_callbacks)
     record = _elision.lowered(callback, levels, index)

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..recording import on_one_line
 from ._recording import SiteRecord, active
 
 
@@ -61,7 +62,7 @@ def crossing(
         except BaseException as error:
             if recorder is not None:
                 stamps.append(recorder.clock())
-                recorder.called(record, stamps, f"{type(error).__name__}: {error}", looped)
+                recorder.called(record, stamps, _words(error), looped)
             raise _kept(error, site) from None
         if recorder is not None:
             recorder.called(record, stamps, looped=looped)
@@ -73,7 +74,10 @@ def crossing(
 def _fitting(leaf: Any, shape: tuple[int, ...], dtype: np.dtype, function: str) -> np.ndarray:
     """Return a result as declared; raise TypeError if it has another shape or kind of dtype."""
     array = np.asarray(leaf)
-    if array.shape != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+    fits = array.shape == shape and np.can_cast(array.dtype, dtype, "same_kind")
+    if fits and dtype.kind in "iu":  # an integer that does not fit would wrap around
+        fits = bool((array.astype(dtype) == array).all())
+    if not fits:
         raise TypeError(
             f"{function} returned {array.dtype}{list(array.shape)}, but declares "
             f"{dtype}{list(shape)}. Change result=, or return that."
@@ -95,12 +99,29 @@ def _kept(error: BaseException, site: Any) -> HostCallError:
     number = next(_numbers)
     _kept_errors[number] = error
     _kept_errors.pop(number - KEPT, None)
-    error.add_note(f"raised by the {site.flavor} callback {site.function}, line {site.line}")
-    return HostCallError(f"{type(error).__name__}: {error} [jaxcb skeleton error {number}]")
+    note = f"raised by the {site.flavor} callback {site.function}, {site.file}:{site.line}"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    return HostCallError(f"{_words(error)} [jaxcb skeleton error {number}]")
+
+
+def _words(error: BaseException) -> str:
+    """Return the class and the message, in which XLA finds no character that ends it."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "its message cannot be read"
+    return on_one_line(f"{type(error).__name__}: {message}")
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a host function, or of the class of a callable object."""
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def host_error(error: BaseException) -> BaseException | None:
     """Return the exception of a host function behind an error that JAX raised, if there is one."""
-    mark = _MARK.search(str(error)) if isinstance(error, jax.errors.JaxRuntimeError) else None
-    mark = mark or (_MARK.search(str(error)) if isinstance(error, HostCallError) else None)
-    return None if mark is None else _kept_errors.get(int(mark[1]))
+    is_ours = isinstance(error, (jax.errors.JaxRuntimeError, HostCallError))
+    marks = _MARK.findall(str(error)) if is_ours else []
+    # The last one: the user's message may quote an earlier error.
+    return _kept_errors.get(int(marks[-1])) if marks else None

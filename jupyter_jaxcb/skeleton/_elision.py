@@ -39,13 +39,16 @@ def asked(jaxpr: Any, times: int | None = 1, loops: int = 0) -> Iterator[tuple[A
         if name == "jaxcb_host_call":
             yield equation, Place(times, loops)
         elif name == "scan":
-            # JAX writes `unroll` copies of the body into the loop, and the rest after it.
+            # JAX writes `unroll` copies of the body into the loop, and the iterations that are left
+            # after it; with a single turn, it writes them without a loop.
             turns, rest = divmod(params["length"], params["unroll"])
             inside, after = (params["unroll"], rest) if turns > 1 else (0, params["length"])
             for _ in range(inside):
                 yield from asked(params["jaxpr"], times and times * turns, loops + 1)
             for _ in range(after):
                 yield from asked(params["jaxpr"], times, loops)
+            if not params["length"]:
+                yield from asked(params["jaxpr"], 0, loops + 1)
         elif name == "while":
             yield from asked(params["cond_jaxpr"], None, loops + 1)
             yield from asked(params["body_jaxpr"], None, loops + 1)
@@ -54,8 +57,9 @@ def asked(jaxpr: Any, times: int | None = 1, loops: int = 0) -> Iterator[tuple[A
                 yield from asked(branch, None, loops)
         else:
             for value in params.values():
-                if hasattr(getattr(value, "jaxpr", value), "eqns"):
-                    yield from asked(value, times, loops)
+                for inner in value if isinstance(value, tuple) else (value,):
+                    if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                        yield from asked(inner, times, loops)
 
 
 # ---- what the compiled program makes
@@ -126,7 +130,11 @@ def made(hlo: str) -> dict[int, list[Place]]:
 
 
 def verdict(
-    wanted: Sequence[Place], compiled: Sequence[Place], is_lowered: bool, each: int, kept: bool
+    wanted: Sequence[Place],
+    compiled: Sequence[Place],
+    is_lowered: bool,
+    each: int,
+    has_side_effect: bool,
 ) -> Verdict:
     """Compare what is asked for with what is made.
 
@@ -135,7 +143,7 @@ def verdict(
         compiled: the instructions in the optimized HLO.
         is_lowered: whether JAX kept the equation.
         each: host calls at a time, one for each batch element.
-        kept: whether XLA must keep the calls.
+        has_side_effect: whether XLA must keep the calls.
     """
     total, count = _total(wanted, each), _total(compiled, each)
     wanted = [place for place in wanted if place.times != 0]
@@ -147,12 +155,13 @@ def verdict(
     if total is not None and count is not None and count >= total:
         return Verdict("kept", total, count)
     if not compiled:
-        return Verdict("optimized_away", total, 0, "result_not_needed")
+        reason = "never_reached" if has_side_effect else "result_not_needed"
+        return Verdict("optimized_away", total, 0, reason)
     depths, depths_asked = (sorted(place.loops for place in some) for some in (compiled, wanted))
-    if kept:
+    if has_side_effect:
         return Verdict("kept", total, count)
-    # Depths before places: a call that left its loop is hoisted. If places are missing, too, it
-    # cannot be told which of them did.
+    # Loops are compared before places: with as many places in fewer loops, a call has left its
+    # loop. With fewer places in fewer loops, some left theirs and others were merged or dropped.
     shallower = depths[-1] < depths_asked[-1]
     if len(depths) < len(depths_asked):
         status = ("fewer", "fewer") if shallower else ("deduplicated", "equal_calls")
@@ -216,7 +225,9 @@ def site_record(
         for i, x in enumerate(arrays)
     )
     results = tuple(Aval(tuple(y.shape[len(levels) :]), y.dtype.name) for y in result_avals)
-    return SiteRecord(callback.site, program, operands, results, levels, Verdict("kept", 1, 1))
+    return SiteRecord(
+        callback.site, program, operands, results, levels, Verdict("kept", None, None)
+    )
 
 
 class _UnderWay(threading.local):

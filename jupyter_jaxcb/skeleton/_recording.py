@@ -101,7 +101,7 @@ class Recording:
     sites: tuple[SiteRecord, ...]
     threads: tuple[str, ...]
     errors: tuple[str, ...]
-    not_kept: int  # host calls beyond the capacity
+    not_kept: tuple[int, ...]  # for each site, its host calls beyond the capacity
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file that `load` reads: the rows as numpy.savez has them, and JSON."""
@@ -177,7 +177,9 @@ def _check(recording: Recording) -> None:
     }
     for field, bound in bounds.items():
         if (recording.calls[field] >= bound).any():
-            raise ValueError(f"a call has a {field} that does not exist")
+            raise ValueError(f"a call has a number of a {field} that does not exist")
+    if len(recording.not_kept) != len(recording.sites) or min(recording.not_kept, default=0) < 0:
+        raise ValueError("its numbers of calls beyond the capacity do not fit its sites")
 
 
 class Recorder:
@@ -193,10 +195,10 @@ class Recorder:
     ) -> None:
         self.clock = clock
         self.crossing = itertools.count().__next__
-        self.eager: dict[Any, SiteRecord] = {}  # one for all equal calls
+        self.eager: dict[Any, SiteRecord] = {}  # one for all calls of equal shapes at one site
         self._rows = bytearray()
         self._limit = capacity * ROW.itemsize
-        self._not_kept = 0
+        self._not_kept: dict[int, int] = {}  # by number of the site
         self._numbers: dict[SiteRecord, int] = {}
         self._threads: dict[tuple[int, str], int] = {}
         self._errors: dict[str, int] = {}
@@ -234,27 +236,29 @@ class Recorder:
                 rows["error"][-1] = self._errors.setdefault(error, len(self._errors) + 1)
             room = max(self._limit - len(self._rows), 0) // ROW.itemsize
             self._rows += rows[:room].tobytes()
-            self._not_kept += len(rows) - len(rows[:room])
+            lost = len(rows) - len(rows[:room])
+            self._not_kept[number] = self._not_kept.get(number, 0) + lost
 
     def freeze(self, decide: Callable[[SiteRecord, int], Verdict]) -> Recording:
         """Return what was collected; `decide` gives the verdict on a site with so many calls."""
         with self._lock:
             calls = np.frombuffer(bytes(self._rows), ROW)
-            counts = np.bincount(calls["site"], minlength=len(self._numbers)).tolist()
+            not_kept = [self._not_kept.get(number, 0) for number in self._numbers.values()]
+            counts = np.bincount(calls["site"], minlength=len(self._numbers)) + not_kept
             sites = tuple(
                 dataclasses.replace(
                     record,
                     program=None if record.program is None else dataclasses.replace(record.program),
                     verdict=decide(record, count),
                 )
-                for record, count in zip(self._numbers, counts, strict=True)
+                for record, count in zip(self._numbers, counts.tolist(), strict=True)
             )
             return Recording(
                 calls,
                 sites,
                 tuple(name for _, name in self._threads),
                 tuple(self._errors),
-                self._not_kept,
+                tuple(not_kept),
             )
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from .. import jax_compat
 from . import _elision
 from ._bind import bind
+from ._dispatch import name_of
 from ._recording import CAPACITY, Recorder, Recording, activate, active
 
 
@@ -30,17 +31,20 @@ class Callback:
         self, flavor: str, function: Callable[..., Any], result: Any, vmap_method: str
     ) -> None:
         names = list(inspect.signature(function).parameters)
-        if isinstance(result, str) and result not in names:
+        is_name = isinstance(result, str) and result in names
+        leaves = jax.tree.leaves(result)
+        if result is None or not (is_name or all(hasattr(x, "shape") for x in leaves)):
             raise ValueError(
-                f"result={result!r} names no parameter of {function.__name__}. Pass one of "
-                f"{', '.join(map(repr, names))}, or jax.ShapeDtypeStruct(shape, dtype)."
+                f"result={result!r} of {name_of(function)} is neither the name of a parameter "
+                f"({', '.join(map(repr, names))}) nor a pytree of jax.ShapeDtypeStruct."
             )
         if vmap_method != "sequential":
             raise ValueError(f"unknown vmap method {vmap_method!r}. Pass 'sequential'.")
         self._flavor, self._function, self._vmap_method = flavor, function, vmap_method
-        self._result = names.index(result) if isinstance(result, str) else result
+        self._like = names.index(result) if is_name else None
+        self._result = result
         self._rule: Any = None
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any) -> Any:
         """Call the host function, from JAX code."""
@@ -50,8 +54,12 @@ class Callback:
     def _bind(self, *args: Any) -> Any:
         __tracebackhide__ = True
         result = self._result
-        if isinstance(result, int):
-            result = jax.tree.map(jnp.asarray, args[result])
+        if self._like is not None:
+            if self._like >= len(args):
+                raise TypeError(
+                    f"{name_of(self._function)} needs its argument {result!r}: pass it."
+                )
+            result = jax.tree.map(jnp.asarray, args[self._like])
         return bind(self._flavor, self._function, self._vmap_method, result, args)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +87,11 @@ pure, io, debug = _decorator("pure"), _decorator("io"), _decorator("debug", resu
 
 
 class record:
-    """Record what happens in a block: ``with record() as r``, then ``r.recording``."""
+    """Record what happens in a block: ``with record() as r``, then ``r.recording``.
+
+    One block at a time. The rooms that grow from here share one recorder, of which blocks are
+    windows.
+    """
 
     recording: Recording
 
@@ -88,7 +100,8 @@ class record:
         self._changes = jax_compat.Changes()
 
     def __enter__(self) -> record:
-        self._before = active()
+        if active() is not None:
+            raise RuntimeError("another block is being recorded. End it first.")
         activate(self._recorder)
         jax_compat.watch(_elision.Watcher(self._recorder), self._changes)
         return self
@@ -98,5 +111,5 @@ class record:
             jax.effects_barrier()
         finally:
             self._changes.revert()
-            activate(self._before)
+            activate(None)
             self.recording = self._recorder.freeze(_elision.after_runs)

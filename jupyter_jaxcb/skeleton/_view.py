@@ -25,7 +25,7 @@ class ShapeView(TypedDict):
 
 
 class SiteView(TypedDict):
-    """One line of user code."""
+    """One call site."""
 
     function: str
     flavor: str
@@ -91,15 +91,15 @@ REASONS = {
         "use the result, or register it with @io",
     ),
     "equal_calls": (
-        "XLA merged calls with equal arguments",
+        "XLA merged equal calls, or JAX dropped some whose result is unused",
         "register it with @io if every call matters",
     ),
     "loop_invariant": (
-        "XLA moved it out of a loop: its arguments do not change there",
+        "XLA moved it out of a loop, or replaced a loop of one turn by its body",
         "register it with @io if every call matters",
     ),
     "fewer": (
-        "XLA merged calls and moved them out of loops",
+        "XLA merged or dropped calls, and moved calls out of loops",
         "register it with @io if every call matters",
     ),
     "unreadable": ("the compiled program cannot be read", ""),
@@ -110,7 +110,7 @@ REASONS = {
 
 
 def view(recording: Recording) -> View:
-    """Return all that is shown of a recording: one row for each line of user code."""
+    """Return all that is shown of a recording: one row for each call site."""
     rows = recording.calls
     lines: dict[Any, list[int]] = {}  # by site: the numbers of its records
     for number, record in enumerate(recording.sites):
@@ -119,12 +119,13 @@ def view(recording: Recording) -> View:
     for place, numbers in enumerate(lines.values()):
         line_of[numbers] = place
     counts = np.bincount(rows["site"], minlength=len(recording.sites))
+    counts = counts + np.array(recording.not_kept, int)
     sites = [_site(recording, numbers, counts) for numbers in lines.values()]
     durations, of_call = rows["end_ns"] - rows["start_ns"], line_of[rows["site"]]
     spent = np.bincount(of_call, durations, minlength=len(lines))
     start = rows["start_ns"] - (rows["start_ns"].min() if len(rows) else 0)
     return {
-        "facts": {"headline": _headline(len(rows), recording.not_kept, sites), "sites": sites},
+        "facts": {"headline": _headline(len(rows), sum(recording.not_kept), sites), "sites": sites},
         "measured": {
             "times": [_duration(ns) if ns else "" for ns in spent.tolist()],
             "site": of_call.tolist(),
@@ -140,17 +141,22 @@ def _site(recording: Recording, numbers: list[int], counts: np.ndarray) -> SiteV
     codes = np.unique(recording.calls["error"][np.isin(recording.calls["site"], numbers)])
     errors = [on_one_line(recording.errors[code - 1]) for code in codes.tolist() if code]
     verdict = next((r.verdict for r in records if r.verdict.status != "kept"), records[0].verdict)
-    sign, tone, words = STATUSES["raised" if errors else verdict.status]
-    reason, advice = REASONS[verdict.reason]
+    sign, tone, words = STATUSES.get("raised" if errors else verdict.status, STATUSES["unknown"])
+    reason, advice = REASONS.get(verdict.reason, REASONS[""])
     asked, made = verdict.asked, verdict.made
     instead = ""
     if asked is not None and made is not None and made < asked:
-        instead = f"{_counted(made, 'call')} instead of {asked:,}"
+        where = (
+            f"in {alike} of {len(records)} programs, "
+            if (alike := sum(r.verdict == verdict for r in records)) < len(records)
+            else ""
+        )
+        instead = f"{where}{_counted(made, 'call')} instead of {asked:,}"
     counted = _counted(calls, "call") if calls or not words else ""
     file = on_one_line(site.file.replace("\\", "/").rpartition("/")[2])
     return {
         "function": on_one_line(site.function),
-        "flavor": site.flavor,
+        "flavor": on_one_line(site.flavor),
         "where": f"line {site.line}" if site.cell else f"{file}:{site.line}",
         "line": site.line,
         "tone": tone,
@@ -181,7 +187,7 @@ def _arrays(record: SiteRecord) -> str:
 
 def _vmap(record: SiteRecord) -> str:
     sizes = " × ".join(f"vmap {level.size}" for level in reversed(record.levels))
-    return f"{sizes}, {record.levels[0].method}" if sizes else ""
+    return f"{sizes}, {on_one_line(record.levels[0].method)}" if sizes else ""
 
 
 def _counted(count: int, noun: str) -> str:
@@ -224,7 +230,9 @@ def html(shown: View) -> str:
                 element("td", site["where"]),
                 element("td", site["status"], class_=f"jaxcb-{site['tone']}"),
                 element("td", " ".join(shape["arrays"] for shape in site["shapes"])),
-                element("td", " ".join(filter(None, (site["reason"], site["advice"])))),
+                element(
+                    "td", ". ".join(filter(None, (site["reason"], site["advice"], *site["errors"])))
+                ),
             )
             for site in facts["sites"]
         ),

@@ -139,6 +139,52 @@ def test_a_result_that_does_not_fit_its_declaration_is_an_error_that_names_both(
     )
 
 
+def test_an_error_that_quotes_another_one_is_found_itself():
+    def inner(x):
+        raise ValueError("inner")
+
+    def outer(x):
+        try:
+            skeleton.pure(inner, result="x")(1.0)
+        except jax.errors.JaxRuntimeError as error:
+            raise KeyError(f"outer\0: {error}") from None
+
+    for run in (lambda f: f, jax.jit):
+        with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+            run(skeleton.pure(outer, result="x"))(1.0)
+        assert type(skeleton.host_error(caught.value)) is KeyError
+
+
+def test_an_integer_that_does_not_fit_is_an_error():
+    byte = jax.ShapeDtypeStruct((), jnp.int8)
+    assert skeleton.pure(lambda: 100, result=byte)() == 100
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"int8\[\]"):
+        skeleton.pure(lambda: 300, result=byte)()
+
+
+@pytest.mark.parametrize("result", [None, "y", 5, jnp.float32, ("x", "x")], ids=str)
+def test_a_result_that_says_no_shape_is_refused_at_once(result):
+    with pytest.raises(ValueError, match=r"sine is neither the name of a parameter \('x'\) nor"):
+        skeleton.pure(sine, result=result)
+
+
+def test_calls_beyond_the_capacity_are_counted():
+    with skeleton.record(capacity=2) as r:
+        jax.block_until_ready(jax.jit(looped(f))(1.0))
+        jax.block_until_ready(jax.jit(lambda x: step(x))(1.0))
+    assert (len(r.recording.calls), r.recording.not_kept) == (2, (3, 1))
+    facts = skeleton.view(r.recording)["facts"]
+    assert facts["headline"] == "6 host calls, of which 2 are in the log"
+    assert [site["status"] for site in facts["sites"]] == ["● 5 calls", "● 1 call"]
+
+
+def test_blocks_do_not_nest():
+    with skeleton.record() as outer, pytest.raises(RuntimeError, match="End it first"):
+        with skeleton.record():
+            pass
+    assert len(outer.recording.calls) == 0
+
+
 def some_recording():
     with skeleton.record() as r:
         jax.block_until_ready(jax.jit(jax.vmap(f))(jnp.arange(3.0)))
@@ -161,7 +207,7 @@ def test_a_file_holds_the_recording_and_a_damaged_one_is_named(tmp_path):
         calls = recording.calls.copy()
         calls[field][-1] = 2
         dataclasses.replace(recording, calls=calls).save(path)
-        with pytest.raises(ValueError, match=f"has a {field} that does not exist"):
+        with pytest.raises(ValueError, match=f"has a number of a {field} that does not exist"):
             skeleton.load(path)
     path.write_bytes(whole[:-40])
     with pytest.raises(ValueError, match=r"calls\.jaxcb.*recording\.save"):

@@ -7,7 +7,7 @@ export interface ShapeView {
   calls: string;
 }
 
-/** One line of user code. */
+/** One call site. */
 export interface SiteView {
   function: string;
   flavor: string;
