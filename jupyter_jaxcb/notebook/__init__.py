@@ -16,8 +16,6 @@ from .magics import (
     JaxMagics,
     RecordMagics,
     WatchMagics,
-    install_completion,
-    remove_completion,
 )
 from .session import Session
 
@@ -37,7 +35,6 @@ def load(shell: InteractiveShell) -> None:
     ]
     for magics in registered:
         shell.register_magics(magics)
-    install_completion(shell)
     session.open()
     _sessions[id(shell)] = (shell, session, registered)
 
@@ -51,7 +48,6 @@ def unload(shell: InteractiveShell) -> None:
     session.close()
     leave_loops_to_jax()
     stop_attaching_causes()
-    remove_completion(shell)
     for magics in registered:
         for kind, names in magics.magics.items():
             for name in names:

@@ -46,7 +46,7 @@ from .flavors.taps import (
     flags,
 )
 from .interrupt import InFlight, Stuck, interrupt, interrupt_main, on_thread_of_xla, release
-from .options import FLAVORS, Options, choices_of, rows
+from .options import FLAVORS, Options, rows
 from .results import INFER, ResultError, ResultStructureWarning, exact_avals, nothing_in, scalar_of
 from .trace import (
     disabled,

@@ -18,7 +18,6 @@ def snapshot():
         "custom": (shell.custom_exceptions, "CustomTB" in vars(shell)),
         "hooks": {name: len(hooks) for name, hooks in shell.events.callbacks.items()},
         "magics": {kind: set(names) for kind, names in shell.magics_manager.magics.items()},
-        "completions": set(shell.strdispatchers["complete_command"].strs),
         "registry": set(shell.magics_manager.registry),
         "configurables": len(shell.configurables),
         "formatters": len(shell.display_formatter.mimebundle_formatter.type_printers),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COMPILERS = ("numba",)
 
 
-@options.check("compile", COMPILERS)
+@options.check("compile")
 def _check_compiler(compiler: Any) -> Any:
     __tracebackhide__ = True
     if compiler not in COMPILERS:

@@ -29,7 +29,7 @@ TINY = 0.001  # a scale below this is not trusted if its step does not change th
 BindCall = Callable[..., Any]
 
 
-@options.check("derivative", ["finite"])
+@options.check("derivative")
 def _check_derivative(derivative: Any) -> Any:
     __tracebackhide__ = True
     if derivative != "finite":

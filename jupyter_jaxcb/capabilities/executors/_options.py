@@ -42,7 +42,7 @@ def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
     raise ValueError(f"{name}={value!r} is not a valid number of {what}. Try {name}={some}.")
 
 
-@options.check("executor", EXECUTORS)
+@options.check("executor")
 def _check_executor(executor: Any) -> Any:
     """Return `executor`; raise if it is not an executor, or is shut down."""
     __tracebackhide__ = True

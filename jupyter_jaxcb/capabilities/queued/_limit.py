@@ -12,7 +12,7 @@ from ._queue import queue
 ON_FULL = ("wait", "drop")  # what to do if the queue is full
 
 
-@options.check("on_full", ON_FULL)
+@options.check("on_full")
 def _check_on_full(on_full: Any) -> Any:
     __tracebackhide__ = True
     if on_full not in ON_FULL:

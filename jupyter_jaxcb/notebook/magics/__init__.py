@@ -6,6 +6,5 @@
 
 from ._callback import JaxMagics
 from ._check import CheckMagics
-from ._completion import install_completion, remove_completion
 from ._record import RecordMagics
 from ._watch import WatchMagics

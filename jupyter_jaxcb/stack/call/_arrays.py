@@ -28,7 +28,7 @@ _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 _COPIED_BY_XLA_BYTES = 100 * 1024  # smaller arrays are copied at once, on the calling thread
 
 
-@options.check("arrays", ARRAYS)
+@options.check("arrays")
 def _check_arrays(arrays: Any) -> Any:
     __tracebackhide__ = True
     if arrays not in ARRAYS:

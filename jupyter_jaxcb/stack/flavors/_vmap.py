@@ -15,7 +15,7 @@ from ..call import HostCallback, did_you_mean
 from ..lowering import divided
 
 
-@options.check("vmap_method", [*VMAP_METHODS])
+@options.check("vmap_method")
 def _check_vmap_method(vmap_method: Any) -> Any:  # None makes vmap an error
     __tracebackhide__ = True
     if vmap_method is not None and vmap_method not in VMAP_METHODS:

@@ -10,7 +10,6 @@ from ._refused import (
     check,
     check_result,
     checked,
-    choices_of,
     refusals,
     refuse,
     refuse_result,

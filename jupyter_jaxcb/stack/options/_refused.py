@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from ._options import Options, rows
 
 _Check = TypeVar("_Check", bound=Callable[[Any], Any])
 _checks: dict[str, Callable[[Any], Any]] = {}
-_choices: dict[str, Sequence[str]] = {}
 refused_results: dict[str, tuple[str, str]] = {}  # by option: why not, and what to do instead
 
 
@@ -34,17 +33,12 @@ class Refusal(NamedTuple):
 refusals: list[Refusal] = []
 
 
-def check(option: str, choices: Sequence[str] = ()) -> Callable[[_Check], _Check]:
+def check(option: str) -> Callable[[_Check], _Check]:
     """Register what checks the values of an option, as a decorator.
 
     It gets a value that is not the default, returns it as it is used, and raises ValueError,
     TypeError or ImportError if there is something wrong with it.
-
-    Args:
-        option: the name of the option.
-        choices: words that it may be, which the Tab key offers.
     """
-    _choices[option] = choices
 
     def register(function: _Check) -> _Check:
         _checks[option] = function
@@ -72,11 +66,6 @@ def check_result(name: str, options: Options) -> None:
                 f"{options.spelled(option)} cannot be combined with the result of {name}: "
                 f"{reason}. {advice}"
             )
-
-
-def choices_of(option: str) -> Sequence[str]:
-    """Return the words that an option may be; none if it is not one of a few."""
-    return _choices.get(option, ())
 
 
 def refuse(

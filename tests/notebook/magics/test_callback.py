@@ -231,24 +231,3 @@ def test_error_for_an_undeclared_result_describes_it(kernel, result, expected, c
     assert name == "ResultError"
     assert expected in message
     assert frames.count("ResultError") <= 2  # in the header and in the message
-
-
-@pytest.mark.parametrize(
-    ("line", "completed"),
-    [
-        ("%jax_callbacks --", ["--stacks", "--stacks-after", "--wait"]),
-        ("%%jax_callback pu", ["pure"]),
-        ("%%jax_callback pure --re", ["--result"]),
-        ("%%jax_callback pure --result x --", ["--vmap-method", "--ordered"]),
-        ("%%jax_callback pure --vmap-method exp", ["expand_dims"]),
-        ("%%jax_callback pure --arrays ", ["numpy", "jax"]),
-        ("%%jax_callback pure --executor ", ["threads", "processes", "dask"]),
-        ("%%jax_callback pure --compile ", ["numba"]),
-        ("%%jax_callback pure --vj", ["--vjp"]),
-        ("%jax_record au", ["auto"]),
-    ],
-)
-def test_tab_completes_flavors_options_and_methods(kernel, line, completed):
-    reply = kernel.client.complete(line, reply=True, timeout=60)["content"]
-    assert set(completed) <= set(reply["matches"])  # IPython may offer other names too
-    assert line[: reply["cursor_start"]].endswith(" ")

@@ -1,4 +1,4 @@
-"""``%jax_explain`` in a kernel and in a terminal: options, errors, displays and completion."""
+"""``%jax_explain`` in a kernel and in a terminal: options, errors and displays."""
 
 import pytest
 
@@ -214,22 +214,6 @@ def test_semicolon_silences_the_magic(notebook):
     assert ran.error is None
     assert ran.value is None
     assert not ran.traces
-
-
-@pytest.mark.parametrize(
-    ("line", "offered", "not_offered"),
-    [
-        ("%jax_ex", {"%jax_explain"}, set()),
-        ("%jax_explain --", {"--matrix", "--cost", "--jax"}, {"--ordered", "--values"}),
-        ("%jax_explain --m", {"--matrix"}, {"--cost"}),
-        ("%jax_explain --matrix --", {"--cost", "--jax"}, {"--matrix"}),
-        ("%jax_explain g(", set(), {"--cost", "--matrix"}),
-    ],
-)
-def test_tab_completes_the_options(notebook, line, offered, not_offered):
-    reply = notebook.client.complete(line, reply=True, timeout=60)["content"]
-    assert offered <= set(reply["matches"])
-    assert not not_offered & set(reply["matches"])
 
 
 def test_unloading_removes_the_magic(notebook):
