@@ -370,6 +370,7 @@ class Reason(enum.StrEnum):
     # Decided by the runs.
     NOT_RUN = "not_run"  # its program was compiled but has not run
     RUNS_NOT_SEEN = "runs_not_seen"  # no call was made, and whether its program ran is unknown
+    RUN_IN_PART = "run_in_part"  # a run of its program began before the recording or ended after it
     NOT_REACHED = "not_reached"  # no run entered the branch or loop around it
     NOT_REACHED_OR_FAILED = "not_reached_or_failed"  # no run entered it, and some failed before it
     EARLIER_ERROR = "earlier_error"  # an earlier error stopped the program

@@ -6,8 +6,8 @@ An interrupt may hit between any two instructions here. So the users are a set, 
 
 from __future__ import annotations
 
-import functools
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +17,9 @@ from ...recording import DEFAULT_CAPACITY, LoweredSite, Recorder, activate
 from ...stack import elision
 from ...stack.call import switches
 from ...stack.trace import Block
-from ._running import notice_jax_inside
+from ._running import notice_jax_inside, running_calls
+
+Wanted = tuple[int, bool]  # capacity, and whether sample values are kept
 
 
 def annotated(lowered: LoweredSite, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,6 +43,8 @@ _users: set[object] = set()  # blocks of record(), in any thread, and notebook s
 _silent: set[object] = set()  # blocks in which nothing is recorded
 _annotating: set[object] = set()  # blocks of record(annotate=True)
 _recorder: Recorder | None = None  # of the users
+_last: weakref.ref[Recorder] | None = None  # the recorder that was active before, now stopped
+_last_wanted: Wanted | None = None  # how it, or the active recorder, was made
 
 
 def start(
@@ -53,11 +57,7 @@ def start(
     _users.add(user)
     if annotate:
         _annotating.add(user)
-    _reconcile(
-        functools.partial(
-            Recorder, capacity=capacity, sample_values=sample_values, observation=switches
-        )
-    )
+    _reconcile((capacity, sample_values))
     assert _recorder is not None
     return _recorder
 
@@ -91,8 +91,8 @@ class Silence(Block):
         _reconcile()
 
 
-def _reconcile(make: Callable[[], Recorder] = Recorder) -> None:
-    """Install or remove recorder and hooks to match the users; `make` creates the recorder."""
+def _reconcile(wanted: Wanted = (DEFAULT_CAPACITY, True)) -> None:
+    """Install or remove recorder and hooks to match the users; a new recorder is as `wanted`."""
     global _reconciling, _again
     with _lock:
         _again = True
@@ -102,21 +102,37 @@ def _reconcile(make: Callable[[], Recorder] = Recorder) -> None:
             _reconciling = True
             while _again:
                 _again = False
-                _reconcile_recorder(make)
+                _reconcile_recorder(wanted)
         finally:
             _reconciling = False
 
 
-def _reconcile_recorder(make: Callable[[], Recorder]) -> None:
-    global _recorder
+def _reconcile_recorder(wanted: Wanted) -> None:
+    global _recorder, _last, _last_wanted
     if not _users:
         activate(None)
+        if _recorder is not None:
+            _last = weakref.ref(_recorder)
         _recorder = None
         elision.unwatch()
         return
     if _recorder is None:
-        recorder = make()
-        elision.watch(recorder, notice_jax_inside)
-        _recorder = recorder
+        last = None if _last is None else _last()
+        if last is None or wanted != _last_wanted or not _still_records(last, wanted[0]):
+            last = None
+        recorder = last or Recorder(
+            capacity=wanted[0], sample_values=wanted[1], observation=switches
+        )
+        elision.watch(recorder, notice_jax_inside, again=last is not None)
+        _recorder, _last_wanted = recorder, wanted
     _recorder.around = annotated if _annotating else None
     activate(None if _silent else _recorder)
+
+
+def _still_records(recorder: Recorder, capacity: int) -> bool:
+    """Return whether calls run that will report to a recorder that was stopped.
+
+    A call reports to the recorder that was active when it began. Where calls run from one block
+    into the next one, both blocks use the same recorder, unless its log is half full.
+    """
+    return 2 * recorder.room() > capacity and bool(running_calls(recorder))

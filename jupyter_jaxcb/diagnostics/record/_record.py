@@ -147,10 +147,8 @@ class RecordBlock(Block):
                 _warn_of(left)
 
     def end(self) -> None:
-        recorder = self._recorder
-        running = [] if recorder is None else still_running(recorder)
-        stop(self)
-        self.yielded._recording = self._frozen(running)
+        stop(self)  # first: no call begins after the search for those that run
+        self.yielded._recording = self.so_far()
 
     def so_far(self) -> Recording:
         """Return the recording so far, also on another thread; the block goes on."""

@@ -348,8 +348,9 @@ class Session:
                 self._errors.show(error)
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
-        mark, running = self._mark, still_running(recorder)
-        self._stop_recording()
+        mark = self._mark
+        self._stop_recording()  # first: no call begins after the search for those that run
+        running = still_running(recorder)
         code = self.code.ns - self._code_before_ns, self.code.ended_ns
         made = recorder.freeze(
             mark, cells=cells, environment=environment(), running=running, code=code

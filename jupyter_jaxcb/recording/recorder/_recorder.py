@@ -32,7 +32,7 @@ from .._rule import Rule
 from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
 from ._site_counts import KeyCounts, ObjectUses, QueueUses
-from ._window import BEGINNING, Mark, Snapshot, as_observed
+from ._window import BEGINNING, Mark, Snapshot, as_begun, as_observed
 from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -409,6 +409,7 @@ class Recorder:
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
         ran |= {known[one.lowered].program for one in not_kept}
+        ran |= {site.program for site, *_ in running}
         took_ns, ended_ns = code or (0, 0)
         if code is None and not ahead and since is not BEGINNING:
             took_ns = self.clock() - since.at_ns
@@ -418,11 +419,12 @@ class Recorder:
         earlier = [outcome for outcome in before if outcome.program in ran]
         adrift -= {one.site for one in (*lowered, *earlier, *outcomes)}
         lost = [site for site, count in bound.items() if count and site in adrift and not ahead]
+        found = as_observed((*earlier, *outcomes), since, self._observation(), runs, unobserved)
         return Recording(
             bound={site: count for site, count in bound.items() if count},
             lowered=tuple(lowered),
             outcomes=(
-                *as_observed((*earlier, *outcomes), since, self._observation(), runs, unobserved),
+                *as_begun(found, calls, lowered, since),
                 *map(_in_no_program, lost),
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},

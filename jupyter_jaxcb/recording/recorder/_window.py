@@ -99,14 +99,46 @@ PARTLY_OBSERVED: Rule[Outcome] = Rule(
 )
 
 
+RUN_BEGAN_BEFORE: Rule[Outcome] = Rule(
+    "not called, and a call of its program began before the recording",
+    lambda outcome: outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY),
+    Status.UNKNOWN,
+    Reason.RUN_IN_PART,
+    "it may have been called before the recording, too",
+)
+
+
+def as_begun(
+    outcomes: Sequence[Outcome], calls: np.ndarray, lowered: Sequence[LoweredSite], since: Mark
+) -> tuple[Outcome, ...]:
+    """Limit the outcomes of programs that ran already when a window began.
+
+    Args:
+        outcomes: the outcomes of programs that were compiled or run in a window.
+        calls: its rows (`ROW`).
+        lowered: the rows refer to these by index.
+        since: the mark at which the window begins.
+    """
+    before = {lowered[n].program for n in calls["lowered"][calls["start_ns"] < since.at_ns]}
+    called = {(lowered[n].program, lowered[n].site) for n in np.unique(calls["lowered"])}
+    return tuple(
+        _unknown(one, RUN_BEGAN_BEFORE)
+        if one.program in before
+        and (one.program, one.site) not in called
+        and RUN_BEGAN_BEFORE.holds(one)
+        else one
+        for one in outcomes
+    )
+
+
+def _unknown(outcome: Outcome, rule: Rule[Outcome]) -> Outcome:
+    return dataclasses.replace(
+        outcome, status=Status.UNKNOWN, written=None, compiled=None, reason=rule.reason
+    )
+
+
 def _partly_observed(outcome: Outcome) -> Outcome:
     if not PARTLY_OBSERVED.holds(outcome):
         return outcome
-    return dataclasses.replace(
-        outcome,
-        status=Status.UNKNOWN,
-        written=None,
-        compiled=None,
-        reason=PARTLY_OBSERVED.reason,
-        notes=(*outcome.notes, Note(NoteKind.PARTLY_OBSERVED)),
-    )
+    notes = (*outcome.notes, Note(NoteKind.PARTLY_OBSERVED))
+    return dataclasses.replace(_unknown(outcome, PARTLY_OBSERVED), notes=notes)

@@ -261,6 +261,12 @@ class Programs:
         """Whether a call of a program raised."""
         return program in self._failures
 
+    def in_part(self, program: Program) -> bool:
+        """Whether the recording lacks calls of a run of a program."""
+        ran = self._recording.runs.get(program) or program in self.called
+        lacks = ran and not all(calls for calls, _ in self._calls_and_each_run(program))
+        return bool(self._running[program] or lacks)
+
     def failures(self, program: Program) -> tuple[int, int]:
         """Return how many runs of a program failed, at least and at most.
 

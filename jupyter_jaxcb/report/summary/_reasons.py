@@ -136,6 +136,10 @@ REASONS: Mapping[Reason, Words] = {
         "its program made no call, and whether it ran is unknown",
         "call the program through jax.jit, so that its runs are counted",
     ),
+    Reason.RUN_IN_PART: Words(
+        "only a part of a run of its program is in this recording",
+        "wait for the result of the program in the cell or block that runs it",
+    ),
     Reason.NOT_REACHED: Words(
         "its program ran but did not enter the branch or loop around it", _CHECK_BRANCH
     ),

@@ -187,6 +187,13 @@ RULES: tuple[Rule[Seen], ...] = (
         _fewer,
     ),
     Rule(
+        "a program that holds it ran, and calls that each run makes are missing or not over",
+        lambda seen: any(map(seen.counts.programs.in_part, seen.programs)),
+        Status.UNKNOWN,
+        Reason.RUN_IN_PART,
+        "the run began before the recording or ended after it, and may have called it there",
+    ),
+    Rule(
         "a program that holds it ran",
         lambda seen: seen.ran,
         Status.NOT_REACHED,

@@ -357,7 +357,9 @@ def all_counted() -> bool:
     return not _uncounted
 
 
-def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
+def watch(
+    recorder: Recorder, look: Callable[[], None] = lambda: None, *, again: bool = False
+) -> None:
     """Start watching every program that JAX lowers, compiles and runs.
 
     Programs that were compiled under an earlier recorder are reported to `recorder` first.
@@ -365,9 +367,11 @@ def watch(recorder: Recorder, look: Callable[[], None] = lambda: None) -> None:
     Args:
         recorder: the active recorder.
         look: called whenever JAX lowers a program, on the thread that lowers it.
+        again: whether it was the active recorder before, and there was no other one since.
     """
     _changes.revert()  # undo what an interrupt has left behind
-    _memory.report(recorder, observed=False)
+    if not again:
+        _memory.report(recorder, observed=False)
     if is_observing():
         watch_own(recorder)
     jax_compat.watch(_Watcher(look), _changes)

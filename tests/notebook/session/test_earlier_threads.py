@@ -130,3 +130,28 @@ y = jax.vmap(slow)(jnp.arange(4.0)).block_until_ready()"""
     cells("import jupyter_jaxcb as jaxcb\n" + code, "cell-a")
     again = cells("y = jax.vmap(slow)(jnp.arange(4.0)).block_until_ready()", "cell-b")
     assert again.figures() == [(4, [])]
+
+
+CROSSING = """go, inside = threading.Event(), threading.Event()
+def wait(x):
+    inside.set()
+    assert go.wait(60)
+    return x
+import jax, jupyter_jaxcb as jaxcb
+waits = jaxcb.pure(wait, result="x")
+slow = jax.jit(lambda x: waits(step(x) + 1))
+background = threading.Thread(target=lambda: slow(1.0).block_until_ready(), daemon=True)
+background.start()
+assert inside.wait(60)"""
+
+
+@pytest.mark.kept
+def test_cell_that_joins_a_thread_has_the_call_that_began_in_the_cell_before(cells):
+    first = cells(CROSSING, "cell-a")
+    assert [calls for calls, _ in first.figures()] == [0, 1]
+    second = cells("go.set()\nbackground.join()", "cell-b")
+    ((facts, _),) = second.traces
+    waits, step = (complete(one) for one in facts["sites"])
+    assert (waits["calls"], waits["status"]) == (1, "kept")
+    assert (step["calls"], step["status"]) == (0, "unknown")
+    assert "only a part of a run" in step["reason"]
