@@ -113,7 +113,7 @@ class PendingBinds(threading.local):
         self._own.binds = {call: entries for call, entries in self._own.binds.items() if entries}
         gone: dict[Site, Dropped] = {}
         for bind, found in own:
-            if bind.site not in there and not _may_be_replaced(found):
+            if bind.site not in there and not may_be_replaced(found):
                 gone.setdefault(bind.site, Dropped(bind, "transpose" in found.kinds))
         return list(gone.values())
 
@@ -127,7 +127,7 @@ def _is_of_rule(found: Found) -> bool:
     return not found.kinds.isdisjoint({"rule", "look"})
 
 
-def _may_be_replaced(found: Found) -> bool:
+def may_be_replaced(found: Found) -> bool:
     """Return whether nothing is missing without it.
 
     A derivative uses the binds of its rule instead, and `jax.eval_shape` and the like only look at

@@ -21,7 +21,7 @@ from ...jax_compat import Changes
 from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, Site, active
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
-from ._dropped import Dropped, PendingBinds, forget_all
+from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import HostCallInstruction, instructions_by_index
 from ._identity import code_number, is_of_jax, number
@@ -275,7 +275,7 @@ class _Lowerings(threading.local):
 
 
 # JAX only looks at what it traces here, or replaces it by what a rule computes.
-_NOT_FOR_A_PROGRAM = frozenset({"look", "transpose", "rule", "derivative rule", "custom batching"})
+_NOT_FOR_A_PROGRAM = frozenset({"transpose", "derivative rule", "custom batching"})
 _numbers = itertools.count(1)
 _memory = OutcomeMemory()
 _lowerings = _Lowerings()
@@ -301,7 +301,8 @@ def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
     recorder = listener()
     if recorder is not None:
         if not noted:
-            traced = found.kinds.isdisjoint(_NOT_FOR_A_PROGRAM) and jax_compat.is_staging()
+            is_for_one = found.kinds.isdisjoint(_NOT_FOR_A_PROGRAM) and not may_be_replaced(found)
+            traced = is_for_one and jax_compat.is_staging()
             recorder.bound(bind.site, adrift=traced)
         _pending.bound(bind, found)
 
