@@ -9,7 +9,7 @@ from typing import Any
 from from_code import table, write
 
 from jupyter_jaxcb.recording import Rule
-from jupyter_jaxcb.recording.recorder._recorder import IN_NO_PROGRAM
+from jupyter_jaxcb.recording.recorder._recorder import IN_NO_PROGRAM, MOVED
 from jupyter_jaxcb.recording.recorder._window import PARTLY_OBSERVED, RUN_BEGAN_BEFORE
 from jupyter_jaxcb.report.summary._status import REASONS, RULES
 from jupyter_jaxcb.stack.elision._rules import COMPILED, WHILE_TRACING
@@ -22,7 +22,7 @@ TABLES: dict[str, tuple[tuple[Rule[Any], ...], str]] = {
         "",
     ),
     "Where a run began before the recording, so does this row:": ((RUN_BEGAN_BEFORE,), ""),
-    "For a line that no program has, there is one row:": ((IN_NO_PROGRAM,), ""),
+    "For a call that no program makes, there are two rows:": ((IN_NO_PROGRAM, MOVED), ""),
     "### Of a line": (RULES, "as in the program"),
     "Some reasons explain the status of a line better, and replace its reason:": (
         REASONS,

@@ -365,6 +365,7 @@ class Reason(enum.StrEnum):
     DEDUPLICATED_AND_HOISTED = "deduplicated_and_hoisted"  # and moved the rest out of the loop
     HOISTED = "hoisted"  # its arguments do not change in the loop: it is called outside the loop
     TRACED_BEFORE = "traced_before"  # in more loops; whether JAX moved it out of one is unknown
+    MAY_BE_HOISTED = "may_be_hoisted"  # traced in a loop, and called outside of one, too
     LOWERED_TOGETHER = "lowered_together"  # its calls are counted on the line of an equal call
     UNREADABLE = "unreadable"  # the optimized program cannot be read
     # Decided by the runs.

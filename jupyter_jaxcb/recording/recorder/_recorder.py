@@ -91,6 +91,7 @@ class Recorder:
         numbers: the number of each site.
         on_thread: has the number of the current thread, see `enlist_thread`.
         plain: what a site's next call needs to know if it is plain; see `make_plain`.
+        moved: the sites that were traced in a loop and called eagerly.
         adrift: the sites that were traced for a program, of which no program has been seen.
         around: wraps a host function before it is called, given the site; None: no wrapper.
     """
@@ -118,6 +119,7 @@ class Recorder:
         self._pause: Callable[[], None] | None = None
         self._bound: dict[Site, int] = {}  # how often
         self.adrift: set[Site] = set()
+        self.moved: set[Site] = set()
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
         self._earlier: list[Outcome] = []  # of programs compiled before this recorder
@@ -419,6 +421,7 @@ class Recorder:
         earlier = [outcome for outcome in before if outcome.program in ran]
         adrift -= {one.site for one in (*lowered, *earlier, *outcomes)}
         lost = [site for site, count in bound.items() if count and site in adrift and not ahead]
+        eager = dict.fromkeys(one.site for one in lowered if one.program is None)
         found = as_observed((*earlier, *outcomes), since, self._observation(), runs, unobserved)
         return Recording(
             bound={site: count for site, count in bound.items() if count},
@@ -426,6 +429,7 @@ class Recorder:
             outcomes=(
                 *as_begun(found, calls, lowered, since),
                 *map(_in_no_program, lost),
+                *(_eager_outcome(site) for site in eager if site in self.moved),
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
@@ -472,6 +476,19 @@ IN_NO_PROGRAM: Rule[Site] = Rule(
 def _in_no_program(site: Site) -> Outcome:
     rule, none = IN_NO_PROGRAM, Program("", "")
     return Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=rule.reason)
+
+
+MOVED: Rule[Site] = Rule(
+    "called in eager code, though it was traced in a loop",
+    lambda site: True,
+    Status.UNKNOWN,
+    Reason.MAY_BE_HOISTED,
+    "a derivative in eager code moved it out of the loop",
+)
+
+
+def _eager_outcome(site: Site) -> Outcome:
+    return Outcome(site, Program("", ""), Status.UNKNOWN, reason=MOVED.reason)
 
 
 class _ThreadEnd:

@@ -123,6 +123,11 @@ REASONS: Mapping[Reason, Words] = {
         "the call out of its loop is unknown",
         "call jax.clear_caches() and run it again, under jax.jit, to know",
     ),
+    Reason.MAY_BE_HOISTED: Words(
+        "JAX traced the call in a loop and makes it outside of that loop, where a derivative may "
+        "have moved it",
+        "if every step must call, pass an argument that changes, such as the loop index",
+    ),
     Reason.LOWERED_TOGETHER: Words(
         "JAX lowered it together with an equal call; its calls are counted on that line",
         "use two different host functions to count them separately",

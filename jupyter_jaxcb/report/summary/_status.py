@@ -16,6 +16,7 @@ from ._processes import Verdict
 from ._reasons import Cause, Runs, causes_of
 
 _GONE = (Status.UNUSED, Status.OPTIMIZED_AWAY)
+_LESS_DEEP = (Reason.TRACED_BEFORE, Reason.MAY_BE_HOISTED)
 FEWER = (Status.DEDUPLICATED, Status.HOISTED)
 
 
@@ -58,9 +59,9 @@ class Seen:
         return [one for one in self.held if one.status is Status.UNKNOWN]
 
     @functools.cached_property
-    def traced_before(self) -> list[Outcome]:
-        """Outcomes of binds that JAX traced for an earlier program, in more loops."""
-        return [one for one in self.held if one.reason is Reason.TRACED_BEFORE]
+    def traced_deeper(self) -> list[Outcome]:
+        """Outcomes of binds that JAX traced in more loops."""
+        return [one for one in self.held if one.reason in _LESS_DEEP]
 
     @functools.cached_property
     def programs(self) -> set[Program]:
@@ -126,11 +127,11 @@ RULES: tuple[Rule[Seen], ...] = (
     ),
     Rule(
         "called or explained, and a derivative may have moved its call out of a loop",
-        lambda seen: seen.called and seen.traced_before,
+        lambda seen: seen.called and seen.traced_deeper,
         None,
         None,
         "the calls that were made may not be all that the text asks for",
-        lambda seen: seen.traced_before[0],
+        lambda seen: seen.traced_deeper[0],
     ),
     Rule(
         "called or explained",

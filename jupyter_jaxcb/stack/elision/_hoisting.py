@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import jax
+
+from ..call import Bind
 from ._evidence import Evidence
 from ._hlo import HostCallInstruction
 from ._paths import Path, Step
@@ -120,6 +123,8 @@ def written(seen: Evidence) -> int | None:
     lengths = [length for kind, length in made_in if _is_loop((kind, length))]
     if seen.shards is None:
         return None
+    if with_jit and len(paths) > 1:
+        return None  # some paths may be outside of the loop in the source, too
     others = [p.steps if with_jit else p.inside_jit() for p in _unreachable(seen)]
     if any(_loops(steps) >= len(lengths) for steps in (*(steps for _, steps in paths), *others)):
         return total([p.calls for p, _ in paths], seen.shards)
@@ -143,15 +148,43 @@ def may_be_hoisted(seen: Evidence) -> bool:
     That trace may have been in more loops than this program has. But its innermost loop is around
     the bind in each program that uses the trace, and only derivatives move it out.
     """
-    around = [one for one in seen.bind.around if one[0] != "vmap"]
-    loops = sum(kind in _LOOPS for kind, _ in around)
-    if seen.loops is not None or not loops:
-        return False
-    paths = (*seen.kept, *_unreachable(seen))
-    left = [sum(step.kind in _LOOPS for step in path.inside_jit()) for path in paths]
-    if not left or max(left) >= loops:
+    around = _around_trace(seen)
+    loops, left = _all_loops(around), list(map(_all_loops, _words_of_paths(seen)))
+    if seen.loops is not None or not left or max(left) >= loops:
         return False
     return seen.differentiated or (max(left) == 0 and around[0][0] in _LOOPS)
+
+
+def left_loop(bind: Bind) -> bool:
+    """Return whether a bind that is executed eagerly was traced in a loop of several steps."""
+    return any(map(_is_loop, bind.around)) and not getattr(jax.config, "jax_disable_jit", False)
+
+
+def may_be_partly_hoisted(seen: Evidence) -> bool:
+    """Return whether a derivative may have moved a bind out of a loop on some paths only.
+
+    A function under `jax.checkpoint` is traced once, and may be used in a loop and outside.
+    """
+    if not seen.differentiated:
+        return False
+    paths = _words_of_paths(seen)
+    turns = [sum(map(_is_loop, path)) for path in paths]
+    deepest = max(map(_all_loops, paths), default=0)
+    return len(set(turns)) > 1 and min(turns) < _all_loops(_around_trace(seen)) <= deepest
+
+
+def _around_trace(seen: Evidence) -> list[tuple[str, int | None]]:
+    return [one for one in seen.bind.around if one[0] != "vmap"]
+
+
+def _words_of_paths(seen: Evidence) -> list[list[tuple[str, int | None]]]:
+    paths = (*seen.kept, *_unreachable(seen))
+    return [[(step.kind, step.length) for step in path.inside_jit()] for path in paths]
+
+
+def _all_loops(around: Sequence[tuple[str, int | None]]) -> int:
+    """Count loops, also those of one step: if another program was traced, it may have had more."""
+    return sum(kind in _LOOPS for kind, _ in around)
 
 
 def _may_lack_paths(seen: Evidence) -> bool:

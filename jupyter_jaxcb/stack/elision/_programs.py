@@ -24,6 +24,7 @@ from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listen
 from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
 from ._evidence import Evidence, HostCallIndex
 from ._hlo import HostCallInstruction, instructions_by_index
+from ._hoisting import left_loop
 from ._identity import code_number, is_of_jax, number
 from ._one_device import warn_of_one_device
 from ._outcomes import dropped_outcome, outcome
@@ -113,7 +114,6 @@ class _Lowering(Block):
         if not (traced or vanished):
             return None
         function, kept = jax_compat.dispatched(), self._kept(traced)
-        before = any(path.bind not in loops and path.bind.around for path in traced)
         return _Lowered(
             self.program or Program(f"jit_{self.name}", "", self.number),
             traced,
@@ -126,7 +126,7 @@ class _Lowering(Block):
             number(function),
             code_number(function),
             self._arguments(),
-            before and is_derivative(self.jaxpr),
+            any(path.bind.around for path in traced) and is_derivative(self.jaxpr),
         )
 
     def _kept(self, traced: list[Path]) -> list[Path]:
@@ -156,7 +156,7 @@ class _Lowered:
     function: int  # number of the compiled function; 0 if unknown
     code: int  # number of its code; 0 if unknown
     arguments: _Arguments
-    differentiated: bool  # a part of it is; False if no bind was traced for an earlier program
+    differentiated: bool  # a part of it is; False if no bind was traced in a loop or branch
 
     def report(self, executable: Any, lower_ns: int, compile_ns: int) -> Program | None:
         """Report the outcome of each bind to the recorder.
@@ -310,6 +310,8 @@ def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
 def executed(bind: Bind) -> None:
     """Note that a bind was executed eagerly, so that it is in no program."""
     _pending.executed(bind)
+    if left_loop(bind) and (recorder := listener()) is not None:
+        recorder.moved.add(bind.site)
 
 
 def lowered(

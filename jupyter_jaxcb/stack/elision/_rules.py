@@ -21,6 +21,7 @@ from ._hoisting import (
     is_hoisted,
     is_hoisted_and_deduplicated,
     may_be_hoisted,
+    may_be_partly_hoisted,
     total,
     written,
 )
@@ -398,6 +399,15 @@ COMPILED: tuple[Rule[Seen], ...] = (
         Status.UNKNOWN,
         Reason.TRACED_BEFORE,
         "the loops around it in the program text are known only of the program it was traced for",
+        lambda seen: {"written": None, "compiled": seen.calls, "instructions": seen.made},
+    ),
+    Rule(
+        "as many calls as call paths, in a program with a derivative, and some in fewer loops "
+        "around them than when the call was traced",
+        lambda seen: may_be_partly_hoisted(seen.evidence),
+        Status.UNKNOWN,
+        Reason.MAY_BE_HOISTED,
+        "a derivative moved it, or a checkpointed function that is traced once is used twice",
         lambda seen: {"written": None, "compiled": seen.calls, "instructions": seen.made},
     ),
     Rule(
