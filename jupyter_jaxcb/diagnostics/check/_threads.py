@@ -41,7 +41,7 @@ def threads_findings(elements: ElementSamples) -> Iterator[Finding | str]:
     if engine.workers < 2:
         yield "its executor has one worker"
     elif len(inputs) < 2:
-        yield "there are no two inputs that it accepts"
+        yield "no two different inputs that it accepts were found"
     else:
         for later in _LATER:
             found = _together(subject, engine, inputs, later)

@@ -5,6 +5,7 @@ import itertools
 import threading
 import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -160,3 +161,24 @@ def test_without_threads_no_call_is_made_in_one(executor):
     found = jaxcb.check(pure(lambda x: threads.add(threading.get_ident()) or x, executor), X)
     assert threads == {threading.get_ident()}
     assert KIND not in found.kept and KIND not in found.left_out
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "bfloat16", "float8_e4m3fn"])
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["scalar", "vector"])
+def test_zeros_are_changed_so_that_calls_are_compared(dtype, shape):
+    zeros = np.zeros(shape, jnp.dtype(dtype))
+    found = jaxcb.check(pure(lambda x: x), zeros)
+    assert found.ok and KIND in found.kept and KIND not in found.left_out
+    # Every operation of the function is between the same operations of the other call.
+    assert only(pure(keeps_its_argument(lambda: None)), zeros).kind == KIND
+
+
+def test_python_zero_is_changed_too():
+    assert KIND in jaxcb.check(pure(lambda x: x), 0.0).kept
+
+
+@pytest.mark.parametrize("given", [np.zeros((0, 3), np.float32), np.float32([])])
+def test_inputs_without_values_are_not_said_to_be_refused(given):
+    found = jaxcb.check(pure(lambda x: x), given)
+    assert found.ok
+    assert found.left_out[KIND] == "no two different inputs that it accepts were found"
