@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from jupyter_jaxcb.recording import Site, Status
+from jupyter_jaxcb.recording import Reason, Site, Status
 from jupyter_jaxcb.report import summarize
 
 from ._judge import Judge
@@ -14,6 +14,8 @@ from ._run import Block, Meant
 SILENT = {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.NOT_REACHED, Status.NOT_RUN}
 TRACED = {"jit", "inner_jit", "looped", "branched", "checkpoint", "remat"}
 FEWER = {Status.DEDUPLICATED, Status.HOISTED}
+# An eager derivative drops and hoists calls while it traces, in no program of its own.
+OF_DERIVATIVES = {Reason.IN_NO_PROGRAM, Reason.TRACED_BEFORE, Reason.MAY_BE_HOISTED}
 
 
 def statuses(judge: Judge) -> None:
@@ -45,9 +47,10 @@ def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
         judge.report("not_run", f"{where}: {row.reason}")
     if not row.elided and row.written is not None and row.calls < row.written:
         judge.report("unreported", f"{where}: {row.calls} calls, written {row.written}")
-    # An eager derivative drops and hoists calls while it traces, in no program of its own.
-    if row.status is Status.UNKNOWN and fresh and judge.program.mode != "eager":
-        judge.report("unknown", f"{where}: {row.reason}")
+    if row.status is Status.UNKNOWN and fresh:
+        meant = OF_DERIVATIVES if judge.program.mode == "eager" else {Reason.MAY_BE_HOISTED}
+        if not meant.issuperset(cause.reason for cause in row.causes):
+            judge.report("unknown", f"{where}: {row.reason}")
 
 
 def _compiled(judge: Judge, block: Block) -> None:

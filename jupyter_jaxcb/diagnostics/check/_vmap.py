@@ -85,9 +85,9 @@ def _changed(array: np.ndarray, element: int) -> np.ndarray:
         step = wide.dtype.type(element)
         is_high = wide > int(ml_dtypes.iinfo(array.dtype).max) - element
         return np.where(is_high, wide - step, wide + step).astype(array.dtype)
-    if not array.any():  # all are 0
-        return np.full_like(array, element / 4)
     with np.errstate(all="ignore"):  # signaling NaN
+        if not array.any():  # all are 0
+            return np.full_like(array, element / 4)
         return (array * array.dtype.type(1 - element / 4)).astype(array.dtype)
 
 
