@@ -118,3 +118,19 @@ def test_programs_for_a_gpu_are_refused_with_what_to_do(flavor):
     callback = flavor(lambda x: x, result=lambda x: x, compile="numba")
     with pytest.raises(NotImplementedError, match="on cuda: numba compiles for CPUs"):
         jax.jit(callback).trace(1.0).lower(lowering_platforms=("cuda",))
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("platforms", "named"),
+    [
+        (("cpu", "cuda"), "on cuda: numba"),
+        (("tpu", "cpu"), "on tpu: numba"),
+        (("cpu", "cuda", "rocm"), "on cuda and rocm: numba"),
+    ],
+)
+def test_refusal_of_several_platforms_names_those_without_numba(platforms, named):
+    callback = jaxcb.pure(lambda x: x, result="x", compile="numba")
+    with pytest.raises(NotImplementedError) as raised:
+        jax.jit(callback).trace(1.0).lower(lowering_platforms=platforms)
+    assert named in str(raised.value) and "on cpu" not in str(raised.value)
