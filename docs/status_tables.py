@@ -9,8 +9,12 @@ from typing import Any
 from from_code import table, write
 
 from jupyter_jaxcb.recording import Rule
-from jupyter_jaxcb.recording.recorder._recorder import IN_NO_PROGRAM, MOVED
-from jupyter_jaxcb.recording.recorder._window import PARTLY_OBSERVED, RUN_BEGAN_BEFORE
+from jupyter_jaxcb.recording.recorder._window import (
+    IN_NO_PROGRAM,
+    MOVED,
+    PARTLY_OBSERVED,
+    RUN_BEGAN_BEFORE,
+)
 from jupyter_jaxcb.report.summary._status import REASONS, RULES
 from jupyter_jaxcb.stack.elision._rules import COMPILED, WHILE_TRACING
 

@@ -22,17 +22,14 @@ from .._facts import (
     NotKept,
     Outcome,
     Program,
-    Reason,
     Running,
     Site,
-    Status,
 )
 from .._recording import Recording
-from .._rule import Rule
 from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
 from ._site_counts import KeyCounts, ObjectUses, QueueUses
-from ._window import BEGINNING, Mark, Snapshot, as_begun, as_observed
+from ._window import BEGINNING, Mark, Snapshot, as_begun, as_observed, without_program
 from ._workers import WorkerRows, Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -428,8 +425,7 @@ class Recorder:
             lowered=tuple(lowered),
             outcomes=(
                 *as_begun(found, calls, lowered, since),
-                *map(_in_no_program, lost),
-                *(_eager_outcome(site) for site in eager if site in self.moved),
+                *without_program(lost, (site for site in eager if site in self.moved)),
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
             stale=frozenset(number for number, fact in enumerate(lowered) if fact in stale),
@@ -462,33 +458,6 @@ class Recorder:
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)
         return len(self._thread_names) - 1
-
-
-IN_NO_PROGRAM: Rule[Site] = Rule(
-    "traced, but in no program that was compiled",
-    lambda site: True,
-    Status.UNKNOWN,
-    Reason.IN_NO_PROGRAM,
-    "a derivative in eager code dropped the call, or tracing failed",
-)
-
-
-def _in_no_program(site: Site) -> Outcome:
-    rule, none = IN_NO_PROGRAM, Program("", "")
-    return Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=rule.reason)
-
-
-MOVED: Rule[Site] = Rule(
-    "called in eager code, though it was traced in a loop",
-    lambda site: True,
-    Status.UNKNOWN,
-    Reason.MAY_BE_HOISTED,
-    "a derivative in eager code moved it out of the loop",
-)
-
-
-def _eager_outcome(site: Site) -> Outcome:
-    return Outcome(site, Program("", ""), Status.UNKNOWN, reason=MOVED.reason)
 
 
 class _ThreadEnd:

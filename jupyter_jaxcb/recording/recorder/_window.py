@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -142,3 +142,30 @@ def _partly_observed(outcome: Outcome) -> Outcome:
         return outcome
     notes = (*outcome.notes, Note(NoteKind.PARTLY_OBSERVED))
     return dataclasses.replace(_unknown(outcome, PARTLY_OBSERVED), notes=notes)
+
+
+IN_NO_PROGRAM: Rule[Site] = Rule(
+    "traced, but in no program that was compiled",
+    lambda site: True,
+    Status.UNKNOWN,
+    Reason.IN_NO_PROGRAM,
+    "a derivative in eager code dropped the call, or tracing failed",
+)
+
+MOVED: Rule[Site] = Rule(
+    "called in eager code, though it was traced in a loop",
+    lambda site: True,
+    Status.UNKNOWN,
+    Reason.MAY_BE_HOISTED,
+    "a derivative in eager code moved it out of the loop",
+)
+
+
+def without_program(lost: Iterable[Site], moved: Iterable[Site]) -> Iterator[Outcome]:
+    """Yield the outcomes of sites that no program has: lost ones, and those in `Recorder.moved`."""
+    none = Program("", "")
+    for site in lost:
+        reason = IN_NO_PROGRAM.reason
+        yield Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=reason)
+    for site in moved:
+        yield Outcome(site, none, Status.UNKNOWN, reason=MOVED.reason)
