@@ -11,7 +11,7 @@ from ..capabilities.derivatives import ReturnedGradient
 from ..capabilities.executors import leaves_process
 from ..capabilities.linear import linear_in
 from ..capabilities.lint import warn_of_impurity, warn_of_worker_state
-from ..stack.call import HostFunction, check_named, name_of, register
+from ..stack.call import HostFunction, check_named, drop_ins, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
 from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
@@ -152,7 +152,7 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         return _register_c_function(found, result, options)
     check_function(function, "pure")
     declared = declared_result(function, "pure", result)
-    warn_of_impurity(function, name_of(function))
+    _lint(function, options, registered=True)
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if is_infer(declared):
@@ -169,6 +169,17 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         of_differences = functools.partial(bind_pure, kwargs={}, options=_of_differences(options))
         callback.differ(of_differences, apart=options.executor is not None)
     return callback
+
+
+def _lint(function: Any, options: Options, *, registered: bool = False) -> None:
+    """Warn about side effects of a pure function, and state of an io function in workers."""
+    if options.flavor == "pure":
+        warn_of_impurity(function, name_of(function), registered=registered)
+    elif options.flavor == "io" and leaves_process(options.executor):
+        warn_of_worker_state(function, name_of(function), options.spelled("executor"))
+
+
+drop_ins(_lint)
 
 
 def _of_differences(options: Options) -> Options:
@@ -327,8 +338,7 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     declared = declared_result(function, "io", result)
     if declared is not None:
         check_result(name_of(function), options)
-    if leaves_process(options.executor):
-        warn_of_worker_state(function, name_of(function), options.spelled("executor"))
+    _lint(function, options, registered=True)
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if options.compile:

@@ -1,9 +1,9 @@
 """Static checks of host functions.
 
-`_purity` warns about side effects in pure callbacks, `_jax_inside` about JAX in host functions.
-Both read bytecode through `_references`; `_writes` reads source code. `_worker_state` warns about
-state of io functions whose calls leave the process. `_jaxs_own` warns where JAX's own callbacks
-give wrong numbers.
+`_purity` warns about side effects in pure callbacks, `_worker_state` about state of io functions
+whose calls leave the process. Both read source code through `_changes`. `_jax_inside` warns about
+JAX in host functions, which it finds in the bytecode (`_references`). `_jaxs_own` warns where JAX's
+own callbacks give wrong numbers.
 """
 
 from ._jax_inside import (

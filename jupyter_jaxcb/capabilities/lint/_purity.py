@@ -8,6 +8,7 @@ by `jupyter_jaxcb.check`, which runs it.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import datetime
 import io
 import logging
@@ -27,8 +28,8 @@ import numpy as np
 
 from ...stack.call import HostCallback, marks
 from ...stack.trace import is_cell, is_user_code
-from ._references import UNKNOWN, instructions, own_loads, python_function
-from ._writes import Write, unseeded, writes
+from ._changes import Change, How, Owner, Source, files_of_print, sources
+from ._references import own_code, python_function
 
 
 class ImpureFunctionWarning(UserWarning):
@@ -79,7 +80,7 @@ ADVICE = {
     "writes into an argument": "Copy it first with np.array(x), or register it as buffer and write "
     "into its output",
 }
-_ADVICE_OF_JAX = {  # for callbacks of JAX's own API
+_ADVICE_OF_CALLS = {  # of `pure_callback`, JAX's or ours
     **dict.fromkeys(ADVICE, "Use io_callback"),
     "prints": "Print in jax.debug.callback, or use io_callback",
     "draws random numbers": ADVICE["draws random numbers"].replace(
@@ -117,44 +118,48 @@ def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]
         function: the host function.
         leading: the number of leading parameters that it may write into.
     """
-    python, _ = python_function(function)
-    if python is None:
-        return []
     found: dict[str, Impurity] = {}
-    for one in sorted(_all(python, function, leading), key=lambda one: one.line):
-        found.setdefault(one.does, one)
+    for source in sources(function, leading):
+        for one in sorted(_of(source), key=lambda one: one.line):
+            found.setdefault(one.does, one)
     return list(found.values())
 
 
-def modified_state(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
-    """Yield what `function` modifies outside of itself, and the lines."""
-    python, _ = python_function(function)
-    for one in () if python is None else _all(python, function, 0):
-        if one.does == "modifies outer state":
-            yield one.what, one.line
+def is_state(change: Change) -> bool:
+    """Return whether a later call may see a change, and it is not that of a cache."""
+    if change.owner is Owner.RECEIVER:  # which may keep results for those who ask it later
+        return change.how in (How.COUNTS, How.GROWS)
+    return change.owner is Owner.OUTSIDE and change.how not in (How.ITEM, How.FIXED_ITEM)
 
 
-def _all(
-    python: types.FunctionType, function: Callable[..., Any], leading: int
-) -> Iterator[Impurity]:
-    file, values = python.__code__.co_filename, {}
-    for load in own_loads(function):
-        values[load.name] = load.value
+def _of(source: Source) -> Iterator[Impurity]:
+    makers = set()
+    elsewhere = {source.before + one.lineno for one in source.nodes if files_of_print(one)}
+    redirected = any(load.value is one for load in source.loads for one in _REDIRECT)
+    for load in source.loads:
         does = _does(load.value)
-        if does:
-            yield Impurity(does, load.name, file, load.line)
-    for name, line in _stored(python.__code__, frozenset(python.__code__.co_freevars)):
-        yield Impurity("modifies outer state", name, file, line)
-    _, receiver = python_function(function)
-    for write in writes(python, leading, is_method=receiver is not UNKNOWN):
-        yield Impurity(_WRITES[write.kind], write.what, file, write.line)
-    makers = (np.random.default_rng, np.random.RandomState, random.Random)
-    named = {name for name, value in values.items() if any(value is one for one in makers)}
-    for what, line in unseeded(python, named):
-        yield Impurity("draws random numbers", what, file, line)
+        quiet = redirected or load.line in elsewhere or _may_name_file(source, load.code)
+        if does and not (load.value is builtins.print and quiet):
+            yield Impurity(does, load.name, source.file, load.line)
+        if any(load.value is one for one in _MAKERS):
+            makers.add(load.name)
+    for one in source.changes():
+        if one.owner is Owner.ARGUMENT:
+            yield Impurity("writes into an argument", *one[:3])
+        elif is_state(one) and not any(one.values[0] is file for file in (sys.stdout, sys.stderr)):
+            yield Impurity("modifies outer state", *one[:3])
+    for what, line in source.calls_without_arguments(makers):
+        yield Impurity("draws random numbers", what, source.file, line)
 
 
-_WRITES = {Write.ARGUMENT: "writes into an argument", Write.OUTSIDE: "modifies outer state"}
+def _may_name_file(source: Source, code: types.CodeType) -> bool:
+    """Return whether code of unknown source may print to a file of its own."""
+    names = (name for one in code.co_consts if type(one) is tuple for name in one)
+    return not source.nodes and "file" in names
+
+
+_REDIRECT = (contextlib.redirect_stdout, contextlib.redirect_stderr)
+_MAKERS = (np.random.default_rng, np.random.RandomState, random.Random)
 
 
 def _does(value: Any) -> str:
@@ -180,27 +185,14 @@ def _logs(value: Any) -> bool:
     return isinstance(value, logging.Logger) or getattr(value, "__name__", "") in named
 
 
-def _stored(code: types.CodeType, free: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Yield the global and nonlocal names that the code assigns to, with their lines."""
-    for instruction in instructions(code):
-        opname, name = instruction.opname, instruction.argval
-        if opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
-            opname in ("STORE_DEREF", "DELETE_DEREF") and name in free
-        ):
-            line = instruction.positions.lineno if instruction.positions else None
-            yield name, line or code.co_firstlineno
-        elif isinstance(name, types.CodeType):
-            yield from _stored(name, free & frozenset(name.co_freevars))
-
-
 def is_impure(function: Callable[..., Any]) -> bool:
     """Return whether the code of a pure host function has side effects, see `impurities`."""
-    python, _ = python_function(function)
-    if python is None:
+    code = own_code(function)
+    if code is None:
         return False
-    known = _impure.get(python.__code__)
+    known = _impure.get(code)
     if known is None:
-        known = _impure[python.__code__] = bool(impurities(function))
+        known = _impure[code] = bool(impurities(function))
     return known
 
 
@@ -217,29 +209,33 @@ def users_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
     A function of a library may call the user's, which it has in a closure, as that of equinox's
     ``filter_pure_callback`` does.
     """
-    for value in (function, *(load.value for load in own_loads(function))):
+    loads = (load.value for source in sources(function) for load in source.loads)
+    for value in (function, *loads):
         python, _ = python_function(value)
         if python is not None and is_user_code(python.__code__.co_filename):
             return value
     return None
 
 
-def warn_of_impurity(function: Callable[..., Any], name: str, of_jax: str = "") -> None:
+def warn_of_impurity(
+    function: Callable[..., Any], name: str, flavor: str = "pure", *, registered: bool = False
+) -> None:
     """Warn about side effects in the code of a pure host function, once for each function.
 
     Args:
         function: the host function.
         name: its name.
-        of_jax: ``"jax "`` for a callback of JAX's own API.
+        flavor: ``"pure"``, or ``"jax pure"`` for a callback of JAX's own API.
+        registered: whether the decorator has registered it.
     """
-    python, _ = python_function(function)
-    if python is None or python.__code__ in _warned:
+    code = own_code(function)
+    if code is None or code in _warned:
         return
-    _warned.add(python.__code__)
+    _warned.add(code)
     for one in impurities(function):
-        advice = _ADVICE_OF_JAX[one.does] if of_jax else one.advice
+        advice = one.advice if registered else _ADVICE_OF_CALLS[one.does]
         warnings.warn_explicit(
-            f"the {of_jax}pure callback {name} {one.does} ({one.what}, {one.where}), but JAX may "
+            f"the {flavor} callback {name} {one.does} ({one.what}, {one.where}), but JAX may "
             f"remove, repeat or deduplicate its calls. {advice}.",
             ImpureFunctionWarning,
             one.file,

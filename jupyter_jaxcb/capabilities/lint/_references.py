@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...stack.trace import IS_TRIED
+from ...stack.trace import IS_TRIED, is_user_code
 
 MAX_FUNCTIONS = 60  # read at most for one host function, nearest first
 _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_module_names}
@@ -58,17 +58,31 @@ def loads(function: Callable[..., Any]) -> Iterator[Load]:
         if python is None or python.__code__ in known:
             continue
         known.add(python.__code__)
-        for load in _loads_of(python, _given(value, python, receiver)):
+        for load in loads_of(python, given(value, python, receiver)):
             yield load
             if load.whole:
                 waiting.append(load.value)
 
 
-def own_loads(function: Callable[..., Any]) -> Iterator[Load]:
-    """Yield the references of `function` itself, and of the functions defined inside it."""
+def python_layers(function: Any) -> Iterator[tuple[Any, types.FunctionType, Any]]:
+    """Yield what calling `function` runs, as `python_function`, and what its decorators wrap.
+
+    Decorators of libraries are left out.
+    """
     python, receiver = python_function(function)
-    if python is not None:
-        yield from _loads_of(python, _given(function, python, receiver))
+    seen: set[types.FunctionType] = set()
+    while python is not None and python not in seen:
+        seen.add(python)
+        wrapped = vars(python).get("__wrapped__")
+        inner, bound_to = python_function(wrapped, receiver)
+        if inner is None or is_user_code(python.__code__.co_filename):
+            yield function, python, receiver
+        function, python, receiver = wrapped, inner, bound_to
+
+
+def own_code(function: Any) -> types.CodeType | None:
+    """Return the code of the innermost function that `function` wraps, which decorators share."""
+    return functools.reduce(lambda _, one: one[1].__code__, python_layers(function), None)
 
 
 def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.FunctionType | None, Any]:
@@ -83,7 +97,9 @@ def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.Function
         return python_function(value.__func__, value.__self__)
     if isinstance(value, types.FunctionType):
         owner = str(value.__globals__.get("__name__", "")).partition(".")[0]
-        return (None if owner in _NOT_READ else value), receiver
+        if owner not in _NOT_READ:
+            return value, receiver
+        return python_function(vars(value).get("__wrapped__"), receiver)  # np.errstate() as one
     if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
         return None, receiver
     wrapped = inspect.getattr_static(value, "__wrapped__", None)  # functools.cache and its like
@@ -95,7 +111,7 @@ def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.Function
     )
 
 
-def _given(value: Any, function: types.FunctionType, receiver: Any) -> dict[str, Any]:
+def given(value: Any, function: types.FunctionType, receiver: Any) -> dict[str, Any]:
     """Return the arguments that are known before `value` is called and runs `function`."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -115,16 +131,19 @@ def _given(value: Any, function: types.FunctionType, receiver: Any) -> dict[str,
     }
 
 
-def _loads_of(function: types.FunctionType, given: dict[str, Any]) -> Iterator[Load]:
-    code = function.__code__
-    enclosing = {
-        name: _contents(cell)
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
-    }
+def loads_of(function: types.FunctionType, known: dict[str, Any]) -> Iterator[Load]:
+    """Yield the references of `function` itself, and of the functions defined inside it."""
+    code, enclosing = function.__code__, closure_of(function)
     builtins = function.__globals__.get("__builtins__", {})
     named = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
     names = collections.ChainMap(function.__globals__, named)
-    yield from _Reader(code, names, enclosing, given).read()
+    yield from _Reader(code, names, enclosing, known).read()
+
+
+def closure_of(function: types.FunctionType) -> dict[str, Any]:
+    """Return the values of the variables of outer functions."""
+    names, cells = function.__code__.co_freevars, function.__closure__ or ()
+    return dict(zip(names, map(_contents, cells), strict=True))
 
 
 def _contents(cell: types.CellType) -> Any:
@@ -175,7 +194,7 @@ class _Reader:
             if chain is not None and chain.value is not UNKNOWN:
                 yield chain._replace(whole=not goes_on)
             if goes_on and chain is not None:
-                value = _attribute(chain.value, argument)
+                value = attribute(chain.value, argument)
                 chain = chain._replace(name=f"{chain.name}.{argument}", value=value)
                 before[1] = chain
                 continue
@@ -214,7 +233,7 @@ class _Reader:
             name = argument if self._members else argument.partition(".")[0]
             self._module = self._top = sys.modules.get(name, UNKNOWN)
         elif opname == "IMPORT_FROM":
-            self._top = _attribute(self._module, argument)
+            self._top = attribute(self._module, argument)
             if not self._members:  # import a.b.c as name
                 self._module = self._top
         elif opname.startswith("STORE_") and not opname.startswith("STORE_ATTR"):
@@ -258,7 +277,7 @@ def _has_itself(value: Any, name: str, found: Any) -> bool:
     return names.__get__(value).get(name, UNKNOWN) is found is not UNKNOWN
 
 
-def _attribute(value: Any, name: str) -> Any:
+def attribute(value: Any, name: str) -> Any:
     """Return an attribute if that needs no running of code, else UNKNOWN."""
     if isinstance(value, types.ModuleType):
         return vars(value).get(name, UNKNOWN)

@@ -27,7 +27,6 @@ from ...recording import (
     COMPILED_BEFORE,
     COMPILED_EARLIER,
     DEFAULT_CAPACITY,
-    OBSERVED,
     Aval,
     Note,
     Site,
@@ -358,7 +357,7 @@ def _warn_of_impurity(flavor: str, held: Any) -> None:
     if flavor == "jax pure":
         function = _users_function(held)
         if function is not None:
-            warn_of_impurity(function, name_of(function), OBSERVED)
+            warn_of_impurity(function, name_of(function), flavor)
 
 
 def _marks(flavor: str, held: Any, bind: Bind) -> dict[str, Any]:

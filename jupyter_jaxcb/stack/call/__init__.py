@@ -34,7 +34,17 @@ from ._arrays import (
     to_aval,
 )
 from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static, given_name, name_of
-from ._described import Topic, is_varying, marks, marks_of, note_on, notes, varies
+from ._described import (
+    Topic,
+    drop_ins,
+    is_varying,
+    look_at_drop_in,
+    marks,
+    marks_of,
+    note_on,
+    notes,
+    varies,
+)
 from ._late_binding import Run, cell_begins, cell_ends, cell_known_as, register, running_cell
 from ._observed import (
     Observed,

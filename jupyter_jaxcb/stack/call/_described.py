@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ...recording import Note, VmapLevel
+from ..options import Options
 from ._callback import HostCallback
 
 
@@ -19,9 +20,11 @@ class Topic(enum.IntEnum):
 
 
 _Notes = Callable[[HostCallback, str, Sequence[VmapLevel]], Note | None]
+_Look = Callable[[Callable[..., Any], Options], None]
 _Noting = TypeVar("_Noting", bound=_Notes)
 _notes: list[tuple[Topic, _Notes]] = []
 _marks: dict[str, tuple[Callable[[HostCallback], bool], bool]] = {}
+_looks: list[_Look] = []
 _varying: list[Callable[[HostCallback], bool]] = []
 
 
@@ -60,3 +63,15 @@ def varies(applies: Callable[[HostCallback], bool]) -> None:
 def is_varying(callback: HostCallback) -> bool:
     """Return whether data decides how many calls a crossing makes."""
     return any(applies(callback) for applies in _varying)
+
+
+def drop_ins(look: _Look) -> None:
+    """Register what looks at the function of a callback that no decorator has registered."""
+    _looks.append(look)
+
+
+def look_at_drop_in(function: Callable[..., Any], options: Options) -> None:
+    """Look at a function that is called by `pure_callback` or `io_callback`."""
+    __tracebackhide__ = True
+    for look in _looks:
+        look(function, options)

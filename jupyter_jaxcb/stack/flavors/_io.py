@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction, debug_equivalent, option
+from ..call import HostCallback, HostFunction, debug_equivalent, look_at_drop_in, option
 from ..lowering import lower_host_call
 from ..options import Options, check_result, checked
 from ..results import result_avals as declared
@@ -203,6 +203,7 @@ def io_callback(
         executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, queued=queued,
         on_full=on_full,
     )  # fmt: skip
+    look_at_drop_in(callback, options)
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )

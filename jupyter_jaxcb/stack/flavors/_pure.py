@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction
+from ..call import HostCallback, HostFunction, look_at_drop_in
 from ..lowering import lower_host_call
 from ..options import Options, checked
 from ..results import result_avals as declared
@@ -137,6 +137,7 @@ def pure_callback(
         "pure", vmap_method=vmap_method, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
     )  # fmt: skip
+    look_at_drop_in(callback, options)
     return bind_pure(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )
