@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..call import given_name
 from ._annotations import annotated_result
+from ._array import shown
 from ._expressions import instead_of, sizes_alone
 from ._inferred import INFER, ufunc_result
 
@@ -54,13 +56,25 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             'Pass result= (an expression over its parameters such as "x", or '
             f"jax.ShapeDtypeStruct(shape, dtype){nothing}), or write {annotated} with jaxtyping."
         )
-    sizes = sizes_alone(_literal(result))
-    if sizes:
-        raise ValueError(
-            f"cannot use result={result!r} of {name}: it has no shape and dtype. "
-            f"{instead_of(result, False, sizes)}"
-        )
+    _check_leaves(result, function, name)
     return result
+
+
+def _check_leaves(result: Any, function: Callable[..., Any], name: str) -> None:
+    """Raise ValueError if a leaf is a number, a shape or a text, which never has both."""
+    __tracebackhide__ = True
+    whole = _written(result, function)
+    if callable(whole):
+        return
+    for leaf in jax.tree.leaves(whole, is_leaf=lambda one: bool(sizes_alone(one))):
+        sizes = sizes_alone(leaf)
+        plain = isinstance(leaf, bool | int | float | complex | str | bytes)
+        if sizes or (plain and not hasattr(leaf, "dtype")):
+            part = "it" if leaf is whole else repr(leaf)
+            raise ValueError(
+                f"cannot use result={shown(result)} of {name}: {part} has no shape and dtype. "
+                f"{instead_of(leaf, not isinstance(result, str), sizes)}"
+            )
 
 
 def is_infer(result: Any) -> bool:
@@ -77,14 +91,53 @@ def nothing_in(result: Any) -> str | None:
     return f"returns nothing{hint}"
 
 
+_NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+
+
 def _literal(result: Any) -> Any:
     """Return the value of a text without names; an expression over parameters as it is."""
     if not isinstance(result, str):
         return result
     try:
         return ast.literal_eval(result.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+    except _NO_LITERAL:
         return result
+
+
+def _written(result: Any, function: Callable[..., Any]) -> Any:
+    """Return what a text declares, with ``float`` for what depends on parameters or names."""
+    if not isinstance(result, str):
+        return result
+    try:
+        parameters = {*inspect.signature(function).parameters, "bool", "int", "float", "complex"}
+        return _structure(ast.parse(result.strip(), mode="eval").body, parameters)
+    except _NO_LITERAL:
+        return float
+
+
+def _structure(node: ast.AST, parameters: Collection[str]) -> Any:
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            numbers = any(isinstance(part, ast.Constant | ast.UnaryOp) for part in parts)
+            if numbers and not all(_is_plain(part, parameters) for part in parts):
+                return float  # it may be a shape: (n, 2)
+            kind = tuple if isinstance(node, ast.Tuple) else list
+            return kind(_structure(part, parameters) for part in parts)
+        case ast.Dict(keys=keys, values=parts):
+            names = [ast.literal_eval(key or ast.Pass()) for key in keys]
+            values = [_structure(part, parameters) for part in parts]
+            return dict(zip(names, values, strict=True))
+    try:
+        return ast.literal_eval(node)
+    except _NO_LITERAL:
+        return float
+
+
+def _is_plain(node: ast.AST, parameters: Collection[str]) -> bool:
+    """Return whether it is a structure, a parameter, or a literal."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.Constant | ast.UnaryOp):
+        return True
+    return isinstance(node, ast.Name) and node.id in parameters
 
 
 def scalar_of(name: str) -> str | None:

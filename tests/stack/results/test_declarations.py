@@ -413,6 +413,52 @@ def test_a_shape_without_a_dtype_is_refused_when_it_is_registered(flavor, result
     assert str(caught.value).endswith(wanted)
 
 
+STRUCT = jax.ShapeDtypeStruct((2,), np.float32)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    ("result", "wrong", "instead"),
+    [
+        ("(x, (7,))", "(7,)", "jax.ShapeDtypeStruct((7,), np.float32)."),
+        ("{'a': (7, 2)}", "(7, 2)", "jax.ShapeDtypeStruct((7, 2), np.float32)."),
+        ("[x, [3, 4]]", "[3, 4]", "jax.ShapeDtypeStruct((3, 4), np.float32)."),
+        ("(x, 3)", "3", "jax.ShapeDtypeStruct((3,), np.float32)."),
+        ("(x.T, float, {'a': [(7,), -1.5]})", "(7,)", "jax.ShapeDtypeStruct((7,), np.float32)."),
+        ("{'b': -1.5}", "-1.5", "jax.ShapeDtypeStruct((3,), np.float32)."),
+        ("(x, 'x')", "'x'", "jax.ShapeDtypeStruct((3,), np.float32)."),
+        ((STRUCT, (7, 2)), "(7, 2)", "jax.ShapeDtypeStruct((7, 2), np.float32)."),
+        ({"a": [STRUCT, 7]}, "7", "jax.ShapeDtypeStruct((7,), np.float32)."),
+        ((STRUCT, "x"), "'x'", 'Write the whole structure as one string: result="(x, ...)".'),
+        ((float, 2.5), "2.5", "jax.ShapeDtypeStruct((3,), np.float32)."),
+    ],
+)
+@pytest.mark.parametrize("flavor", ["pure", "io", "buffer"])
+def test_a_part_that_never_has_a_dtype_is_refused_when_it_is_registered(
+    flavor, result, wrong, instead
+):
+    with pytest.raises(ValueError, match="has no shape and dtype") as caught:
+        function = (lambda out, x: None) if flavor == "buffer" else lambda x: None
+        getattr(jaxcb, flavor)(function, result=result)
+    assert f" of <lambda>: {wrong} has no shape and dtype. " in str(caught.value)
+    assert str(caught.value).endswith(instead)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    "result",
+    [
+        "(x, x.shape + (3,))", "(x, (3,) + x.shape)",
+        "{'a': jax.ShapeDtypeStruct((7,), 'int32')}",
+        "(x, ())", "(x, None)", "(n, 2)", "(x.shape[0], 2)", "(*x.shape, 3)",
+        "[x if x.ndim else 3]", "(float, np.int32)", (STRUCT, ()),
+        (np.float64(3), np.ones(2, np.float32)), {"a": float, "b": None}, "{3: x}",
+    ],
+)  # fmt: skip
+def test_a_structure_that_may_have_dtypes_is_registered(result):
+    jaxcb.pure(lambda x: None, result=result)
+
+
 @pytest.mark.kept
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_inference_says_on_what_the_function_was_run(transform):
