@@ -18,6 +18,7 @@ from ._contexts import contexts, is_watching, key, paused
 from ._note import Note, Options, next_number
 from ._place import Place, find_place
 from ._primitives import OWN, linear_p, note_p, watched_p
+from ._received import bound_unwatched
 
 _MOST_INPUTS = 4
 _MAKES_CONSTANTS = {"broadcast_in_dim", "convert_element_type", "iota"}  # JAX, for itself
@@ -29,6 +30,7 @@ def around_bind(
 ) -> Any:
     """Bind `primitive`, and watch it if the user's code makes it."""
     if not is_watching():
+        bound_unwatched()
         return bind(primitive, *args, **params)
     if not jax_compat.has_rules():
         if primitive in OWN:

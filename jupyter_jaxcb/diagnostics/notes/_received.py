@@ -151,6 +151,12 @@ class Store:
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
         self._bad_of: collections.Counter[Facts] = collections.Counter()
         self._lock = threading.Lock()  # several devices send at once
+        self._thread = threading.get_ident()
+        self.has_other_threads = False  # which made arrays
+
+    def bound_unwatched(self) -> None:
+        """Keep in mind that another thread than that of the block makes arrays."""
+        self.has_other_threads |= threading.get_ident() != self._thread
 
     def add(self, block: Block, numbers: bytes) -> None:
         """Keep the numbers of one step."""
@@ -299,6 +305,13 @@ def receive_into(store: Store | None) -> None:
     if store is not None and _store is not None:
         raise RuntimeError("cannot watch while another block watches. Leave that block first.")
     _store = store
+
+
+def bound_unwatched() -> None:
+    """See `Store.bound_unwatched`."""
+    store = _store
+    if store is not None:
+        store.bound_unwatched()
 
 
 def receive_bad(facts: Facts, numbers: list, steps: list) -> None:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...recording import visible
 from ._note import Condition, Options
 from ._received import Facts, receive_bad
 
@@ -291,22 +292,30 @@ def _number_by(name: str, reduce: Callable[[Any], Any], x: Any, axis: Sequence[i
 
 def _checked(name: str, reduce: Callable[[Any], Any], x: Any) -> Any:
     """Return the user's number of an array."""
-    given = f"{name}={getattr(reduce, '__name__', type(reduce).__name__)}"
+    given = visible(f"{name}={getattr(reduce, '__name__', type(reduce).__name__)}")
     try:
         found = reduce(x)
     except Exception as error:
         error.add_note(f"raised by {given} of watching(), for an array of shape {x.shape}")
         raise
+    cause = None
     try:
         aval = jax.typeof(found)
-    except TypeError:
-        returned, is_number = reprlib.repr(found), False
-    else:
+        is_complex = jnp.issubdtype(aval.dtype, np.complexfloating)
+        is_key = jnp.issubdtype(aval.dtype, jax.dtypes.extended)
+        if aval.shape == () and not is_complex and not is_key:
+            return jnp.asarray(found)
         returned = aval.str_short()
-        is_number = aval.shape == () and not jnp.issubdtype(aval.dtype, np.complexfloating)
-    if not is_number:
-        raise ValueError(
-            f"{given} must return one real number for an array of shape {x.shape}, not "
-            f"{returned}. Reduce all axes in it, as jnp.linalg.norm does."
-        )
-    return found
+    except Exception as error:  # of its methods, or of a number that no array holds
+        returned, cause = _shown(found), error
+    raise ValueError(
+        f"{given} must return one real number for an array of shape {x.shape}, not {returned}. "
+        "Reduce all axes in it, as jnp.linalg.norm does."
+    ) from cause
+
+
+def _shown(value: Any) -> str:
+    try:
+        return visible(reprlib.repr(value))
+    except Exception:  # an integer of thousands of digits
+        return f"{type(value).__name__} that cannot be shown"

@@ -292,6 +292,11 @@ class watching:  # used as a function
                 ": sys.settrace was called in the block, by a debugger or a coverage tool for "
                 "instance, and ended the watching."
             )
+        elif self._watch._store.has_other_threads:
+            self._watch._why_nothing = self._watch._why_nothing or (
+                ": arrays were made in another thread than that of the block. Put the block into "
+                "the function that this thread runs."
+            )
         try:
             self._stack.close()
         except jax.errors.JaxRuntimeError:  # of a program that the block did not wait for

@@ -1,6 +1,7 @@
 """Programs that scatter or reduce with a function of two numbers, which must have no effects."""
 
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -57,12 +58,37 @@ def _fails(x):
     raise LookupError("no norm")
 
 
+class NoArray:
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("no array")
+
+    def __jax_array__(self):
+        raise RuntimeError("no array")
+
+
+class NoText:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
 WRONG = {
     "text": (lambda x: "s", r"norm=<lambda> must return one real number .* not 's'\. Reduce"),
     "named": (_no_number, "norm=_no_number must return"),
     "array": (lambda x: x, r"not float32\[3\]\. Reduce"),
     "complex": (lambda x: 1j * jnp.sum(x), r"not complex64\[\]"),
     "None": (lambda x: None, "not None"),
+    "no array": (
+        lambda x: NoArray(),
+        r"norm=<lambda> must return one real number .* not <.*\.\.\..*>\. Reduce",
+    ),
+    "large integer": (
+        lambda x: 10**400,
+        r"norm=<lambda> must return .* not 1000000\d*\.\.\.0*\. Red",
+    ),
+    "very large integer": (lambda x: 10**9000, "norm=<lambda> must return .* not int that cannot"),
+    "integer of 64 bits": (lambda x: 2**63, "norm=<lambda> must return .* not 9223372036854775808"),
+    "broken text": (lambda x: NoText(), "norm=<lambda> must return .* not <NoText"),
+    "key": (lambda x: jax.random.key(0), r"norm=<lambda> must return .* not key<fry>\[\]"),
 }
 
 
@@ -115,6 +141,24 @@ def test_a_block_inside_a_traced_function_says_why_it_saw_nothing():
     program(jnp.ones(3))
     assert str(blocks[0]).startswith("no variable got an array of JAX: JAX was tracing a function")
     assert "no value was NaN" not in str(blocks[0])
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize(
+    "transform", [lambda f: f, jax.jit, jax.grad], ids=["eager", "jit", "grad"]
+)
+def test_a_block_whose_arrays_are_made_in_another_thread_says_why_it_saw_nothing(transform):
+    def work():
+        jax.block_until_ready(transform(lambda x: jnp.sum(_twice(x)))(jnp.ones(3)))
+
+    with jaxcb.watching() as seen:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert str(seen) == (
+        "no variable got an array of JAX: arrays were made in another thread than that of the "
+        "block. Put the block into the function that this thread runs."
+    )
 
 
 @pytest.mark.kept
