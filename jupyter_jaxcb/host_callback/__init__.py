@@ -30,6 +30,7 @@ from ..stack import (
     check_leaves,
     exact_avals,
     flags,
+    text_of,
 )
 from ._print import Printer
 
@@ -276,12 +277,13 @@ def stop_outfeed_receiver() -> None:
 def _check(function: Any, flavor: Any, name: str) -> None:
     __tracebackhide__ = True
     if not callable(function):
-        raise TypeError(f"{name} needs a function as its first argument, not {function!r}.")
+        raise TypeError(f"{name} needs a function as its first argument, not {text_of(function)}.")
     try:
         hash(function)
     except TypeError:
         raise TypeError(
-            f"{name} got {function!r}, which is not hashable, but JAX programs need a hashable "
+            f"{name} got {text_of(function)}, which is not hashable, but JAX programs need a "
+            "hashable "
             "function. Pass a function, or give its class a __hash__."
         ) from None
     if not isinstance(flavor, CallbackFlavor):

@@ -31,7 +31,7 @@ from ..capabilities.masked import (
     select,
     with_stand_ins,
 )
-from ..stack.call import HostFunction, without_leading
+from ..stack.call import HostFunction, text_of, without_leading
 from ..stack.options import Options
 from ..stack.results import MISSING, result_avals
 from ._linear import LinearRules
@@ -409,10 +409,12 @@ def check_function(function: Any, flavor: str) -> None:
     __tracebackhide__ = True
     if isinstance(function, Callback):
         raise TypeError(
-            f"cannot register {function!r} again as {flavor}. Remove one of the two registrations."
+            f"cannot register {text_of(function)} again as {flavor}. Remove one of the two "
+            "registrations."
         )
     if not callable(function):
         raise TypeError(
-            f"cannot register {function!r} as a {flavor} callback: it is not a function. Write "
+            f"cannot register {text_of(function)} as a {flavor} callback: it is not a function. "
+            "Write "
             f"@jaxcb.{flavor}(...) above a def."
         )

@@ -8,7 +8,7 @@ from typing import Any
 from ..capabilities.compiled import register_compiled
 from ..capabilities.derivatives import Rule, checked_jvp
 from ..capabilities.linear import Linear, OwnRule, Residual, transposed_by
-from ..stack.call import HostFunction, register
+from ..stack.call import HostFunction, register, text_of
 
 
 class LinearRules:
@@ -57,7 +57,8 @@ class LinearRules:
         linear = self._linear("deftranspose")
         if not callable(function) or hasattr(function, "deftranspose"):
             raise TypeError(
-                f"cannot use {function!r} as the transpose of {self.host.name}: it is not a host "
+                f"cannot use {text_of(function)} as the transpose of {self.host.name}: it is not "
+                "a host "
                 f"function. Write @{self.host.variable}.deftranspose, without another decorator, "
                 "above a def."
             )
@@ -103,7 +104,7 @@ class LinearRules:
         linear = self._linear("defresidual")
         if not callable(function):
             raise TypeError(
-                f"cannot use {function!r} as the residual of {self.host.name}: it is not a "
+                f"cannot use {text_of(function)} as the residual of {self.host.name}: it is not a "
                 "function. Write it in JAX, as lambda a, x, b: A(a) @ x - b."
             )
         self._check_no_other_rule("residual")

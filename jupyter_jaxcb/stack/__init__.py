@@ -18,6 +18,7 @@ from .call import (
     cell_known_as,
     check_leaves,
     did_you_mean,
+    text_of,
 )
 from .elision import OneDeviceWarning, all_counted
 from .errors import (

@@ -19,7 +19,7 @@ from numba.core.imputils import lower_constant
 from numba.core.typing import cffi_utils, ctypes_utils
 from numba.np.numpy_support import as_dtype
 
-from ...stack.call import given_name
+from ...stack.call import given_name, text_of
 from ._native import intrinsic
 
 _SIGNATURE = re.compile(r"\s*(.*?)\s*\((.*)\)\s*")
@@ -205,14 +205,16 @@ def _of_pointer(function: Any) -> Iterator[Form]:
         if known(function):
             if getattr(function, "_flags_", 0) & _NEEDS_GIL:
                 raise TypeError(
-                    f"{function!r} needs the GIL, which compiled code does not hold. If it does "
+                    f"{text_of(function)} needs the GIL, which compiled code does not hold. If it "
+                    "does "
                     "not use Python, load its library with ctypes.CDLL instead of ctypes.PyDLL."
                 )
             kind: Any = utilities.make_function_type(function).sig
             for one in (*kind.args, kind.return_type):
                 if not isinstance(one, (types.Number, types.Boolean)) and one != types.voidptr:
                     raise TypeError(
-                        f"{function!r} takes or returns {one}, which is not a number. Wrap it in a "
+                        f"{text_of(function)} takes or returns {one}, which is not a number. Wrap "
+                        "it in a "
                         "function of numba."
                     )
             yield Form(int(utilities.get_pointer(function)), tuple(kind.args), kind.return_type)

@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
+from ...recording import on_one_line
 from ...stack.call import name_of, running_cell
 from ...stack.results import CONVERTS, MEANING, ResultError
 from ._c_functions import CFunction
@@ -185,7 +186,8 @@ def check_compilable(function: Any, name: str) -> None:
     __tracebackhide__ = True
     if not isinstance(function, (CFunction, Dispatcher, FunctionType)):
         raise TypeError(
-            f"cannot compile {name}, a {type(function).__name__}: numba compiles functions that "
+            f"cannot compile {name}, a {on_one_line(type(function).__name__)}: numba compiles "
+            "functions that "
             "are written with def or lambda. Write one that does the same. (Of C, only pure takes "
             "functions.)"
         )

@@ -11,7 +11,7 @@ import jax
 from jax.tree_util import tree_leaves
 
 from ... import jax_compat
-from ...stack.call import is_array
+from ...stack.call import is_array, text_of
 from ._rule_checks import Rule, checked_jvp, checked_vjp
 
 _Rule = Callable[..., Any]
@@ -144,6 +144,6 @@ def _check_callable(method: str, rule: Rule) -> None:
     __tracebackhide__ = True
     if not callable(rule.function):
         raise TypeError(
-            f"cannot use {rule.function!r} as a derivative rule of {rule.name}: it is not a "
+            f"cannot use {text_of(rule.function)} as a derivative rule of {rule.name}: it is not a "
             f"function. Call {rule.name}.{method} as you would jax.custom_{method[3:]}'s."
         )

@@ -23,7 +23,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from ...stack.call import given_name, number_to_array
+from ...stack.call import given_name, number_to_array, text_of
 
 FLOAT0 = jax.dtypes.float0
 _NO_CHECKS = ("jax_disable_bwd_checks", "jax_custom_vjp_disable_shape_check")  # JAX's options
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     declared: Callable[..., tuple[Sequence[Any], PyTreeDef]]
 
     def __str__(self) -> str:
-        given = given_name(self.function) or repr(self.function)
+        given = given_name(self.function) or text_of(self.function)
         return f"{self.name}: its rule {given}"
 
 

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from ...stack import options
-from ...stack.call import did_you_mean
+from ...stack.call import did_you_mean, text_of
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
@@ -58,12 +58,13 @@ def _check_executor(executor: Any) -> Any:
         )
     if is_shut_down(executor):
         raise ValueError(
-            f"executor {executor!r} is shut down. Pass a new one, and keep it open (do not leave "
+            f"executor {text_of(executor)} is shut down. Pass a new one, and keep it open (do not "
+            "leave "
             "its `with` block) while the callback is in use."
         )
     if not isinstance(executor, concurrent.futures.Executor) and library_of(executor) is None:
         raise TypeError(
-            f"executor={executor!r} is not an executor. Pass one of {known}, a "
+            f"executor={text_of(executor)} is not an executor. Pass one of {known}, a "
             "concurrent.futures.Executor, a distributed.Client or an ipyparallel view."
         )
     return executor

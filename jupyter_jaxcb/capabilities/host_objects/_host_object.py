@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from ...recording import active
+from ...recording import active, on_one_line
 from ._key import key_of
 from ._size import default_limit, parsed
 from ._store import Limits, Store
@@ -53,7 +53,7 @@ class HostObject(Generic[_P, _T]):
         self._function, self._options = function, options
         self._token = token or uuid.uuid4().hex
         self._compare = options["compare"]
-        name = getattr(function, "__name__", type(function).__name__)
+        name = on_one_line(getattr(function, "__name__", type(function).__name__))
         limits = Limits(options["max_bytes"], options["max_objects"], options["max_age"])
         self._store = Store(name, limits, options["size"], options["close"])
         self.__qualname__: str = name
@@ -236,7 +236,8 @@ def _kept(options: dict[str, Any]) -> Callable[[Any], HostObject[..., Any]]:
     def decorated(function: Any) -> HostObject[..., Any]:
         if not callable(function):
             raise TypeError(
-                f"host_object needs a function, not {function!r}. Put @jaxcb.host_object above one."
+                f"host_object needs a function, not {on_one_line(repr(function))}. Put "
+                "@jaxcb.host_object above one."
             )
         _clear_earlier(function)
         return HostObject(function, options)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
+from ...recording import on_one_line
 from ._closing import Kept, close_later, is_counted, report
 from ._size import resident_bytes, visible_bytes
 
@@ -209,7 +210,8 @@ class Store:
 
     def _bytes_of(self, value: Any, growth: int) -> int:
         if self._size is not None:
-            given = f"size={getattr(self._size, '__name__', type(self._size).__name__)}"
+            name = getattr(self._size, "__name__", type(self._size).__name__)
+            given = on_one_line(f"size={name}")
             try:
                 nbytes = self._size(value)
             except Exception as error:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...recording import on_one_line
 from ...stack.call import HostCallback, marks
 from ...stack.trace import is_cell, is_user_code
 from ._changes import Change, How, Owner, Source, files_of_print, sources
@@ -62,7 +63,7 @@ class Impurity(NamedTuple):
     def where(self) -> str:
         """``line 3`` of a cell, ``model.py:12`` of a file."""
         place = "line " if is_cell(self.file) else f"{os.path.basename(self.file)}:"
-        return f"{place}{self.line}"
+        return on_one_line(f"{place}{self.line}")
 
     @property
     def advice(self) -> str:

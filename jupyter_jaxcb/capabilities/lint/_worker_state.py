@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...recording import on_one_line
 from ...stack.trace import is_cell
 from ._changes import CONTAINERS, How, Owner, Source, sources
 from ._purity import is_state
@@ -54,6 +55,7 @@ def warn_of_worker_state(function: Callable[..., Any], name: str, executor: str)
             continue
         what, line = first
         where = "line " if is_cell(source.file) else f"{os.path.basename(source.file)}:"
+        where = on_one_line(where)
         warnings.warn_explicit(
             f"the io callback {name} keeps state between calls ({what}, {where}{line}), but "
             f"{executor} makes them in other processes, where each has a copy of its own: a call "

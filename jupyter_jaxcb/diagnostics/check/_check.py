@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import jax_compat
 from ...capabilities.lint import impurities, jax_inside
-from ...recording import Check, Checks, Finding, Frame
+from ...recording import Check, Checks, Finding, Frame, on_one_line
 from ...register import Callback
 from ...stack.errors import message_of
 from ...stack.results import ResultError
@@ -112,7 +112,8 @@ def check(
         )
     if not callable(callback) or (isinstance(callback, Callback) and callback.flavor == "tap"):
         raise TypeError(
-            f"cannot check {callback!r}: it is not a callback of flavor pure, buffer, io or debug. "
+            f"cannot check {on_one_line(repr(callback))}: it is not a callback of flavor pure, "
+            "buffer, io or debug. "
             "Write check(f, x) with a function f registered by @jaxcb.pure(...)."
         )
     with Unrecorded(), enabled():

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...recording import visible
+from ...recording import on_one_line
 from ._note import Condition, Options
 from ._received import Facts, receive_bad
 
@@ -292,7 +292,7 @@ def _number_by(name: str, reduce: Callable[[Any], Any], x: Any, axis: Sequence[i
 
 def _checked(name: str, reduce: Callable[[Any], Any], x: Any) -> Any:
     """Return the user's number of an array."""
-    given = visible(f"{name}={getattr(reduce, '__name__', type(reduce).__name__)}")
+    given = on_one_line(f"{name}={getattr(reduce, '__name__', type(reduce).__name__)}")
     try:
         found = reduce(x)
     except Exception as error:
@@ -316,6 +316,6 @@ def _checked(name: str, reduce: Callable[[Any], Any], x: Any) -> Any:
 
 def _shown(value: Any) -> str:
     try:
-        return visible(reprlib.repr(value))
+        return on_one_line(reprlib.repr(value))
     except Exception:  # an integer of thousands of digits
         return f"{type(value).__name__} that cannot be shown"

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
-from ...recording import visible
+from ...recording import on_one_line, visible
 from ...stack.lowering import forget_open_calls
 from ..notes import (
     WRAPPERS,
@@ -123,7 +123,9 @@ class Watch:
         line 4 of train: x differs from step 0 on: 0.8, was 0.9
         """
         if not isinstance(before, Watch):
-            raise TypeError(f"compare() takes what another block saw, not {before!r}.")
+            raise TypeError(
+                f"compare() takes what another block saw, not {on_one_line(repr(before))}."
+            )
         return compare(self.series, before.series, rtol)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -244,12 +246,14 @@ class watching:  # used as a function
         for name, reduce in reductions.items():
             if not callable(reduce):
                 raise ValueError(
-                    f"{name}={reduce!r} is no option and no function. Pass a function of one array "
+                    f"{name}={on_one_line(repr(reduce))} is no option and no function. Pass a "
+                    "function of one array "
                     f"that returns one number, such as {name}=jnp.linalg.norm."
                 )
         if to is not None and not callable(to):
             raise ValueError(
-                f"to={to!r} is not a function. Pass a function of the step and the values."
+                f"to={on_one_line(repr(to))} is not a function. Pass a function of the step and "
+                "the values."
             )
         self._to = to
         self._options = Options(
@@ -349,7 +353,8 @@ def watch(f: Callable[..., Any], names: str | Iterable[str] = (), **options: Any
     """
     if not callable(f):
         raise TypeError(
-            f"cannot watch {f!r}: it is not a function. Pass a function, as in watch(train, "
+            f"cannot watch {on_one_line(repr(f))}: it is not a function. Pass a function, as in "
+            "watch(train, "
             "'loss'), or watch a block of code with watching()."
         )
     watching(names, **options)  # refuses wrong options at once

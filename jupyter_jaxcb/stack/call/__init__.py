@@ -33,7 +33,16 @@ from ._arrays import (
     to_array,
     to_aval,
 )
-from ._callback import NO_STATIC, Bind, HostCallback, HostFunction, Static, given_name, name_of
+from ._callback import (
+    NO_STATIC,
+    Bind,
+    HostCallback,
+    HostFunction,
+    Static,
+    given_name,
+    name_of,
+    text_of,
+)
 from ._described import (
     Topic,
     drop_ins,

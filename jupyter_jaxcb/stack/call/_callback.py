@@ -88,21 +88,26 @@ class HostFunction:
 
 
 def given_name(function: Any) -> str:
-    """Return ``function.__name__``, or an empty string if that is missing or not a string."""
+    """Return ``function.__name__`` as it is shown; empty if it is missing or not a string."""
     try:
         name = function.__name__
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's class may raise anything
         name = ""
-    return str.__str__(name) if issubclass(type(name), str) else ""
+    return on_one_line(str.__str__(name)) if issubclass(type(name), str) else ""
 
 
 def name_of(function: Any) -> str:
     """Return the name of `function`, of what a partial calls, or of its type if there is none."""
     while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
         function = function.func
-    return given_name(function) or type(function).__name__
+    return given_name(function) or on_one_line(type(function).__name__)
+
+
+def text_of(value: Any) -> str:
+    """Return ``repr(value)`` as it is shown, on one line."""
+    return on_one_line(repr(value))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...recording import VMAP_METHODS
+from ...recording import VMAP_METHODS, on_one_line
 
 _OTHERS = [name for name in VMAP_METHODS if name != "sequential"]
 
@@ -188,4 +188,4 @@ def value_word(name: str, value: Any, *, plain: bool = False) -> str:
     """
     if isinstance(value, str):
         return value if plain else repr(value)
-    return f"<{type(value).__name__}>" if name == "executor" else repr(value)
+    return on_one_line(f"<{type(value).__name__}>" if name == "executor" else repr(value))

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..call import given_name
+from ..call import given_name, text_of
 from ._array import shown
 from ._dims import Dims
 
@@ -29,7 +29,7 @@ class Annotated:
     """
 
     def __init__(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
-        self._name = given_name(function) or repr(function)
+        self._name = given_name(function) or text_of(function)
         self._signature = inspect.signature(function)
         self._hints = hints
 
@@ -100,7 +100,8 @@ def annotated_result(function: Callable[..., Any]) -> Annotated | None:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise ValueError(
-            f"cannot read the annotations of {function.__name__}: {type(error).__name__}: {error}. "
+            f"cannot read the annotations of {given_name(function)}: {type(error).__name__}: "
+            f"{error}. "
             "Import the missing name, or pass result=."
         ) from None
     hint = hints["return"]

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from numpy.ma import MaskedArray
 
+from ...recording import visible
 from ..errors import describe
 from ._casting import CONVERTS, MEANING, converted, find_lost, kind_of
 
@@ -119,7 +120,7 @@ def shown(value: Any) -> str:
 
 def in_one_line(text: str, most: int = _SHOWN_CHARACTERS) -> str:
     """Return `text` without line breaks, cut after `most` characters."""
-    text = " ".join(text.split())
+    text = visible(" ".join(text.split()))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

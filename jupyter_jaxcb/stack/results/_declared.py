@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..call import given_name
+from ..call import given_name, text_of
 from ._annotations import annotated_result
 from ._array import shown
 from ._expressions import instead_of, sizes_alone
@@ -41,7 +41,7 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             f'cannot use result="infer" for {article} {flavor} callback: it would run the function '
             "once on zeros, with its side effects. Declare the result."
         )
-    name = given_name(function) or repr(function)
+    name = given_name(function) or text_of(function)
     nothing = nothing_in(result) if flavor == "pure" else None
     if nothing:
         raise ValueError(

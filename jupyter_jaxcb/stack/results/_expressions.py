@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from ... import jax_compat
-from ..call import given_name
+from ..call import given_name, text_of
 from ..errors import describe
 from ._annotations import Annotated
 from ._array import shown
@@ -271,7 +271,7 @@ def _bound(
         signature = inspect.signature(function)
     except ValueError as error:
         raise ValueError(
-            f"cannot use a result expression for {function!r}: it has no signature. Pass a "
+            f"cannot use a result expression for {text_of(function)}: it has no signature. Pass a "
             "function (result=lambda x: x) or jax.ShapeDtypeStruct(shape, dtype)."
         ) from error
     try:

@@ -15,7 +15,7 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from numpy.ma import MaskedArray
 
-from ..call import given_name
+from ..call import given_name, text_of
 from ..errors import describe
 from ._array import shown
 from ._casting import may_be_of_jax
@@ -64,7 +64,7 @@ def _key(leaf: Any) -> Hashable:
 
 def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     __tracebackhide__ = True
-    name = given_name(function) or repr(function)
+    name = given_name(function) or text_of(function)
     try:
         result = _result_for(function, args, kwargs, 0)
     except Exception as error:
