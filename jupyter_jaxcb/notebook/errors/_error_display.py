@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any
@@ -12,6 +14,7 @@ from ...stack import (
     CallbackException,
     attribute_of,
     error_for_user,
+    is_a,
     raise_interrupt,
     refused_frames,
 )
@@ -39,6 +42,7 @@ class ErrorDisplay:
         self._exceptions_before = shell.custom_exceptions
         self._handler_before = vars(shell).get("CustomTB")
         self._handler: Any = None
+        self._showtraceback: Any = None
         self._late = LateErrors(shell)
 
     def install(self) -> None:
@@ -48,10 +52,14 @@ class ErrorDisplay:
         ours = tuple(c for c in _CLASSES if c not in others)
         self._shell.set_custom_exc((*others, *ours), self._show)
         self._handler = vars(self._shell)["CustomTB"]
+        # IPython shows what %run and callbacks of events raise without asking for a handler.
+        self._shell.showtraceback = self._showtraceback = self._showing(self._shell.showtraceback)
 
     def remove(self) -> None:
         """Restore the previous handler, unless other code has registered one since."""
         self._late.remove()
+        if vars(self._shell).get("showtraceback") is self._showtraceback is not None:
+            del self._shell.showtraceback
         if self._handler is None or vars(self._shell).get("CustomTB") is not self._handler:
             return
         self._shell.custom_exceptions = self._exceptions_before
@@ -65,13 +73,26 @@ class ErrorDisplay:
         """Show `error` as a failing cell would."""
         self._show(self._shell, type(error), error, attribute_of(error, "__traceback__"))
 
+    def _showing(self, before: Callable[..., None]) -> Callable[..., None]:
+        """Return `before`, but for the exception that is handled now, if a host call failed."""
+
+        @functools.wraps(before)
+        def showtraceback(exc_tuple: Any = None, *args: Any, **options: Any) -> None:
+            etype, error, tb = sys.exc_info() if exc_tuple is None else (None, None, None)
+            whole = not options.get("exception_only")
+            is_error = error is not None and is_a(error, Exception)
+            if whole and is_error and _failed_call(error, tb) is not None:
+                self._show(self._shell, etype, error, tb)
+            else:
+                before(exc_tuple, *args, **options)
+
+        return showtraceback
+
     def _show(
         self, shell: InteractiveShell, etype: Any, value: Any, tb: Any, tb_offset: Any = None
     ) -> None:
         self._failed()
-        # The text of a CallbackException repeats all of its cause.
-        error = value.__cause__ if isinstance(value, CallbackException) else value
-        seen = error_for_user(error, tb)
+        seen = _failed_call(value, tb)
         if seen is not None:
             self._late.mark(seen[0])
             original, frames = _showable(seen[0]), seen[1]
@@ -86,6 +107,11 @@ class ErrorDisplay:
             shell.showtraceback(
                 (etype, value, refused_frames(tb)), tb_offset, running_compiled_code=True
             )
+
+
+def _failed_call(error: Any, tb: Any) -> tuple[BaseException, TracebackType | None] | None:
+    """As `error_for_user`; the text of a CallbackException repeats all of its cause."""
+    return error_for_user(error.__cause__ if isinstance(error, CallbackException) else error, tb)
 
 
 def _without_handler(tb: TracebackType | None) -> TracebackType | None:

@@ -75,6 +75,54 @@ def test_failure_of_an_observed_callback_of_jax_is_shown_as_that_of_ours(bad, ca
         assert ran.order.count("error") == 1, name
 
 
+SCRIPT = """
+import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+def boom(x):
+    raise ValueError("no luck")
+def f(x):
+    return {call}
+print("runs")
+{program}
+"""
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_failure_in_a_script_is_shown_as_in_a_cell(kernel, tmp_path, call):
+    for number, (name, program) in enumerate(PROGRAMS.items()):
+        if name == "vmap" and "ordered" in call:
+            continue
+        script = tmp_path / f"script{number}.py"
+        script.write_text(SCRIPT.format(call=call, program=program))
+        for line in (f"%run {script}", f"%run -i {script}"):
+            ran = kernel.run(line)
+            assert ran.error[:2] == ("ValueError", "no luck"), name
+            shown = ran.error[2]
+            assert shown.count("ValueError: no luck") == shown.count("raised by the") == 1, name
+            assert script.name in shown and 'raise ValueError("no luck")' in shown, name
+            assert "site-packages" not in shown and "jupyter_jaxcb/stack/" not in shown, name
+            assert "JaxRuntimeError" not in shown and ran.order.count("error") == 1, name
+
+
+@pytest.mark.kept
+def test_failure_of_a_tap_in_a_script_is_shown_as_in_a_cell(kernel, tmp_path):
+    (tmp_path / "script.py").write_text(
+        "from jupyter_jaxcb import host_callback as hcb\ndef boom(x, _):\n"
+        "    raise ValueError('no luck')\nhcb.id_tap(boom, 1.0)\nhcb.barrier_wait()"
+    )
+    ran = kernel.run(f"%run {tmp_path / 'script.py'}")
+    assert ran.error[:2] == ("ValueError", "no luck")
+    assert ran.error[2].count("no luck") == 2  # the line, and the message
+
+
+@pytest.mark.kept
+def test_other_failures_of_a_script_are_shown_by_ipython(kernel, tmp_path):
+    (tmp_path / "script.py").write_text("import sys\nif len(sys.argv) > 1: sys.exit(3)\n1 / 0")
+    ran = kernel.run(f"%run {tmp_path / 'script.py'}")
+    assert ran.error[:2] == ("ZeroDivisionError", "division by zero")
+    assert kernel.run(f"%run {tmp_path / 'script.py'} x").error[0] == "SystemExit"
+
+
 @pytest.mark.parametrize("options", ["", " --jax"])
 def test_exception_of_an_eager_debug_callback_is_shown_alone_whatever_its_class(kernel, options):
     kernel.run("import jupyter_jaxcb as jaxcb\ndef boom(x): raise KeyError('no luck')")
