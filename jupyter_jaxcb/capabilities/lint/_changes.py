@@ -29,7 +29,7 @@ from ._references import (
     python_layers,
 )
 
-CONTAINERS = (list, dict, set, bytearray, collections.deque, array.array, np.ndarray)
+_CONTAINERS = (list, dict, set, bytearray, collections.deque, array.array, np.ndarray)
 _FIXED = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, np.generic, range)
 # Methods that return None, so each call is a statement; of any object, and of containers alone.
 _WHOLE = frozenset("fill itemset partition put sort".split())
@@ -121,8 +121,8 @@ class Source:
         self.nodes: list[Any] = [] if tree is None else list(ast.walk(tree))
         names = _Names(self.nodes)
         listed = [] if tree is None else [*tree.args.posonlyargs, *tree.args.args]
-        self._receiver = listed[0].arg if is_method and listed else ""
-        self._receiver = self._receiver if names.is_kept(self._receiver) else ""
+        bound = listed[0].arg if is_method and listed else ""
+        self._receiver = bound if names.is_kept(bound) else ""
         self._arguments = {  # arrays, as far as is known; a decorator may pass copies
             one.arg
             for one in ([] if wrapped else listed[leading + is_method :])
@@ -131,7 +131,7 @@ class Source:
         kept = {
             name: value
             for name, value in known.items()
-            if not isinstance(value, _FIXED) and names.is_kept(name)
+            if not issubclass(type(value), _FIXED) and names.is_kept(name)
         }
         self._local = names.local - set(kept)
         self._outside = collections.ChainMap(kept, closure_of(function), function.__globals__)
@@ -172,7 +172,7 @@ class Source:
 
     def calls_without_arguments(self, names: Collection[str]) -> Iterator[tuple[str, int]]:
         """Yield calls of functions of these names with no arguments but None, and their lines."""
-        for node in self.nodes:
+        for node in self.nodes if names else ():
             if isinstance(node, ast.Call) and not node.keywords and all(map(_is_none, node.args)):
                 if ast.unparse(node.func) in names:
                     yield ast.unparse(node), self.before + node.lineno
@@ -186,7 +186,7 @@ class Source:
         if self._owner(thing) is Owner.OUTSIDE:
             return False
         starts_anew = any(self._starts.get(part, node.lineno) < node.lineno for part in parts)
-        return starts_anew or (how is How.GROWS and not isinstance(self._first(thing), CONTAINERS))
+        return starts_anew or (how is How.GROWS and not is_container(self._first(thing)))
 
     def _targets(self) -> Iterator[_Target]:
         statements = {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
@@ -229,11 +229,11 @@ class Source:
     def _how(self, target: ast.expr, method: str, is_statement: bool) -> How | None:
         """Return how the call of a method changes its object; None: not at all."""
         value = self._first(target)
-        if isinstance(value, types.ModuleType | type):
+        if issubclass(type(value), types.ModuleType | type):
             return None
         if is_statement and method in _WHOLE:
             return How.WHOLE
-        of_container = method in _OF_CONTAINERS and isinstance(value, CONTAINERS)
+        of_container = method in _OF_CONTAINERS and is_container(value)
         return How.GROWS if of_container or (is_statement and method in _GROW) else None
 
     def _assigned_to(self, node: Any, target: ast.expr, value: ast.expr) -> Iterator[_Target]:
@@ -340,7 +340,7 @@ def _tree_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda | Non
     code = function.__code__
     try:  # of the code: the source of a function is that of the one that it wraps
         tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, SyntaxError, TypeError, ValueError, tokenize.TokenError):
+    except (OSError, SyntaxError, TypeError, ValueError, RecursionError, tokenize.TokenError):
         return None
     if code.co_name == "<lambda>":
         found: list[Any] = [
@@ -418,6 +418,11 @@ def _set_first(statements: Any) -> Iterator[tuple[str, int]]:
                     yield ast.unparse(target), node.lineno
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="clear" | "fill"))):
                 yield ast.unparse(target), node.lineno
+
+
+def is_container(value: Any) -> bool:
+    """Return whether a value is a list, a dict, an array or the like, whatever its class says."""
+    return issubclass(type(value), _CONTAINERS)
 
 
 def files_of_print(node: ast.AST) -> list[ast.expr]:

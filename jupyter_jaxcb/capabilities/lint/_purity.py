@@ -1,8 +1,8 @@
 """Warn about evident side effects in the code of a pure host function.
 
-Only its own code is read, when it is registered: whether it prints, opens files, draws random
-numbers, reads the clock, or writes to something. Side effects in functions that it calls are found
-by `jupyter_jaxcb.check`, which runs it.
+Only its own code is read, and that of what its decorators wrap: whether it prints, opens files,
+draws random numbers, reads the clock, or writes to something. Side effects in functions that it
+calls are found by `jupyter_jaxcb.check`, which runs it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ...recording import on_one_line
 from ...stack.call import HostCallback, marks
 from ...stack.trace import is_cell, is_user_code
 from ._changes import Change, How, Owner, Source, files_of_print, sources
-from ._references import own_code, python_function
+from ._references import as_far_as_readable, own_code, python_function
 
 
 class ImpureFunctionWarning(UserWarning):
@@ -120,8 +120,8 @@ def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]
         leading: the number of leading parameters that it may write into.
     """
     found: dict[str, Impurity] = {}
-    for source in sources(function, leading):
-        for one in sorted(_of(source), key=lambda one: one.line):
+    for source in as_far_as_readable(sources(function, leading)):
+        for one in sorted(as_far_as_readable(_of(source)), key=lambda one: one.line):
             found.setdefault(one.does, one)
     return list(found.values())
 

@@ -6,14 +6,15 @@ The bytecode of a Python where this was not tried is not read: nothing is found,
 from __future__ import annotations
 
 import collections
+import contextlib
 import dis
 import functools
 import inspect
 import itertools
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ...stack.trace import IS_TRIED, is_user_code
 
@@ -22,6 +23,7 @@ _NOT_READ = {"jax", "jaxlib", "numpy", "scipy", "jupyter_jaxcb", *sys.stdlib_mod
 MAX_ENTRIES = 100  # read of one dict, list or tuple
 _GIVES_ENTRIES = ("get", "values", "items")  # methods of a dict
 UNKNOWN: Any = object()
+_T = TypeVar("_T")
 
 
 class Load(NamedTuple):
@@ -82,7 +84,17 @@ def python_layers(function: Any) -> Iterator[tuple[Any, types.FunctionType, Any]
 
 def own_code(function: Any) -> types.CodeType | None:
     """Return the code of the innermost function that `function` wraps, which decorators share."""
-    return functools.reduce(lambda _, one: one[1].__code__, python_layers(function), None)
+    layers = as_far_as_readable(python_layers(function))
+    return layers[-1][1].__code__ if layers else None
+
+
+def as_far_as_readable(found: Iterable[_T]) -> list[_T]:
+    """Return what an iterator finds, up to an object that raises when it is examined."""
+    read = []
+    with contextlib.suppress(Exception):  # its class, or an attribute
+        for one in found:
+            read.append(one)
+    return read
 
 
 def python_function(value: Any, receiver: Any = UNKNOWN) -> tuple[types.FunctionType | None, Any]:

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...recording import on_one_line
 from ...stack.trace import is_cell
-from ._changes import CONTAINERS, How, Owner, Source, sources
+from ._changes import How, Owner, Source, is_container, sources
 from ._purity import is_state
-from ._references import own_code
+from ._references import as_far_as_readable, own_code
 
 _DRAWN = (np.random.Generator, np.random.RandomState, random.Random)
 _PER_WORKER = (io.IOBase, threading.local)  # each worker uses its own one, and that is right
@@ -49,8 +49,8 @@ def warn_of_worker_state(function: Callable[..., Any], name: str, executor: str)
     if code is None or code in _warned:
         return
     _warned.add(code)
-    for source in sources(function):
-        first = min(_state(source), key=lambda found: found[1], default=None)
+    for source in as_far_as_readable(sources(function)):
+        first = min(as_far_as_readable(_state(source)), key=lambda found: found[1], default=None)
         if first is None:
             continue
         what, line = first
@@ -72,7 +72,7 @@ def _state(source: Source) -> Iterator[tuple[str, int]]:
     """Yield what a function changes outside of itself, and the line."""
     for one in source.changes():
         in_worker = any(issubclass(type(value), _PER_WORKER) for value in one.values)
-        filled = one.how in (How.ITEM, How.FIXED_ITEM) and isinstance(one.values[0], CONTAINERS)
+        filled = one.how in (How.ITEM, How.FIXED_ITEM) and is_container(one.values[0])
         if one.owner is not Owner.ARGUMENT and (is_state(one) or filled) and not in_worker:
             yield one.what, one.line
     for load in source.loads:

@@ -111,7 +111,7 @@ def _written(result: Any, function: Callable[..., Any]) -> Any:
     try:
         parameters = {*inspect.signature(function).parameters, "bool", "int", "float", "complex"}
         return _structure(ast.parse(result.strip(), mode="eval").body, parameters)
-    except _NO_LITERAL:
+    except Exception:  # no expression; or no signature, at which the call fails
         return float
 
 

@@ -456,3 +456,24 @@ def test_functions_of_drop_ins_without_a_change_are_not_warned_of():
         return jaxcb.io_callback(appends, STRUCT, x)
 
     assert warned(run, jax.jit, program) == []
+
+
+class LiesAboutItsClass:
+    @property
+    def __class__(self):
+        raise RuntimeError("no class")
+
+
+def refers_to_an_odd_object():
+    odd = LiesAboutItsClass()
+
+    def function(x, given=odd):
+        return x if given is odd else -x
+
+    return function
+
+
+@pytest.mark.parametrize("call", [drop_in, sent])
+def test_object_that_raises_when_it_is_examined_fails_no_call(call):
+    program = call(refers_to_an_odd_object())
+    assert warned(jax.make_jaxpr(program), jnp.float32(1)) == []

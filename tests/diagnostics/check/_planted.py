@@ -1,5 +1,6 @@
 """Callbacks that each violate one rule of their contract."""
 
+import functools
 import itertools
 from importlib import import_module
 
@@ -21,8 +22,8 @@ def random_result():
 
 
 def counter():
-    count = itertools.count()
-    return pure()(lambda x: x + next(count)), X
+    count = functools.partial(next, itertools.count())  # not seen in the source
+    return pure()(lambda x: x + count()), X
 
 
 def remembers_the_previous_call():
