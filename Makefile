@@ -6,13 +6,15 @@
 # make test-floor   the tests of the stack with the oldest supported JAX
 # make test-latest  every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
 #                   those of the stack also with JAX's flags for what it will change
+# make quick-latest of these, what a release of JAX breaks first: conformance, host_callback and 30 random
+#                   programs, in five minutes
 # make test-gpu     the tests of the stack, and figures, on the accelerator that JAX finds, in five minutes; installs
 #                   nothing: PYTHON needs JAX, NumPy, SciPy, numba, pytest and hypothesis
 # make frontend     build the TypeScript front end
 # make notebooks    run the notebooks and save their outputs
 # make docs         build the documentation: docs/_build/html/index.html, and each page as Markdown
 # make pictures     take the screenshots and films of docs/pictures, light and dark
-# make bench        the figures of docs/benchmarks.md
+# make bench        the figures of docs/benchmarks.md; AGAINST=../other compares with another checkout instead
 # make bench-browser  those of its section about JupyterLab, in Chromium
 # make dist         build and check sdist and wheel, and use the wheel in an empty environment
 # make binder       do what Binder would do, in an empty environment
@@ -20,7 +22,8 @@
 # make upstream     hide private names of JAX one at a time, and plant changes for the canary
 # make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
 # make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
-# make soak         drop 1,000 programs of each kind, interrupt 1,000 times, then load, queue, compiled functions and host objects, each for SECONDS=3600
+# make soak         drop PROGRAMS=1000 programs of each kind, interrupt MOMENTS=1000 times, then load, queue, compiled
+#                   functions and host objects, each for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,6 +32,8 @@ EXAMPLES ?= 5000
 # Of the first program; each run of `make fuzz` has other ones if there is none.
 SEED ?=
 SECONDS ?= 3600
+PROGRAMS ?= 1000
+MOMENTS ?= 1000
 # Python compiles the modules that it imports, a tenth of what pip would compile.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 # Test processes at a time: one more than a small machine has cores, since some tests wait for kernels
@@ -68,7 +73,7 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest test-upgraded test-gpu \
+.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest quick-latest test-jax test-upgraded test-gpu \
 	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
 
 help:
@@ -115,10 +120,20 @@ test-floor: $(FLOOR)/.test
 	$(FLOOR)/bin/python -m tests.documents.run_notebooks $(PARALLEL)
 
 # An environment that is there already keeps its Python.
-test-latest:
-	if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
+WITH_LATEST = if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
 	else python=$$($(PYTHON) tests/release/newest_python.py); fi && \
-	$(MAKE) test-all test-upgraded VENV=$(LATEST) PYTHON="$$python"
+	$(MAKE) VENV=$(LATEST) PYTHON="$$python"
+
+test-latest:
+	+$(WITH_LATEST) test-all test-upgraded
+
+quick-latest:
+	+$(WITH_LATEST) test-jax
+
+# What a release of JAX breaks first.
+test-jax: $(VENV)/.test
+	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -p no:cacheprovider \
+		tests/conformance tests/host_callback tests/programs
 
 # With the replacements of checkpoint, custom_jvp and custom_vjp that JAX 0.12 has behind flags.
 test-upgraded: $(VENV)/.test
@@ -143,16 +158,20 @@ chromium:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 		{ apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }
 
+# With AGAINST only the table, which also compares with that checkout.
 bench: $(VENV)/.test
-	$(BIN)/python tests/performance/bench.py
-	$(BIN)/python tests/performance/bench_executors.py
-	$(BIN)/python -m tests.performance.bench_compiled
-	$(BIN)/python -m tests.performance.bench_queued
-	$(BIN)/python -m tests.performance.bench_masked
-	$(BIN)/python -m tests.performance.bench_linear
-	$(BIN)/python -m tests.performance.bench_profile
-	$(BIN)/python -m tests.performance.bench_watch loops
-	$(BIN)/python tests/performance/bench_hangs.py
+	$(BIN)/python -m benchmarks $(if $(AGAINST),--against $(AGAINST))
+ifndef AGAINST
+	$(BIN)/python -m benchmarks.plain
+	$(BIN)/python -m benchmarks.executors
+	$(BIN)/python -m benchmarks.compiled
+	$(BIN)/python -m benchmarks.queued
+	$(BIN)/python -m benchmarks.masked
+	$(BIN)/python -m benchmarks.linear
+	$(BIN)/python -m benchmarks.profile
+	$(BIN)/python -m benchmarks.watch loops
+	$(BIN)/python -m benchmarks.hangs
+endif
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench
@@ -176,8 +195,8 @@ choose: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.selection $(VENV)/python.xml $(VENV)/browser.xml
 
 soak: $(VENV)/.test
-	JAXCB_PROGRAMS=1000 $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
-	JAXCB_MOMENTS=1000 $(BIN)/python -m pytest tests/stack/dispatch/test_interrupts_in_flight.py
+	JAXCB_PROGRAMS=$(PROGRAMS) $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
+	JAXCB_MOMENTS=$(MOMENTS) $(BIN)/python -m pytest tests/stack/interrupt/test_interrupts_in_flight.py
 	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
 	$(BIN)/python -m tests.performance.soak_queue $(SECONDS)
 	$(BIN)/python -m tests.performance.soak_compiled $(SECONDS)

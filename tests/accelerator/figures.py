@@ -1,26 +1,33 @@
 """Prints the cost of a call on this device against JAX's own callbacks, as rows of a table.
 
-The programs and the way to measure are those of `make bench`.
+The programs are those of `make bench`, here by wall time: a call waits for the device.
 """
 
-from tests.performance import bench
+import time
 
-ROUNDS = 5
+from benchmarks import rows
+
+SECONDS = 1
+TURNS = 5
+SHOWN = ("pure call in a loop", "io call in a loop", "debug call in a loop", "batch element")
 
 
-def rows():
+def table():
     """Yield one row of Markdown for each figure."""
-    for name, pair in (("pure", bench.PURE), ("io", bench.IO), ("debug", bench.DEBUG)):
-        ratio, _ = bench.loop_row(name, pair, ROUNDS)
-        yield row(ratio)
-    yield row(bench.vmap_rows(ROUNDS)[0])
+    rows.clock = time.perf_counter
+    for name, row in rows.ROWS.items():
+        if row.jax and row.recorded and name.startswith(SHOWN):
+            yield figure(name)
 
 
-def row(figure):
+def figure(name):
     """Return a row of Markdown: what, how many times as fast, the times."""
-    what, share, _, times = figure
-    return f"| {what} | {1 / float(share):.0f}× | {times} |"
+    us = {"ours": [], "jax": []}
+    for who in [*us] * TURNS:
+        us[who] += [seconds * 1e6 for seconds in rows.measure(name, who, SECONDS / TURNS)]
+    ours, jax = min(us["ours"]), min(us["jax"])
+    return f"| {name} / JAX's | {jax / ours:.0f}× | {ours:.2f} / {jax:.1f} µs |"
 
 
 if __name__ == "__main__":
-    print(*rows(), sep="\n")
+    print(*table(), sep="\n")

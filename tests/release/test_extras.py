@@ -14,7 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 TESTS = REPOSITORY / "tests"
-OURS = {"jupyter_jaxcb", "jupyter_jaxcb_worker", "jupyter_jaxcb_pytest", "tests"}
+OURS = {"jupyter_jaxcb", "jupyter_jaxcb_worker", "jupyter_jaxcb_pytest", "tests", "benchmarks"}
 ALWAYS_INSTALLED = {"pip", "venv"}  # part of every Python
 PROJECT = "jupyter-jaxcb"
 
@@ -95,8 +95,11 @@ def project():
 
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 BROWSER = sorted((TESTS / "browser").rglob("*.py"))
-WATCHED = TESTS / "performance" / "watched"  # with requirements of its own
-OTHERS = sorted({*TESTS.rglob("*.py")} - {*BROWSER} - {*WATCHED.rglob("*.py")})
+BENCHMARKS = REPOSITORY / "benchmarks"
+WATCHED = BENCHMARKS / "watched"  # with requirements of its own
+OTHERS = sorted(
+    {*TESTS.rglob("*.py"), *BENCHMARKS.rglob("*.py")} - {*BROWSER} - {*WATCHED.rglob("*.py")}
+)
 
 
 @pytest.mark.parametrize(

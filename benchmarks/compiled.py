@@ -2,7 +2,7 @@
 
     make bench
 
-Interleaved runs in one process, as in `bench`.
+Interleaved runs in one process.
 """
 
 import os
@@ -21,7 +21,7 @@ from scipy.special import cython_special
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, activate
 
-from .bench import ELEMENTS, LOOP, medians, run, show
+from ._interleaved import ELEMENTS, LOOP, medians, run, show
 
 STEPS = 100 * LOOP  # of a loop of compiled calls
 REPEATS = 100  # vmapped calls in one program

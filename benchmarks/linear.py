@@ -16,7 +16,7 @@ from scipy.sparse.linalg import splu
 
 import jupyter_jaxcb as jaxcb
 
-from .bench import LOOP, medians, run, show
+from ._interleaved import LOOP, medians, run, show
 
 GRID = 200
 

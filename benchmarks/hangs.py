@@ -1,6 +1,6 @@
 """Measure how long Ctrl-C takes in scripts that hang.
 
-``python tests/performance/bench_hangs.py`` prints a row for each hang of tests/diagnostics/hang,
+``python -m benchmarks.hangs`` prints a row for each hang of tests/diagnostics/hang,
 under the command and in plain Python with a watchdog: the time from the first Ctrl-C to the
 sentence that explains the hang, the time from the last Ctrl-C to the end of the process, and how
 often Ctrl-C was needed. ``--cores 1`` allows it one core.
@@ -20,8 +20,8 @@ from pathlib import Path
 
 import jax
 
-PROGRAM = Path(__file__).parents[1] / "diagnostics" / "hang" / "hanging.py"
-ROOT = str(Path(__file__).parents[2])
+ROOT = str(Path(__file__).resolve().parents[1])
+PROGRAM = Path(ROOT, "tests", "diagnostics", "hang", "hanging.py")
 HANGS = {  # the arguments of the program: a host function, and how it is called
     "np.asarray of its own program": ("converts_the_result_of_its_program", "jupyter_jaxcb"),
     "jnp": ("uses_jnp", "jupyter_jaxcb"),

@@ -1,6 +1,6 @@
 """Find planted NaNs in programs that use public libraries, and measure what watching costs.
 
-    python -m tests.performance.bench_watch [library ...]
+    python -m benchmarks.watch [library ...]
 
 Each program of `watched` runs three times: as it is, watched, and under `jax.debug_nans`, which
 finds a line if the innermost line of the program in the traceback of its error, or in that of its

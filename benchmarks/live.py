@@ -1,6 +1,6 @@
 """Measure what the live view costs a cell in a real kernel: the ratio with and without it.
 
-    python tests/performance/bench_live.py
+    python -m benchmarks.live
 
 A compiled loop of about two seconds makes host calls of 20 µs each, alternately with and without
 the live view (`%jax_record auto` both times). No front end draws, so this is the kernel's cost.

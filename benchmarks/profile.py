@@ -2,7 +2,7 @@
 
     make bench
 
-Interleaved runs in one process, as in `bench`; a large profile is read in a process of its own.
+Interleaved runs in one process; a large profile is read in a process of its own.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ import numpy as np
 
 import jupyter_jaxcb as jaxcb
 
-from .bench import LOOP, identity, run, show
+from ._interleaved import LOOP, identity, run, show
 
 LARGE = """
 import resource, time, jax, jax.numpy as jnp, numpy as np, jupyter_jaxcb as jaxcb

@@ -2,7 +2,7 @@
 
     make bench
 
-Interleaved runs in one process, as in `bench`. The time of a program ends with its result; the
+Interleaved runs in one process. The time of a program ends with its result; the
 queue is empty before each run.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 import jupyter_jaxcb as jaxcb
 
-from .bench import LOOP, show
+from ._interleaved import LOOP, show
 
 STEPS = 1_000  # with one call of a millisecond each
 WIDTH = 64  # of the matrix that a step multiplies, which takes one core

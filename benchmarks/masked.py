@@ -2,7 +2,7 @@
 
     make bench
 
-Interleaved runs in one process, as in `bench`.
+Interleaved runs in one process.
 """
 
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 
 import jupyter_jaxcb as jaxcb
 
-from .bench import LOOP, identity, medians, run, show
+from ._interleaved import LOOP, identity, medians, run, show
 
 ELEMENTS = 10_000
 NEEDED = 100

@@ -1,0 +1,326 @@
+"""The rows of `make bench`, and the process that measures them.
+
+This file uses public names of the package only, so that it can measure any checkout of it. It is
+not imported but started, with the checkout to be measured in PYTHONPATH. Its first line says which
+package it imported, and has the rows. Then it reads one request a line from standard input,
+``["row", "ours" or "jax", seconds]``, and answers each with one line: a list of measurements, or
+the text of an error.
+"""
+
+import contextlib
+import functools
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import io_callback
+from jax.experimental.buffer_callback import buffer_callback
+
+import jupyter_jaxcb as jaxcb
+from jupyter_jaxcb import host_callback as hcb
+
+STRUCT = jax.ShapeDtypeStruct((), np.float32)
+LOOP = 200  # short runs: the fastest of many is hardly disturbed
+ELEMENTS = 10_000
+ONE = jnp.float32(1)
+clock = time.process_time  # on a GPU, tests/accelerator takes another
+# Each import is that of a new process.
+IMPORTS = """
+import os, time, jax
+for _ in range(3):
+    if child := os.fork():
+        os.waitpid(child, 0)
+    else:
+        start = time.process_time()
+        import jupyter_jaxcb
+        print(time.process_time() - start, flush=True)
+        os._exit(0)
+"""
+
+
+class Program(NamedTuple):
+    """What one measurement runs: `run`, with what `prepare` returns unless it is None."""
+
+    run: Callable
+    calls: int = 1  # in one run
+    prepare: Callable | None = None
+
+
+class Row(NamedTuple):
+    """One row: `ours` and `jax` make a `Program`, or `ours` measures by itself, with its `unit`."""
+
+    ours: Callable
+    jax: Callable | None = None
+    recorded: bool = False
+    unit: str = "s"
+
+
+def identity(x):
+    return x
+
+
+def nothing(x):
+    pass
+
+
+def half(x):
+    return np.float32(0.5) * x
+
+
+def three(x):
+    return {"a": x, "b": x, "c": x}
+
+
+def fill(context, out, x):
+    np.asarray(out)[...] = np.asarray(x)
+
+
+def passes(call):
+    """Return a function that makes a call for its effect, and returns its argument."""
+
+    def step(x):
+        call(x)
+        return x
+
+    return step
+
+
+def finish(result):
+    jax.block_until_ready(result)
+    jax.effects_barrier()
+
+
+def loop(call, x=ONE, steps=LOOP):
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, steps, lambda i, x: call(x), x))
+    return Program(lambda: finish(program(x)), steps)
+
+
+def vmapped(call, elements=ELEMENTS, repeats=1):
+    x = jnp.arange(elements, dtype=jnp.float32)
+    call = jax.vmap(call)
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, repeats, lambda i, x: call(x), x))
+    return Program(lambda: finish(program(x)), elements * repeats)
+
+
+def pure(callback, **options):
+    return lambda x: callback(identity, STRUCT, x, **options)
+
+
+def dict_of_three(callback):
+    return lambda x: callback(three, three(STRUCT), x)["b"]
+
+
+def big(callback):
+    x = jnp.arange(1 << 20, dtype=jnp.float32)
+    program = jax.jit(lambda x: callback(lambda x: np.asarray(x) + np.float32(1), x, x))
+    return Program(lambda: finish(program(x)))
+
+
+def eager(call):
+    return Program(lambda: finish(call(ONE)))
+
+
+def decorate():
+    def run():
+        for _ in range(20):
+            jaxcb.pure(lambda x: x, result="x")
+
+    return Program(run, 20)
+
+
+def first_call(call):
+    return Program(lambda: finish(jax.jit(lambda x: call(x) + 1)(ONE)))
+
+
+def block():
+    program = jax.jit(jaxcb.pure(identity, result="x"))
+
+    def run():
+        with jaxcb.record():
+            finish(program(ONE))
+
+    return Program(run)
+
+
+def shown(show):
+    """Show new recordings of a vmapped call, and of a call that JAX removes."""
+
+    def run():
+        call = jaxcb.pure(identity, result="x")
+        program = jax.jit(jax.vmap(lambda x: (call(x) + 1, call(x - 1))[0]))
+
+        def record():
+            with jaxcb.record() as recorded:
+                for _ in range(5):
+                    finish(program(jnp.ones(20)))
+            return recorded.recording
+
+        return Program(show, prepare=record)
+
+    return run
+
+
+def masked():
+    call = jaxcb.pure(identity, result="x")
+    return vmapped(lambda x: call.where(x % 100 == 0, x, otherwise=0.0))
+
+
+def bytes_of_a_call(seconds):
+    """Return the memory that a recording keeps for each of further host calls."""
+    program = loop(pure(jaxcb.pure_callback), steps=5_000)
+    kept, sizes = [], [0]
+    program.run()
+    tracemalloc.start()
+    for runs in (1, 3):
+        with jaxcb.record() as recorded:
+            for _ in range(runs):
+                program.run()
+        kept.append(recorded.recording)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    first, second = np.diff(sizes)
+    return [(second - first) / (2 * program.calls)]
+
+
+def import_time(seconds):
+    done = subprocess.run([sys.executable, "-P", "-c", IMPORTS], stdout=subprocess.PIPE, check=True)
+    return [float(line) for line in done.stdout.split()]
+
+
+def both(name, ours, of_jax=None):
+    """Two rows: recorded and not."""
+    return {
+        f"{name}, recorded": Row(ours, of_jax, recorded=True),
+        f"{name}, not recorded": Row(ours, of_jax),
+    }
+
+
+ROWS = {
+    **both(
+        "pure call in a loop",
+        lambda: loop(pure(jaxcb.pure_callback)),
+        lambda: loop(pure(jax.pure_callback)),
+    ),
+    **both(
+        "io call in a loop",
+        lambda: loop(pure(jaxcb.io_callback)),
+        lambda: loop(pure(io_callback)),
+    ),
+    **both(
+        "debug call in a loop",
+        lambda: loop(passes(lambda x: jaxcb.debug_callback(nothing, x))),
+        lambda: loop(passes(lambda x: jax.debug.callback(nothing, x))),
+    ),
+    **both(
+        "tap in a loop; JAX: ordered debug call",
+        lambda: loop(lambda x: hcb.id_tap(lambda x, transforms: None, x)),
+        lambda: loop(passes(lambda x: jax.debug.callback(nothing, x, ordered=True))),
+    ),
+    "pure call that returns a dict of three, recorded": Row(
+        lambda: loop(dict_of_three(jaxcb.pure_callback)),
+        lambda: loop(dict_of_three(jax.pure_callback)),
+        recorded=True,
+    ),
+    **both(
+        "batch element, sequential, 10,000",
+        lambda: vmapped(pure(jaxcb.pure_callback, vmap_method="sequential")),
+        lambda: vmapped(pure(jax.pure_callback, vmap_method="sequential"), LOOP),
+    ),
+    "batch of 10,000, expand_dims, recorded": Row(
+        lambda: vmapped(pure(jaxcb.pure_callback, vmap_method="expand_dims"), repeats=20),
+        lambda: vmapped(pure(jax.pure_callback, vmap_method="expand_dims"), repeats=20),
+        recorded=True,
+    ),
+    "pure call, 4 MB in and out": Row(
+        lambda: big(jaxcb.pure_callback), lambda: big(jax.pure_callback)
+    ),
+    **both(
+        "eager call",
+        lambda: eager(jaxcb.pure(identity, result="x")),
+        lambda: eager(pure(jax.pure_callback)),
+    ),
+    "decorate": Row(decorate),
+    **both(
+        "first call: trace and compile",
+        lambda: first_call(jaxcb.pure(identity, result="x")),
+        lambda: first_call(pure(jax.pure_callback)),
+    ),
+    "buffer call in a loop, 4 kB": Row(
+        lambda: loop(lambda x: jaxcb.buffer_callback(fill, x)(x), jnp.ones(1_000)),
+        lambda: loop(lambda x: buffer_callback(fill, x)(x), jnp.ones(1_000)),
+    ),
+    "batch element, where: 100 of 10,000 needed": Row(masked),
+    "queued call in a loop": Row(lambda: loop(passes(jaxcb.debug(nothing, queued=True)))),
+    **both(
+        "numba call in a loop",
+        lambda: loop(jaxcb.pure(half, result="x", compile="numba"), steps=10 * LOOP),
+        lambda: loop(lambda x: jax.pure_callback(half, STRUCT, x)),
+    ),
+    "block of record() around one call": Row(block),
+    "print(recording)": Row(shown(str)),
+    "_repr_mimebundle_": Row(shown(lambda recording: recording._repr_mimebundle_())),
+    "kept for a recorded call": Row(bytes_of_a_call, unit="bytes"),
+    "import jupyter_jaxcb, after JAX": Row(import_time),
+}
+
+
+@functools.cache
+def program_of(name, who):
+    program = getattr(ROWS[name], who)()
+    once(program)  # compiles
+    gc.collect()
+    gc.freeze()  # what is there now need not be looked at again
+    return program
+
+
+def once(program):
+    """Return the seconds of one call: of the CPU, in all threads of this process."""
+    arguments = () if program.prepare is None else (program.prepare(),)
+    start = clock()
+    program.run(*arguments)
+    return (clock() - start) / program.calls
+
+
+def measure(name, who, seconds):
+    """Return the seconds a call of as many runs as take `seconds`, or what the row measures."""
+    row = ROWS[name]
+    if row.ours in (bytes_of_a_call, import_time):
+        return row.ours(seconds)
+    program = program_of(name, who)
+    times = []
+    with jaxcb.record() if row.recorded and who == "ours" else contextlib.nullcontext():
+        once(program)  # the first calls of a recording keep sample values
+        gc.collect()
+        gc.disable()
+        end = clock() + seconds
+        while len(times) < 3 or clock() < end:
+            times.append(once(program))
+        gc.enable()
+    return times
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what host functions print is no answer
+    rows = {name: [row.jax is not None, row.unit] for name, row in ROWS.items()}
+    print(json.dumps([jaxcb.__file__, jax.__version__, rows]), file=answers, flush=True)
+    for request in sys.stdin:
+        try:
+            answer = measure(*json.loads(request))
+        except Exception as error:
+            answer = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
