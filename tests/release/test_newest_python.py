@@ -1,11 +1,15 @@
 """`make test-latest` finds the newest Python, or says what to install."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from . import newest_python
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -57,3 +61,25 @@ def test_one_line_says_what_to_install_if_none_is_found(tmp_path):
     done = run(PATH=str(tmp_path), HOME=str(tmp_path))
     assert done.returncode == 1 and not done.stdout
     assert done.stderr.count("\n") == 1 and "install one" in done.stderr
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("found", [True, False])
+def test_ci_tries_the_newest_jax_where_there_is_a_python_for_it(fake, tmp_path, found):
+    """Run .ci/run beside nothing, with a `make` that prints its arguments."""
+    shutil.copytree(ROOT / ".ci", tmp_path / "checkout" / ".ci")
+    for name in ("bash", "dirname"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    fake("make", '"make $@"')
+    python = fake("python3.13", "3 13") if found else None
+    done = subprocess.run(
+        [tmp_path / "checkout" / ".ci" / "run"], env={"PATH": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    last = done.stdout.splitlines()[-1]
+    assert last == (
+        f"make quick-latest PYTHON={python}"
+        if found
+        else "make quick-latest was skipped: it needs python3.13, which is not in PATH"
+    )
+    assert "make test-floor\n" in done.stdout and not done.stderr
