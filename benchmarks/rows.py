@@ -185,6 +185,7 @@ def bytes_of_a_call(seconds):
             for _ in range(runs):
                 program.run()
         kept.append(recorded.recording)
+        del recorded
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
