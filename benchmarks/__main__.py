@@ -5,12 +5,13 @@
 
 Two processes measure each row in turn, on the same core: one imports the package of this checkout,
 one that of the other, and both run `rows.py` of this checkout. A time is the CPU time of all
-threads, for one call, in the fastest run: on a busy machine, the others were disturbed. A ratio
-above 1 says that this checkout is slower. Rows that differ by more than 2 % are measured again in
-new processes, because the place of code and data in memory alone can do that.
+threads, for one call, in the third fastest turn: on a busy machine, most are disturbed, and one or
+two are lucky. A ratio above 1 says that this checkout is slower. Rows that differ by more than 2 %
+are measured again in new processes, because the place of code and data in memory alone can do that.
 """
 
 import argparse
+import collections
 import contextlib
 import json
 import os
@@ -67,18 +68,18 @@ class Process:
 
 
 class Row:
-    """The smallest measurement of ``"this"`` checkout, the ``"other"``, and ``"jax"``."""
+    """The fastest run of each turn, of ``"this"`` checkout, the ``"other"``, and ``"jax"``."""
 
     def __init__(self, name, has_jax, unit):
         self.name, self.has_jax, self.unit = name, has_jax, unit
-        self.smallest, self.errors = {}, {}
+        self.turns, self.errors = collections.defaultdict(list), {}
 
     def measure(self, processes, turns):
-        """Measure in turn until `turns` turns have found nothing faster by a hundredth."""
+        """Measure in turn until `turns` turns have changed no time by more than a hundredth."""
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         since = turn = 0
         while since < turns and turn < MOST_TURNS and not self.errors:
-            before = dict(self.smallest)
+            before = {who: self.value(who) for who in self.turns}
             for process in processes.values() if cores else ():
                 process.move(cores[turn % len(cores)])
             for who in sorted(processes, reverse=turn % 2):
@@ -86,22 +87,25 @@ class Row:
             if self.has_jax and turn % 3 == 0:
                 for process in processes.values():  # what they ran before is the same in both
                     self._add("jax", process.measure(self.name, "jax"))
-            faster = any(self.smallest.get(who, 0) < 0.99 * before[who] for who in before)
-            since, turn = 0 if faster else since + 1, turn + 1
             if self.unit != "s":
                 return  # memory is the same in each turn
+            changed = any(abs(self.value(who) / before[who] - 1) > 0.01 for who in before)
+            since, turn = 0 if changed else since + 1, turn + 1
 
     def _add(self, who, answer):
         if isinstance(answer, str):
             self.errors[who] = answer
         else:
-            self.smallest[who] = min(*answer, self.smallest.get(who, answer[0]))
+            self.turns[who].append(min(answer))
+
+    def value(self, who):
+        return sorted(self.turns[who])[:3][-1]
 
     def ratio(self, to):
         """Return this / `to`, or None if one of them was not measured."""
-        if self.errors or to not in self.smallest:
+        if self.errors or to not in self.turns:
             return None
-        return self.smallest["this"] / self.smallest[to]
+        return self.value("this") / self.value(to)
 
     def differs(self):
         ratio = self.ratio("other")
@@ -114,7 +118,7 @@ class Row:
         if self.errors:
             return f"{self.name:<{WIDTH}}  " + "; ".join(map(": ".join, self.errors.items()))
         other, of_jax = self.ratio("other"), self.ratio("jax")
-        cells = [f"{self.name:<{WIDTH}}  {in_words(self.smallest['this'], self.unit):>9}"]
+        cells = [f"{self.name:<{WIDTH}}  {in_words(self.value('this'), self.unit):>9}"]
         if other is not None:
             cells.append(f"{other:>12.2f} {'slower' if self.is_slower() else '':6}")
         if of_jax is not None:
@@ -155,7 +159,7 @@ def measured(paths, turns, pairs, only):
 def main():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.splitlines()[0])
     parser.add_argument("--against", type=Path, help="another checkout of the package")
-    parser.add_argument("--turns", type=int, default=8, help="turns without a faster run")
+    parser.add_argument("--turns", type=int, default=8, help="turns that change nothing")
     parser.add_argument("--pairs", type=int, default=5, help="most pairs of processes")
     parser.add_argument("--only", default="", help="a part of the names of rows")
     options = parser.parse_args()
