@@ -119,12 +119,6 @@ def dict_of_three(callback):
     return lambda x: callback(three, three(STRUCT), x)["b"]
 
 
-def big(callback):
-    x = jnp.arange(1 << 20, dtype=jnp.float32)
-    program = jax.jit(lambda x: callback(lambda x: np.asarray(x) + np.float32(1), x, x))
-    return Program(lambda: finish(program(x)))
-
-
 def eager(call):
     return Program(lambda: finish(call(ONE)))
 
@@ -241,9 +235,6 @@ ROWS = {
         lambda: vmapped(pure(jaxcb.pure_callback, vmap_method="expand_dims"), repeats=20),
         lambda: vmapped(pure(jax.pure_callback, vmap_method="expand_dims"), repeats=20),
         recorded=True,
-    ),
-    "pure call, 4 MB in and out": Row(
-        lambda: big(jaxcb.pure_callback), lambda: big(jax.pure_callback)
     ),
     **both(
         "eager call",
