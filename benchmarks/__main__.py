@@ -5,9 +5,9 @@
 
 Two processes measure each row in turn, on the same core: one imports the package of this checkout,
 one that of the other, and both run `rows.py` of this checkout. A time is the CPU time of all
-threads, for one call, in the third fastest turn: on a busy machine, most are disturbed, and one or
-two are lucky. A ratio above 1 says that this checkout is slower. Rows that differ by more than 2 %
-are measured again in new processes, because the place of code and data in memory alone can do that.
+threads, for one call, in the fastest run: on a busy machine, the others were disturbed. A ratio
+above 1 says that this checkout is slower. Rows that differ by more than 2 % are measured again in
+new processes, because the place of code and data in memory alone can do that.
 """
 
 import argparse
@@ -81,7 +81,7 @@ class Row:
         while since < turns and turn < MOST_TURNS and not self.errors:
             before = {who: self.value(who) for who in self.turns}
             for process in processes.values() if cores else ():
-                process.move(cores[turn % len(cores)])
+                process.move(cores[turn // 2 % len(cores)])  # on each, in both orders
             for who in sorted(processes, reverse=turn % 2):
                 self._add(who, processes[who].measure(self.name, "ours"))
             if self.has_jax and turn % 3 == 0:
@@ -99,7 +99,7 @@ class Row:
             self.turns[who].append(min(answer))
 
     def value(self, who):
-        return sorted(self.turns[who])[:3][-1]
+        return min(self.turns[who])
 
     def ratio(self, to):
         """Return this / `to`, or None if one of them was not measured."""
