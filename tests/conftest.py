@@ -47,7 +47,7 @@ from jax._src.interpreters import mlir
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, active
 from jupyter_jaxcb.stack import cell_begins, cell_ends
-from tests import _front_end_rules, selection
+from tests import _front_end_rules, kept, selection
 from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.
@@ -115,6 +115,7 @@ def pytest_collection_modifyitems(items):
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
     selection.mark(items)
+    kept.mark(items)
     upgraded.mark(items)
 
 
