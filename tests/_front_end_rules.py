@@ -8,9 +8,8 @@ import dataclasses
 
 import numpy as np
 
-from jupyter_jaxcb.recording import Recording
-from jupyter_jaxcb.report import to_mimebundle
 from tests._site_schema import check_beside, check_site
+from tests.interface import Recording, to_mimebundle
 
 CALLS = 100  # of one recording that are encoded
 LONGEST_NS = 1e18

@@ -45,9 +45,8 @@ import pytest
 from jax._src.interpreters import mlir
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recorder, active
-from jupyter_jaxcb.stack import cell_begins, cell_ends
 from tests import _front_end_rules, kept, selection
+from tests.interface import Recorder, active, cell_begins, cell_ends
 from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.

@@ -9,6 +9,7 @@ collects.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -32,16 +33,26 @@ SPARED = ("skip", "skipif", "xfail", "upstream")  # markers with which a test ma
 Table = dict[str, dict[str, str]]  # by file and test function: its number of cases, and remarks
 
 
-def rows() -> list[str]:
-    """Return the folders, files and tests of the list."""
-    return re.findall(r"^(tests/\S+): .", LIST.read_text("utf-8"), re.MULTILINE)
+@functools.cache
+def rows(but: str = "") -> list[str]:
+    """Return the folders, files and tests of the list; of rows that begin with `but`."""
+    return re.findall(rf"^{but}(tests/\S+): .", LIST.read_text("utf-8"), re.MULTILINE)
+
+
+@functools.cache
+def is_listed(test: str) -> bool:
+    """Return whether the list has this file or test."""
+    left_out, listed = (
+        any(re.match(re.escape(row) + r"(?![^/:\[])", test) for row in rows(but))
+        for but in ("but ", "")
+    )
+    return listed and not left_out
 
 
 def mark(items: list) -> None:
     """Mark the collected tests of the list as `kept`."""
-    listed = tuple(re.compile(re.escape(row) + r"(?![^/:\[])") for row in rows())
     for item in items:
-        if any(row.match(item.nodeid) for row in listed):
+        if is_listed(item.nodeid.partition("[")[0]):
             item.add_marker("kept")
 
 

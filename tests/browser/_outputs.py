@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 
-from jupyter_jaxcb.report import MIME_TYPE
+from tests.interface import MIME_TYPE
 
 _GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "recording.json").read_text())
 # Keys whose strings have a fixed set of values.

@@ -8,7 +8,7 @@ import zlib
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_jaxcb.report import MIME_TYPE
+from tests.interface import MIME_TYPE
 
 from ._outputs import open_everything, output, paths, poisoned, recording, replaced
 

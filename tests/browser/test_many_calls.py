@@ -1,17 +1,21 @@
 """A million host calls: the view has all of them."""
 
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from ._lab import WAIT_MS
 
+ROOT = Path(__file__).parents[2]
 CALLS = 1_000_000
 SLOWEST = CALLS // 8 + 1  # the number of the longest call
+FIND_TESTS = f"import sys; sys.path.insert(0, {str(ROOT)!r})"
 RECORD = """
 %load_ext jupyter_jaxcb
 import numpy as np
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS, Aval, LoweredSite, Recorder, Site, VmapLevel
-from jupyter_jaxcb.recording import record_elements
+from tests.interface import VMAP_METHODS, Aval, LoweredSite, Recorder, Site, VmapLevel
+from tests.interface import record_elements
 
 def recorded(calls):
     recorder = Recorder(capacity=calls)
@@ -32,7 +36,7 @@ def recorded(calls):
         record_elements(recorder, sites[part % 2], 1, elements, stamps[first:first + quarter + 1])
     return recorder.freeze()
 """
-MILLION = f"{RECORD}\nrecording = recorded({CALLS})"
+MILLION = f"{FIND_TESTS}{RECORD}\nrecording = recorded({CALLS})"
 
 
 def shown(view):

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_jaxcb.command import main
+from tests.interface import main
 from tests.report._several import SEVERAL
 
 from .test_accessibility import AXE, CHECK

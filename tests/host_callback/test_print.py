@@ -12,7 +12,7 @@ import pytest
 from jax._src import pretty_printer as pp  # the removed module used it for its layout
 
 from jupyter_jaxcb import host_callback as hcb
-from jupyter_jaxcb.host_callback._print import layout
+from tests.interface import printed_layout
 
 MODES = {"eager": lambda f: f, "jit": jax.jit}
 eager_and_jit = pytest.mark.parametrize("around", MODES.values(), ids=MODES)
@@ -205,4 +205,4 @@ trees = st.recursive(
 @hypothesis.settings(max_examples=300)
 @hypothesis.given(trees)
 def test_layout_is_that_of_the_removed_module(value):
-    assert layout(value) == removed_layout(value)
+    assert printed_layout(value) == removed_layout(value)

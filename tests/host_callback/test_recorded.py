@@ -8,8 +8,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb import host_callback as hcb
-from jupyter_jaxcb.recording import WHOLE_BATCH, Recording, VmapLevel
-from jupyter_jaxcb.report import summarize, to_mimebundle
+from tests.interface import WHOLE_BATCH, Recording, VmapLevel, summarize, to_mimebundle
 
 
 def look(arg, transforms): ...

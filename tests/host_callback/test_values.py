@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jupyter_jaxcb import host_callback as hcb
-from jupyter_jaxcb.stack.call import empty_aligned
+from tests.interface import empty_aligned
 
 MODES = {"eager": lambda f: f, "jit": jax.jit}
 eager_and_jit = pytest.mark.parametrize("around", MODES.values(), ids=MODES)

@@ -7,7 +7,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Iterator
 
-from jupyter_jaxcb.recording import VMAP_METHODS
+from tests.interface import VMAP_METHODS
 
 from ._context import Context, Helper
 from ._program import Function, Host, Program, Statement

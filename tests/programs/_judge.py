@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tests.lines import Line
 
 from . import _reach
 from ._program import Program
@@ -30,8 +30,8 @@ class Judge:
     def report(self, kind: str, text: str) -> None:
         self.findings.append((kind, text))
 
-    def host_of(self, row: Any) -> str:
-        return self.ran.writer.binds.get(row.site.line, "?")
+    def host_of(self, line: Line) -> str:
+        return self.ran.writer.binds.get(line.line, "?")
 
     def is_masked(self, host: str) -> bool:
         typed = self.hosts[host].typed if host in self.hosts else None

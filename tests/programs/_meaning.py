@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jupyter_jaxcb.recording import Reason
+from tests.lines import lines
 
 from ._judge import Judge
 from ._run import Meant
-
-HOISTED = {Reason.HOISTED, Reason.DEDUPLICATED_AND_HOISTED, Reason.PARTLY_UNUSED_AND_HOISTED}
 
 
 def meaning(judge: Judge, meant: list[Meant]) -> None:
@@ -60,7 +58,7 @@ def _hoisted(judge: Judge, name: str) -> bool:
     if judge.program.blocks == "late":  # no outcomes: compiled before the recording
         return any(path.host == name and "looped" in path.flags for path in judge.paths)
     return any(
-        outcome.site.function == name and outcome.reason in HOISTED
+        line.function == name and line.is_hoisted
         for block in judge.ran.blocks
-        for outcome in block.recording.outcomes
+        for line in lines(block.recording)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from jupyter_jaxcb.recording import VMAP_METHODS
+from tests.interface import VMAP_METHODS
 
 # One call for a batch, in which the host function sees which arguments are batched.
 TOGETHER = tuple(

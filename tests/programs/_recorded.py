@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recording, active
-from jupyter_jaxcb.report import summarize, to_html, to_mimebundle
+from tests.interface import active, to_html, to_mimebundle
+from tests.lines import called, lines
 
 from ._judge import Judge
 from ._run import Block
@@ -55,16 +55,15 @@ def blocks(judge: Judge) -> None:
 
 def _recording(judge: Judge, block: Block, counts: Counter[str]) -> None:
     recording = block.recording
-    rows = summarize(recording)
     if len(recording) != sum(counts.values()):
         judge.report("length", f"{len(recording)} calls recorded, {dict(counts)} made")
     recorded: Counter[str] = Counter()
-    for row in rows:
-        host = judge.host_of(row)
+    for line in lines(recording):
+        host = judge.host_of(line)
         name = "debug_print" if judge.flavor(host) == "print" else host
-        if row.site.function != name:
-            judge.report("site", f"line {row.site.line} binds {host}, not {row.site.function}")
-        recorded[host] += row.calls
+        if line.function != name:
+            judge.report("site", f"line {line.line} binds {host}, not {line.function}")
+        recorded[host] += line.made
     for host in counts.keys() | recorded.keys():
         if counts[host] != recorded[host]:
             judge.report("count", f"{host}: {counts[host]} calls, {recorded[host]} recorded")
@@ -72,11 +71,9 @@ def _recording(judge: Judge, block: Block, counts: Counter[str]) -> None:
 
 
 def _order(judge: Judge, block: Block) -> None:
-    recording = block.recording
     elsewhere = {host.name for host in judge.program.hosts if host.queued or host.flavor == "print"}
     elsewhere.add("debug_print")
-    names = [recording.lowered[call.lowered].site.function for call in recording]
-    names = [name for name in names if name not in elsewhere]
+    names = [name for name in called(block.recording) if name not in elsewhere]
     made = [name for run in block.runs for name, _ in run.log if name not in elsewhere]
     if names != made:
         judge.report("log order", f"recorded {names}, made {made}")
@@ -87,9 +84,9 @@ def files(judge: Judge) -> None:
         _kept(judge, block.recording)
 
 
-def _kept(judge: Judge, recording: Recording) -> None:
+def _kept(judge: Judge, recording: jaxcb.Recording) -> None:
     text = recording.to_json()
-    if Recording.from_json(text).to_json() != text:
+    if jaxcb.Recording.from_json(text).to_json() != text:
         judge.report("json", "from_json(to_json) differs")
     with tempfile.TemporaryDirectory() as folder:
         for end in ("json", "jaxcb"):
@@ -97,7 +94,7 @@ def _kept(judge: Judge, recording: Recording) -> None:
             recording.save(path)
             if jaxcb.load(path).to_json() != text:
                 judge.report("file", f".{end} differs")
-    again = Recording.from_json(text)
+    again = jaxcb.Recording.from_json(text)
     if str(again) != str(recording):
         judge.report("report", "the report of a file differs")
     for show in (to_html, to_mimebundle):

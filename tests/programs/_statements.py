@@ -3,53 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from jupyter_jaxcb.recording import Reason, Site, Status
-from jupyter_jaxcb.report import summarize
+from tests.lines import FEWER, SILENT, Line, lines
 
 from ._judge import Judge
 from ._run import Block, Meant
 
-SILENT = {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.NOT_REACHED, Status.NOT_RUN}
 TRACED = {"jit", "inner_jit", "looped", "branched", "checkpoint", "remat"}
-FEWER = {Status.DEDUPLICATED, Status.HOISTED}
 # An eager derivative drops and hoists calls while it traces, in no program of its own.
-OF_DERIVATIVES = {Reason.IN_NO_PROGRAM, Reason.TRACED_BEFORE, Reason.MAY_BE_HOISTED}
+OF_DERIVATIVES = {"in_no_program", "traced_before", "may_be_hoisted"}
 
 
 def statuses(judge: Judge) -> None:
     for number, block in enumerate(judge.ran.blocks):
         failed = any(run.error for run in block.runs)
         fresh = number == 0 and judge.program.blocks != "late"
-        rows = summarize(block.recording)
-        for row in rows:
-            _row(judge, row, judge.host_of(row), failed, fresh)
+        found = lines(block.recording)
+        for line in found:
+            _line(judge, line, judge.host_of(line), failed, fresh)
         if not failed and judge.program.mode != "eager":
             _compiled(judge, block)
         if fresh and not failed:
-            mentioned(judge, {row.site.line for row in rows})
+            mentioned(judge, {line.line for line in found})
 
 
-def _row(judge: Judge, row: Any, host: str, failed: bool, fresh: bool) -> None:
-    where = f"{host} line {row.site.line} {row.status}"
-    if row.status in SILENT and row.calls:
-        judge.report("silent", f"{where}: {row.calls} calls")
+def _line(judge: Judge, row: Line, host: str, failed: bool, fresh: bool) -> None:
+    where = f"{host} line {row.line} {row.status}"
+    if row.status in SILENT and row.made:
+        judge.report("silent", f"{where}: {row.made} calls")
     if failed:
         return
-    if row.expected not in (None, row.calls):
-        judge.report("expected", f"{where}: expected {row.expected}, {row.calls} calls")
-    if row.status is Status.KEPT and not row.calls and not judge.is_masked(host):
+    if row.expected not in (None, row.made):
+        judge.report("expected", f"{where}: expected {row.expected}, {row.made} calls")
+    if row.status == "kept" and not row.made and not judge.is_masked(host):
         judge.report("kept", f"{where}: no calls")
-    if row.status in FEWER and row.written is not None and row.calls >= row.written:
-        judge.report("fewer", f"{where}: {row.calls} calls, written {row.written}")
-    if row.status is Status.NOT_RUN:
+    if row.status in FEWER and row.asked is not None and row.made >= row.asked:
+        judge.report("fewer", f"{where}: {row.made} calls, asked for {row.asked}")
+    if row.status == "not_run":
         judge.report("not_run", f"{where}: {row.reason}")
-    if not row.elided and row.written is not None and row.calls < row.written:
-        judge.report("unreported", f"{where}: {row.calls} calls, written {row.written}")
-    if row.status is Status.UNKNOWN and fresh:
-        meant = OF_DERIVATIVES if judge.program.mode == "eager" else {Reason.MAY_BE_HOISTED}
-        if not meant.issuperset(cause.reason for cause in row.causes):
+    if not row.is_elided and row.asked is not None and row.made < row.asked:
+        judge.report("unreported", f"{where}: {row.made} calls, asked for {row.asked}")
+    if row.status == "unknown" and fresh:
+        meant = OF_DERIVATIVES if judge.program.mode == "eager" else {"may_be_hoisted"}
+        if not meant.issuperset(row.causes):
             judge.report("unknown", f"{where}: {row.reason}")
 
 
@@ -59,15 +55,11 @@ def _compiled(judge: Judge, block: Block) -> None:
     A row's expected calls are derived from the calls that were made, so they cannot show a mistake
     here. All runs of a block run one program.
     """
-    compiled: dict[Site, list[int | None]] = {}
-    for outcome in block.recording.outcomes:
-        compiled.setdefault(outcome.site, []).append(outcome.compiled)
-    for row in summarize(block.recording):
-        counts = compiled.get(row.site, [None])
-        calls = None if None in counts else sum(counts) * len(block.runs)
-        if calls not in (None, row.calls):
-            where = f"{judge.host_of(row)} line {row.site.line} {row.status}"
-            judge.report("expected", f"{where}: {calls} calls compiled, {row.calls} calls")
+    for row in lines(block.recording):
+        calls = None if row.compiled is None else row.compiled * len(block.runs)
+        if calls not in (None, row.made):
+            where = f"{judge.host_of(row)} line {row.line} {row.status}"
+            judge.report("expected", f"{where}: {calls} calls compiled, {row.made} calls")
 
 
 def mentioned(judge: Judge, lines: set[int]) -> None:
@@ -85,8 +77,8 @@ def mentioned(judge: Judge, lines: set[int]) -> None:
 
 def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
     """Check that missing calls are reported as elided, and that no others are."""
-    rows: dict[str, list[Any]] = {}
-    for row in summarize(block.recording):
+    rows: dict[str, list[Line]] = {}
+    for row in lines(block.recording):
         rows.setdefault(judge.host_of(row), []).append(row)
     asked: Counter[str] = Counter()
     made: Counter[str] = Counter()
@@ -100,21 +92,21 @@ def complete(judge: Judge, block: Block, meant: list[Meant]) -> None:
     for name, own in rows.items():
         if name in unsure or name not in judge.hosts:
             continue
-        if made[name] < asked[name] and not any(row.elided for row in own):
+        if made[name] < asked[name] and not any(row.is_elided for row in own):
             judge.report(
                 "unreported", f"{name}: {made[name]} of {asked[name]} calls, {_statuses(own)}"
             )
         wrong = {
-            Status.DEDUPLICATED: not _may_be_not_reached(judge, name),
-            Status.HOISTED: name in repeated,
+            "deduplicated": not _may_be_not_reached(judge, name),
+            "hoisted": name in repeated,
         }
-        missing = [row for row in own if row.written is not None or wrong.get(row.status)]
+        missing = [row for row in own if row.asked is not None or wrong.get(row.status)]
         if made[name] == asked[name] and _statuses(missing) & FEWER:
             text = f"{name}: {made[name]} of {asked[name]}, {_statuses(missing)}"
             judge.report("nothing missing", text)
 
 
-def _statuses(rows: list[Any]) -> set[Status]:
+def _statuses(rows: list[Line]) -> set[str]:
     return {row.status for row in rows}
 
 

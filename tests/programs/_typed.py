@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jupyter_jaxcb.recording import VMAP_METHODS
+from tests.interface import VMAP_METHODS
 
 from ._program import TOGETHER, Host, Statement, Typed
 

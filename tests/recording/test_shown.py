@@ -2,15 +2,7 @@
 
 import pytest
 
-from jupyter_jaxcb.recording import (
-    Html,
-    between,
-    element,
-    html,
-    on_one_line,
-    spreadsheet_cell,
-    visible,
-)
+from tests.interface import Html, between, element, html, on_one_line, spreadsheet_cell, visible
 
 pytestmark = pytest.mark.kept
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from jupyter_jaxcb.recording import (
+from tests.interface import (
     FORMATS,
     VMAP_METHODS,
     ArrayValues,
@@ -31,10 +31,13 @@ from jupyter_jaxcb.recording import (
     Status,
     VmapLevel,
     Worker,
+    cost_to_text,
+    outcome_to_text,
     record_call,
     record_elements,
+    to_message,
+    to_mimebundle,
 )
-from jupyter_jaxcb.report import cost_to_text, outcome_to_text, to_message, to_mimebundle
 
 from . import test_golden
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import (
+from tests.interface import (
     VMAP_METHODS,
     Aval,
     Compilation,
@@ -20,10 +20,11 @@ from jupyter_jaxcb.recording import (
     Recording,
     Site,
     VmapLevel,
+    export,
     record_call,
     record_elements,
+    summarize,
 )
-from jupyter_jaxcb.report import export, summarize
 
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source='bessel(1, "é")')
 LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)",

@@ -17,8 +17,8 @@ from jupyter_jaxcb.recording import (
     VmapLevel,
     record_elements,
 )
-from jupyter_jaxcb.report import finished, summarize, to_html, to_text
-from jupyter_jaxcb.report.text import loop_advice
+from jupyter_jaxcb.report import finished, to_html
+from tests.interface import loop_advice, summarize, to_text
 
 SITE = Site("pure", "simulate", "<cell>", 3, 0, cell=True, source="simulate(x)")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
+from tests.interface import summarize
 
 equinox = pytest.importorskip("equinox")
 

@@ -12,8 +12,7 @@ import random
 
 import pytest
 
-from jupyter_jaxcb.command import main
-from jupyter_jaxcb.recording import FORMATS, RecordingFileError, load, load_calls
+from tests.interface import FORMATS, RecordingFileError, load, load_calls, main
 
 from ._everything import WHOLE, brief_reports, everything, reports
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import headline, status_words, summarize, to_mimebundle
+from jupyter_jaxcb.report import to_mimebundle
+from tests.interface import headline, status_words, summarize
 
 X = np.float32(1)
 

@@ -15,8 +15,16 @@ import pytest
 from nbconvert import HTMLExporter
 from nbconvert.filters import markdown2html_mistune
 
-from jupyter_jaxcb.recording import Check, Checks, Finding, Matrix, RecordingFileError
-from jupyter_jaxcb.report import check_output, matrix_output, matrix_to_text
+from tests.interface import (
+    Check,
+    Checks,
+    Finding,
+    Matrix,
+    RecordingFileError,
+    check_output,
+    matrix_output,
+    matrix_to_text,
+)
 
 from ._everything import WHOLE, brief_reports, read, reports
 

@@ -11,26 +11,29 @@ from jupyter_jaxcb.recording import (
     COMPILED_EARLIER,
     PYTHON_OF_JAX,
     VMAP_METHODS,
+    Note,
+    NoteKind,
+    Outcome,
+    Status,
+    Unknown,
+    VmapLevel,
+)
+from jupyter_jaxcb.report import to_html, to_message
+from tests.interface import (
+    ROW,
     Aval,
     Compilation,
     Frame,
     Lane,
     LoweredSite,
-    Note,
-    NoteKind,
-    Outcome,
     Part,
     PartKind,
     Profile,
     Program,
     Recording,
     Site,
-    Status,
-    Unknown,
-    VmapLevel,
+    to_text,
 )
-from jupyter_jaxcb.recording._columns import ROW
-from jupyter_jaxcb.report import to_html, to_message, to_text
 
 SECOND = 10**9
 SCALAR = (Aval((), "float32"),)

@@ -11,29 +11,27 @@ from hypothesis import strategies as st
 
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
-    Aval,
-    LoweredSite,
     Outcome,
     Program,
     Reason,
     Recorder,
-    Recording,
-    Site,
     Status,
     VmapLevel,
     record_call,
     record_elements,
 )
-from jupyter_jaxcb.report import (
+from jupyter_jaxcb.report import call_words, summarize, time_words
+from tests._site_schema import complete
+from tests.interface import (
     MIME_TYPE,
-    call_words,
-    summarize,
-    time_words,
+    Aval,
+    LoweredSite,
+    Recording,
+    Site,
     to_html,
     to_mimebundle,
     to_text,
 )
-from tests._site_schema import complete
 
 USED = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
 UNUSED = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")

@@ -5,33 +5,23 @@ import dataclasses
 import jsonschema
 import pytest
 
-from jupyter_jaxcb.recording import (
-    VMAP_METHODS,
-    Aval,
-    Frame,
-    LoweredSite,
-    Outcome,
-    Program,
-    Reason,
-    Recorder,
-    Site,
-    Status,
-    VmapLevel,
-    record_call,
-)
-from jupyter_jaxcb.report import (
-    MIME_TYPE,
-    Located,
-    Progress,
-    SiteProgress,
-    finished,
-    summarize,
-    to_message,
-    to_mimebundle,
-    unfinished,
-)
+from jupyter_jaxcb.recording import VMAP_METHODS, Frame, Outcome, Program, Reason, Status, VmapLevel
+from jupyter_jaxcb.report import MIME_TYPE, Located, to_mimebundle
 from jupyter_jaxcb.report.frontend import to_page
 from tests._site_schema import check_site, complete
+from tests.interface import (
+    Aval,
+    LoweredSite,
+    Progress,
+    Recorder,
+    Site,
+    SiteProgress,
+    finished,
+    record_call,
+    summarize,
+    to_message,
+    unfinished,
+)
 
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="bessel(1, z)")
 UNUSED = Site("pure", "model", "<cell>", 3, 4, cell=True, source="model(z)")

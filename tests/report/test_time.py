@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from jupyter_jaxcb.recording import (
+from tests.interface import (
+    MIME_TYPE,
     Aval,
     Compilation,
     LoweredSite,
@@ -13,11 +14,16 @@ from jupyter_jaxcb.recording import (
     Recorder,
     Recording,
     Site,
+    host_time,
+    other_time,
     record_call,
+    summarize,
+    to_html,
+    to_markdown,
+    to_mimebundle,
+    to_page,
+    to_text,
 )
-from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
-from jupyter_jaxcb.report.frontend import MIME_TYPE, to_page
-from jupyter_jaxcb.report.text import host_time, other_time, to_markdown
 
 MS = 1_000_000
 SITE = Site("pure", "simulate", "<cell>", 3, 0, cell=True, source="simulate(x)")

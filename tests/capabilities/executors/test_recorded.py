@@ -16,7 +16,8 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, Recording, WorkerRows, active
-from jupyter_jaxcb.report import summarize, to_text
+from jupyter_jaxcb.report import summarize
+from tests.interface import to_text
 
 X = np.arange(12, dtype=np.float32)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from tests.interface import forget_warnings_of_worker_state
 
 from ._correct import CORRECT
 
@@ -229,9 +230,7 @@ def name_of(function):
 @pytest.fixture(autouse=True)
 def _not_warned_before(monkeypatch):
     """A function is warned of once."""
-    from jupyter_jaxcb.capabilities.lint import _worker_state
-
-    monkeypatch.setattr(_worker_state, "_warned", set())
+    forget_warnings_of_worker_state(monkeypatch)
 
 
 @pytest.mark.parametrize("function", STATE, ids=name_of)

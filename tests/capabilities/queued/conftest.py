@@ -6,7 +6,7 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.capabilities import queue
+from tests.interface import queue_limit_bytes
 
 
 class Gate:
@@ -39,6 +39,6 @@ def gate():
 @pytest.fixture
 def limit():
     """Set the queue's limit for one test."""
-    before = queue.limit_bytes
+    before = queue_limit_bytes()
     yield jaxcb.set_queue_limit
     jaxcb.set_queue_limit(before)

@@ -10,10 +10,10 @@ import time
 import jax
 import jax.numpy as jnp
 import pytest
+from jax._src.dispatch import runtime_tokens
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.capabilities import queue
-from jupyter_jaxcb.jax_compat._required import runtime_tokens
+from tests.interface import wait_for_queued_calls
 
 
 def failing(x):
@@ -163,7 +163,7 @@ def test_ctrl_c_ends_a_barrier_and_the_calls_are_still_made(gate):
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        queue.wait(press)
+        wait_for_queued_calls(press)
     assert seen == []
     gate.open()
     jax.effects_barrier()
@@ -327,8 +327,8 @@ def test_without_the_hook_into_jax_the_end_of_python_still_waits(in_process):
     done = in_process(
         script(
             """
-            from jupyter_jaxcb import jax_compat
-            jax_compat.after_barriers = lambda wait, settle: None
+            from tests.interface import leave_barriers_to_jax
+            leave_barriers_to_jax()
             def log(x):
                 time.sleep(0.2)
                 print("got", x)

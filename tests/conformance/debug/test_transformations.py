@@ -9,9 +9,10 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import leave_loops_to_jax
 from tests.conformance._parameters import FIVE_FROM_1, TWO, eager_or_jit
 from tests.conformance.conftest import DEBUG
+from tests.interface import leave_loops_to_jax
+from tests.lines import lines
 
 
 def watching(f):
@@ -274,7 +275,7 @@ def test_ordered_callback_in_a_batched_while_predicate_is_reported_kept(our_debu
     f = jax.jit(jax.vmap(counting(our_debug(host, ordered=True))))
     with jaxcb.record() as r:
         jax.block_until_ready(f(LIMITS))
-    assert [outcome.status.words for outcome in r.recording.outcomes] == ["kept"]
+    assert [line.status for line in lines(r.recording)] == ["kept"]
     assert len(r.recording) == len(seen) == 12
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS
+from tests.interface import VMAP_METHODS
 
 from ._both import OURS, THEIRS
 

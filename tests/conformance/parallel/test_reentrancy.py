@@ -41,7 +41,7 @@ def test_big_operands_do_not_deadlock_on_one_core_with_synchronous_dispatch(in_p
     """We advise synchronous dispatch up to JAX 0.10, whose CPU client may deadlock without it.
 
     JAX's own callbacks may deadlock even so, depending on the alignment of the memory they get:
-    see `jupyter_jaxcb.stack.call._arrays.is_big`.
+    see `is_big` of the package.
     """
     found = in_process(PROGRAM, "numpy,arrays", 1000, "one", "synchronous").value
     assert found == {"numpy": EXPECTED, "arrays": EXPECTED}

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS
 from tests._vmap_methods import LOOPED
 from tests.conformance._parameters import eager_or_jit, like_first, shapes
+from tests.interface import VMAP_METHODS
+from tests.lines import call_shapes
 
 
 def add(x, y):
@@ -49,13 +50,8 @@ def test_recording_has_the_shapes_of_the_host_arguments(method, run):
     assert seen == HOST_SHAPES[method]
     calls = r.recording.calls_of("plus")
     assert len(calls) == len(r.recording) == len(seen)
-    for call, shown in zip(calls, seen, strict=True):
-        lowered = r.recording.lowered[call.lowered]
-        operands, (result,) = lowered.host_avals()
-        assert tuple(aval.shape for aval in operands) == shown
-        assert (result.shape, result.dtype) == (shown[0], "float32")
-        (level,) = lowered.levels
-        assert (level.size, level.method, level.batched) == (4, method, (True, False))
+    for found, shown in zip(call_shapes(r.recording), seen, strict=True):
+        assert found == (shown, ((shown[0], "float32"),), ((4, method, (True, False)),))
 
 
 @pytest.mark.parametrize("method", LOOPED)

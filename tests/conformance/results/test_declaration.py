@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS
 from tests.conformance._parameters import THREE, X
+from tests.interface import VMAP_METHODS
 
 
 def test_expression_may_use_names_attributes_indices_and_tuples(run):

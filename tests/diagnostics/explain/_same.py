@@ -14,7 +14,7 @@ import textwrap
 import jax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
+from tests.interface import summarize
 
 
 def in_new_thread(test):

@@ -8,7 +8,7 @@ from jax import lax
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Status
-from jupyter_jaxcb.report import matrix_output, matrix_to_text
+from tests.interface import matrix_output, matrix_to_text
 from tests.stack.elision._battery import Hosts
 
 from ._same import check_calls, in_new_thread, run, sorted_facts

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.jax_compat import host_function_can_block
+from tests.interface import host_function_can_block
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics import HangKind, Watchdog
+from tests.interface import HangKind, Watchdog
 
 S = jax.ShapeDtypeStruct((), np.float32)
 SECONDS = 0.4

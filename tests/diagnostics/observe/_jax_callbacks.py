@@ -9,7 +9,7 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
+from tests.interface import summarize
 
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
 

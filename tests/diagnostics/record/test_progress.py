@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics import running_calls
-from jupyter_jaxcb.recording import active
-from jupyter_jaxcb.report import LONG_NS, Progress
+from jupyter_jaxcb.report import LONG_NS
 from tests._site_schema import check_beside
+from tests.interface import Progress, active, running_calls
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Reason, Status, active
-from jupyter_jaxcb.report import summarize
+from jupyter_jaxcb.recording import Reason, active
 from jupyter_jaxcb.stack.elision import _remembered
+from tests.interface import Status, summarize
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 

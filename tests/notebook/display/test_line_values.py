@@ -8,7 +8,9 @@ import pytest
 
 from jupyter_jaxcb.diagnostics import Series
 from jupyter_jaxcb.diagnostics.notes import Totals
-from jupyter_jaxcb.notebook.display import LineValues, Origins
+from tests.interface import line_values
+
+LineValues, Origins = line_values()
 
 
 def variable(file, line=1, name="y", values=(0.5, 0.25)):

@@ -100,7 +100,7 @@ def test_time_of_a_cell_is_that_of_its_code(timed, cell):
 
 @pytest.mark.kept
 def test_recorded_block_in_a_cell_has_no_time_for_its_own_begin_and_end(timed):
-    timed.run("from jupyter_jaxcb.stack import spent_in_blocks as spent")
+    timed.run("from tests.interface import spent_in_blocks as spent")
     trace = trace_of(timed.run("before = spent()\nwith jaxcb.record() as r:\n    _ = use()"))
     noted = timed.run(
         "print(r.recording.wall_ns, spent() - before, "

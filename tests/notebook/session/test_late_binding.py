@@ -110,10 +110,10 @@ def test_cell_that_loads_the_extension_may_run_again(kernel):
 
 def test_cell_that_unloads_the_extension_leaves_no_running_cell(kernel):
     kernel.run("%unload_ext jupyter_jaxcb", cell="a")
-    running = "from jupyter_jaxcb.stack.call import _late_binding as l; l._cells.running"
+    running = "from tests.interface import running_cells; running_cells()"
     assert kernel.run(running, cell="b").value == "[]"
     kernel.run("%load_ext jupyter_jaxcb", cell="a")
-    assert kernel.run("len(l._cells.running)", cell="b").value == "1"
+    assert kernel.run("len(running_cells())", cell="b").value == "1"
 
 
 MODULE = f"""import jupyter_jaxcb as jaxcb

@@ -63,9 +63,7 @@ def test_output_appears_in_the_cell_that_ran_the_program(held, wait):
 
 
 CLOCK = """
-from jupyter_jaxcb.diagnostics import all_running_calls
-from jupyter_jaxcb.notebook.session import _cell_barrier
-from jupyter_jaxcb.stack.interrupt import _in_flight
+from tests.interface import all_running_calls, set_clock_of_cells
 class Clock:
     now = 0.0
     def monotonic(self):
@@ -73,7 +71,7 @@ class Clock:
         return self.now
     def __getattr__(self, name):
         return getattr(time, name)
-_cell_barrier.time = _in_flight.time = Clock()
+set_clock_of_cells(Clock())
 """
 
 
@@ -85,7 +83,7 @@ def clocked(held):
     """
     assert held.run(CLOCK).error is None
     yield held
-    held.run("_cell_barrier.time = _in_flight.time = time")
+    held.run("set_clock_of_cells(time)")
 
 
 def test_cell_stops_waiting_after_its_limit_and_names_the_running_calls(clocked):
@@ -141,15 +139,14 @@ def test_cell_without_callbacks_does_not_wait(freshly_held):
     """It does not wait although a program has callbacks and an array is still being computed."""
     held = freshly_held
     held.run("%jax_callbacks --wait 50")
-    held.run("from jupyter_jaxcb.notebook.session import _cell_barrier; waited = []")
-    held.run("old = _cell_barrier.Unfinished.wait")
-    held.run("_cell_barrier.Unfinished.wait = lambda *a: (waited.append(1), old(*a))[1]")
+    held.run("from tests.interface import waits_of_cells; noting = waits_of_cells()")
+    held.run("waited = noting.__enter__()")
     held.run("x = slowly(big)")
     assert held.run("waited").value == "[]"
     held.go.touch()
     held.run("y = f(slowly(big))")
     assert held.run("waited").value == "[1]"
-    held.run("_cell_barrier.Unfinished.wait = old")
+    held.run("noting.__exit__(None, None, None)")
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from jupyter_jaxcb.jax_compat import host_function_can_block
+from tests.interface import host_function_can_block
 
 from ._stuck import HOSTS, IN_MACHINE_CODE, Running
 

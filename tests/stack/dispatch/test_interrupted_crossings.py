@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.notebook.session._stop_button import Stop
+from tests.interface import stop_button
 from tests.stack._interrupts import Interrupts
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_interrupt_between_two_crossings_is_a_keyboard_interrupt(in_cell):
         return x
 
     program = jax.jit(lambda x: second(first(x)))
-    stop = Stop((lambda: None).__code__, lambda hang: None)
+    stop = stop_button()
     if in_cell:
         stop.begin()
     try:

@@ -22,7 +22,7 @@ import numpy as np
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import error_for_user
+from tests.interface import error_for_user
 
 LIMIT_SECONDS = 20
 

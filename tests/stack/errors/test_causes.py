@@ -10,9 +10,8 @@ import pytest
 from jax._src.interpreters import pxla
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb import jax_compat
-from jupyter_jaxcb.stack import stop_attaching_causes
 from tests._threads import in_threads
+from tests.interface import leave_calls_to_jax, stop_attaching_causes
 
 CLASS = jax.errors.JaxRuntimeError
 
@@ -179,7 +178,7 @@ def test_programs_without_callbacks_stay_on_the_fast_path(monkeypatch):
 
 
 def test_error_names_an_unsupported_version_of_jax(monkeypatch):
-    monkeypatch.setattr(jax_compat, "stay_in_python", lambda: None)
+    leave_calls_to_jax(monkeypatch)
     with pytest.raises(RuntimeError, match=f"JAX {jax.__version__} is not supported.*host_error"):
         jaxcb.strict_errors()
 

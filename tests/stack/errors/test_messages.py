@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import error_for_user
-from jupyter_jaxcb.stack.call import AddedName
 from tests._vmap_methods import TOGETHER
+from tests.interface import added_name, error_for_user
 
 
 class Mute(Exception):
@@ -207,7 +206,7 @@ def test_note_on_a_batch_element_has_its_own_values(options):
 def test_note_leaves_out_operands_that_a_capability_adds():
     class Numbered:
         __name__ = "numbered"
-        _operand_names = "x", AddedName("number of the call"), "y"
+        _operand_names = "x", added_name("number of the call"), "y"
 
         def __call__(self, *operands):
             raise ValueError

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import ResultError
-from jupyter_jaxcb.stack.errors import _store
 from tests._threads import in_threads
+from tests.interface import ResultError, kept_errors
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -98,7 +97,7 @@ def test_failures_of_another_thread_leave_this_threads_exception_in_place():
     error = failing(lambda: f(3.0))
 
     def fail():
-        for n in range(_store.KEPT + 1):
+        for n in range(100):
             failing(lambda n=n: f(10.0 + n))
 
     other = threading.Thread(target=fail)
@@ -129,9 +128,9 @@ def test_number_of_stored_exceptions_is_bounded():
 
     in_threads(fail, range(3, 33))
     fail(100)
-    assert len(_store._kept) == len(_store._raised_by) <= _store.KEPT_IN_ALL
-    ours = [n for n, thread in _store._raised_by.items() if thread == threading.get_ident()]
-    assert len(ours) == _store.KEPT
+    kept = kept_errors()
+    assert len(kept) <= 256
+    assert list(kept.values()).count(threading.get_ident()) == 16
 
 
 def test_number_of_a_failing_call_counts_the_calls_made():

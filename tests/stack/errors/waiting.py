@@ -13,9 +13,9 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.errors import _causes
+from tests.interface import give_up_waiting_after
 
-_causes.PATIENCE_SECONDS = 0.5
+give_up_waiting_after(0.5)
 logging.getLogger("jax").setLevel(logging.CRITICAL)  # as `equinox.error_if` does
 
 

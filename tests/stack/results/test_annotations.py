@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaxtyping import Array, Bool, Complex, Float, Float32, Inexact, Int, Int8, Key, Num, Shaped
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.results._annotations import annotated_result
+from tests.interface import annotated_result
 
 FLOATS = ("float32", "bfloat16", "float16")
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import result_checker
+from tests.interface import ResultError, result_checker
 
 from ._oracle import EVERY, expected, interesting, meaning
 

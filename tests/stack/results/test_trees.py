@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack.results._array import ResultError
-from jupyter_jaxcb.stack.results._checker import result_checker
+from tests.interface import ResultError, result_checker
 
 from ._messages import message_of
 from ._trees import (

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
 from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     STRUCT,
@@ -18,6 +17,7 @@ from tests.diagnostics.observe._jax_callbacks import (
     observed,
     one,
 )
+from tests.interface import forget_that_jax_lowered, remember_few_eager_calls, summarize
 
 
 def slow_one():
@@ -29,7 +29,7 @@ def slow_one():
 
 
 def test_call_without_block_until_ready_is_recorded(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.stack.trace._listener._any_lowered", False)
+    forget_that_jax_lowered(monkeypatch)
     with jaxcb.observe_jax() as r:
         FLAVORS["jax pure"](slow_one())
     assert len(r.recording) == 1
@@ -65,7 +65,7 @@ def test_eager_call_with_a_python_number_is_recorded():
 
 
 def test_lines_of_old_host_functions_are_forgotten(monkeypatch):
-    monkeypatch.setattr("jupyter_jaxcb.diagnostics.observe._eager.MAX_LATEST", 2)
+    remember_few_eager_calls(monkeypatch, 2)
     kept = []
 
     def run():

@@ -11,8 +11,8 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import headline, summarize
 from tests.diagnostics.observe._jax_callbacks import STRUCT, one
+from tests.interface import headline, summarize
 
 pytestmark = pytest.mark.kept
 COUNTS = {"calls": 0}

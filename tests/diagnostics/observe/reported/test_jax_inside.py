@@ -10,8 +10,8 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
 from tests.diagnostics.observe._jax_callbacks import STRUCT, one
+from tests.interface import summarize
 
 CAN_BLOCK = jax.__version_info__ < (0, 12)
 

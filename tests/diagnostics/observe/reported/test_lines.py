@@ -14,7 +14,6 @@ from jax.experimental.buffer_callback import buffer_callback
 from jax.sharding import PartitionSpec as P
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
 from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     STRUCT,
@@ -24,6 +23,7 @@ from tests.diagnostics.observe._jax_callbacks import (
     observed,
     one,
 )
+from tests.interface import summarize
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 recorded = pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])

@@ -10,8 +10,8 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize, to_text
 from tests.diagnostics.observe._jax_callbacks import STRUCT, double_into, one
+from tests.interface import summarize, to_text
 
 
 class Odd:

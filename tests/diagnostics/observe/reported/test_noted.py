@@ -14,10 +14,6 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics import start_noting, stop_noting
-from jupyter_jaxcb.report import summarize
-from jupyter_jaxcb.stack.dispatch import _observed_call
-from jupyter_jaxcb.stack.elision import _programs
 from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     NAMES,
@@ -27,6 +23,7 @@ from tests.diagnostics.observe._jax_callbacks import (
     observed,
     one,
 )
+from tests.interface import noted, programs_to_wait_for, start_noting, stop_noting, summarize
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
@@ -125,9 +122,9 @@ def test_noted_callbacks_are_not_in_a_recording_without_observation(flavor):
 
 
 def test_cells_do_not_wait_for_noted_callbacks(recorded):
-    before = set(_programs._uncounted)
+    before = programs_to_wait_for()
     jax.jit(FLAVORS["jax debug"])(one())
-    assert _programs._uncounted == before
+    assert programs_to_wait_for() == before
 
 
 @pytest.mark.parametrize("flavor", ["jax pure", "jax io", "jax debug"])
@@ -168,26 +165,19 @@ def test_eager_calls_are_not_noted():
 
 def test_notes_die_with_their_program_and_keep_no_argument(recorded):
     gc.collect()
-    before, struct = _notes(), jax.ShapeDtypeStruct((100,), np.float32)
+    before, struct = noted(), jax.ShapeDtypeStruct((100,), np.float32)
     programs = [jax.jit(lambda x: jax.pure_callback(double, struct, x)) for _ in range(5)]
     arguments = [jnp.ones(100) for _ in programs]
     for f, x in zip(programs, arguments, strict=True):
         f(x).block_until_ready()
-    own = _notes() - before
+    own = noted() - before
     assert len(own) == 3 * 5
     arguments = [weakref.ref(x) for x in arguments]
     del x
     assert [ref() for ref in arguments] == [None] * 5
     del f, programs[:]
     gc.collect()
-    assert not own & _notes()  # those of earlier tests may die meanwhile, too
-
-
-def _notes():
-    """Return what is kept: an entry for each callback, and two for each program."""
-    memory = _programs._memory
-    kept = {"calls": _observed_call._notes, "noted": memory._noted, "counted": memory._counted}
-    return {(name, key) for name, keys in kept.items() for key in list(keys)}
+    assert not own & noted()  # those of earlier tests may die meanwhile, too
 
 
 def test_jaxpr_traced_while_noting_can_be_run_eagerly(capsys):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import headline, summarize, to_html, to_mimebundle, to_text
 from tests.diagnostics.observe._jax_callbacks import STRUCT, observed
+from tests.interface import headline, summarize, to_html, to_mimebundle, to_text
 
 pytestmark = pytest.mark.kept
 SIN = jaxcb.pure(np.sin, result="x")

@@ -4,8 +4,8 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize, to_text
 from tests.diagnostics.observe._jax_callbacks import FLAVORS, STRUCT, double, one
+from tests.interface import summarize, to_text
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 

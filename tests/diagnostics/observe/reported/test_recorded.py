@@ -11,9 +11,6 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb import jax_compat
-from jupyter_jaxcb.recording import Reason
-from jupyter_jaxcb.report import advice_words, causes_of, summarize, to_text
 from tests.diagnostics.observe._jax_callbacks import (
     FLAVORS,
     NAMES,
@@ -26,6 +23,7 @@ from tests.diagnostics.observe._jax_callbacks import (
     one,
     site_rows,
 )
+from tests.interface import Reason, advice_words, causes_of, forget_effects, summarize, to_text
 
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
@@ -252,7 +250,7 @@ def test_our_callbacks_and_those_of_jax_are_in_one_recording():
 
 
 def test_callbacks_that_ours_use_internally_are_not_recorded():
-    jax_compat.jax_effect.cache_clear()
+    forget_effects()
     ours = jaxcb.io(look, result=None)
     _, recording = observed(lambda: jax.jit(ours)(one()))
     assert [site.flavor for site in recording.bound] == ["io"]

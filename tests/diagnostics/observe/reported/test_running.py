@@ -10,9 +10,8 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics import all_running_calls
-from jupyter_jaxcb.report import summarize
 from tests.diagnostics.observe._jax_callbacks import STRUCT, line_of, observed, one
+from tests.interface import all_running_calls, summarize
 
 
 class Held:

@@ -7,8 +7,8 @@ import pytest
 from jax.experimental import io_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize, to_html, to_text
 from tests.diagnostics.observe._jax_callbacks import STRUCT, observed
+from tests.interface import summarize, to_html, to_text
 
 arounds = pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 

@@ -9,6 +9,7 @@ from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
 from tests.diagnostics.observe._jax_callbacks import STRUCT, double, double_into, one
+from tests.interface import Site, recorded_call
 
 BINDS = {
     "pure": lambda x: jax.pure_callback(double, STRUCT, x),
@@ -44,11 +45,8 @@ def test_copy_is_a_copy_of_the_callback_itself(bind, copied):
 
 
 def test_copy_of_a_recorded_host_function_is_the_host_function_itself():
-    from jupyter_jaxcb.recording import LoweredSite, Site
-    from jupyter_jaxcb.stack.dispatch._observed_call import RecordedCall
-
     site = Site("jax pure", "double", "f.py", 1, 0, False)
-    recorded = RecordedCall(double, LoweredSite(site, None, -1, (), ()))
+    recorded = recorded_call(double, site)
     assert copy.deepcopy(recorded) is double
     assert not hasattr(recorded, "__deepcopy__")
 

@@ -7,8 +7,8 @@ import pytest
 from jax_tqdm import PBar, loop_tqdm, scan_tqdm
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
 from tests.diagnostics.observe._jax_callbacks import observed
+from tests.interface import summarize
 
 
 def calls(recording):

@@ -6,7 +6,7 @@ import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics import start_observing, stop_observing
+from tests.interface import start_observing, stop_observing
 
 from .test_restored import jax_internals
 
