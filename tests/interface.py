@@ -40,6 +40,7 @@ from jupyter_jaxcb.recording import (
     Matrix,
     Note,
     NoteKind,
+    NotFinite,
     NotKept,
     ObjectUse,
     Outcome,

@@ -1,10 +1,10 @@
 """The referees: tests that stay as they are while rooms of the package are written again.
 
-tests/kept.txt names them, besides the tests that have the marker `kept` in the code. The table
-tests/kept_cases.txt has each of them with its number of cases, each file with its number of calls
-of `pytest.skip` and the like, and each notebook with its number of cells with code.
-``python -m tests.kept --write`` writes it, and tests/test_kept.py compares it with what pytest
-collects.
+tests/kept.txt names them, besides those that hold a promise of a public name (tests/promises.tsv),
+and those that have the marker `kept` in the code. The table tests/kept_cases.txt has each of them
+with its number of cases, each file with its number of calls of `pytest.skip` and the like, and each
+notebook with its number of cells with code. ``python -m tests.kept --write`` writes it, and
+tests/test_kept.py compares it with what pytest collects.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "kept.txt"
 TABLE = ROOT / "tests" / "kept_cases.txt"
+PROMISES = ROOT / "tests" / "promises.tsv"
 HEAD = """\
 The referees, see tests/kept.txt: each test function with its number of cases; "*" is a number that
 differs between versions of Python, JAX or the package. `python -m tests.kept --write` writes this
@@ -39,9 +41,37 @@ def rows(but: str = "") -> list[str]:
     return re.findall(rf"^{but}(tests/\S+): .", LIST.read_text("utf-8"), re.MULTILINE)
 
 
+class Promise(NamedTuple):
+    """What a public name promises: a row of the table of promises."""
+
+    name: str  # "pure", "cast=", a magic, a command or an option
+    of: str  # of a keyword: the functions that have it
+    sentence: str  # from its documentation
+    held_by: str  # file::test, one or several
+
+    @property
+    def goes(self) -> bool:
+        """Whether it will be removed, so that no test need hold it."""
+        return self.held_by == "goes"
+
+    @property
+    def tests(self) -> list[str]:
+        """Return the tests that hold it."""
+        return [] if self.goes else self.held_by.split()
+
+
+@functools.cache
+def promises() -> list[Promise]:
+    """Return the rows of the table of promises."""
+    _, *lines = PROMISES.read_text("utf-8").splitlines()
+    return [Promise(*line.split("\t")) for line in lines]
+
+
 @functools.cache
 def is_listed(test: str) -> bool:
-    """Return whether the list has this file or test."""
+    """Return whether the list has this file or test, or the test holds a promise."""
+    if any(test in promise.tests for promise in promises()):
+        return True
     left_out, listed = (
         any(re.match(re.escape(row) + r"(?![^/:\[])", test) for row in rows(but))
         for but in ("but ", "")
@@ -85,7 +115,8 @@ def write(table: Table) -> None:
 
 def collected() -> tuple[Table, list[str]]:
     """Return the table of the tests that pytest runs, and the files that it cannot import here."""
-    files = {row.partition("::")[0] for row in rows()} | read().keys()
+    tests = [*rows(), *(test for promise in promises() for test in promise.tests)]
+    files = {test.partition("::")[0] for test in tests} | read().keys()
     for path in ROOT.glob("tests/**/test_*.py"):
         if "mark.kept" in path.read_text("utf-8"):
             files.add(path.relative_to(ROOT).as_posix())

@@ -6,7 +6,7 @@ import json
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.command import main
+from tests.interface import main
 from tests.report._several import SEVERAL
 
 SITE = {"function": "bessel", "flavor": "pure", "line": 4, "column": 11, "cell": True,

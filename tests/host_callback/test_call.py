@@ -242,3 +242,14 @@ def test_custom_vjp_makes_a_call_differentiable():
 
     sin.defvjp(lambda x: (sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
     np.testing.assert_allclose(jax.jit(jax.grad(sin))(0.5), np.cos(0.5), rtol=1e-6)
+
+
+def test_host_function_gets_the_device_on_request():
+    devices = []
+
+    def host(x, *, device):
+        devices.append(device)
+        return x
+
+    assert hcb.call(host, np.float32(2), result_shape=np.float32(0), call_with_device=True) == 2
+    assert devices == jax.local_devices()[:1]

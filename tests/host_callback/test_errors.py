@@ -208,3 +208,10 @@ def test_error_of_a_tap_decorator_is_logged_at_exit_too(in_process):
     """)
     assert done.stdout == "None\n"
     assert "no luck" in done.stderr.partition("ends\n")[2]
+
+
+def test_barrier_takes_a_name_for_the_log():
+    seen = []
+    jax.jit(lambda x: hcb.id_tap(lambda value, _: seen.append(value), x))(1.0)
+    hcb.barrier_wait(logging_name="the end")
+    assert seen == [1.0]

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_jaxcb.recording import (
-    SCHEMA,
+from jupyter_jaxcb.recording import SCHEMA, WHOLE_BATCH, Recording
+from tests.interface import (
     VMAP_METHODS,
-    WHOLE_BATCH,
     Aval,
     Compilation,
     Frame,
@@ -28,7 +27,6 @@ from jupyter_jaxcb.recording import (
     Program,
     Reason,
     Recorder,
-    Recording,
     RecordingFileError,
     Site,
     Status,

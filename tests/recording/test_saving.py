@@ -7,16 +7,8 @@ import threading
 
 import pytest
 
-from jupyter_jaxcb.recording import (
-    FORMATS,
-    LoweredSite,
-    Program,
-    Recorder,
-    Recording,
-    Site,
-    load,
-    record_call,
-)
+from jupyter_jaxcb.recording import FORMATS, LoweredSite, Program, Recorder, Site, load, record_call
+from tests.interface import Recording
 
 
 def recorded():

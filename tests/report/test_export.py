@@ -8,8 +8,9 @@ import sys
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import FORMATS, LoweredSite, Recorder, Recording, record_call
+from jupyter_jaxcb.recording import FORMATS, LoweredSite, Recorder, record_call
 from jupyter_jaxcb.report import export, to_text
+from tests.interface import Recording
 
 from ._several import BESSEL, SEVERAL, recorded, recordings, saved
 

@@ -130,3 +130,13 @@ def test_function_under_check_is_not_recorded():
     with jaxcb.record() as r:
         jaxcb.check(jax.jit(cube()), X)
     assert len(r.recording) == 0
+
+
+def test_checks_of_several_callbacks_have_the_findings_of_each():
+    good = jaxcb.pure(result="x")(lambda x: 2 * x)
+    bad = jaxcb.pure(result="x", vmap_method="expand_dims")(lambda x: x / x.max())
+    checks = jaxcb.check(lambda x: good(x) + bad(x), X)
+    assert isinstance(checks, jaxcb.Checks) and not checks.ok
+    assert [finding.kind for finding in checks.findings] == ["vmap contract"]
+    assert jaxcb.check(lambda x: good(good(x)), X).findings == ()
+    assert jaxcb.check(lambda x: good(good(x)), X).ok

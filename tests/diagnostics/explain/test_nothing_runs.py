@@ -11,8 +11,9 @@ import pytest
 from jax import lax
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Status, active
+from jupyter_jaxcb.recording import active
 from tests._threads import in_threads
+from tests.interface import Status
 from tests.stack.elision._battery import Hosts
 
 from ._same import sorted_facts

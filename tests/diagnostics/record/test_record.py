@@ -332,3 +332,17 @@ def test_capacity_zero_counts_calls_and_keeps_none():
     with jaxcb.record(0) as r:
         double(1.0)
     assert (len(r.recording), r.recording.overflow) == (0, 1)
+
+
+def test_place_of_a_site_is_its_file_and_line_and_where_it_is_ambiguous_its_column():
+    double = jaxcb.pure(result="x")(lambda x: 2 * x)
+    with jaxcb.record() as r:
+        double(1.0)
+        double(2.0), double(3.0)
+    sites = [r.recording.lowered[call.lowered].site for call in r.recording]
+    line = sites[0].line
+    assert [r.recording.where(site) for site in sites] == [
+        f"test_record.py:{line}",
+        f"test_record.py:{line + 1}",
+        f"test_record.py:{line + 1}",
+    ]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recording
-from jupyter_jaxcb.report import summarize, to_html, to_mimebundle, to_text
+from jupyter_jaxcb.report import summarize
 from tests._threads import in_threads
+from tests.interface import Recording, to_html, to_mimebundle, to_text
 
 double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
 

@@ -231,3 +231,24 @@ def test_error_for_an_undeclared_result_describes_it(kernel, result, expected, c
     assert name == "ResultError"
     assert expected in message
     assert frames.count("ResultError") <= 2  # in the header and in the message
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "used", "value"),
+    [
+        ("pure --result theta.shape[:0] --gradient theta", "return (theta**2).sum(), 2 * theta",
+         "jax.grad(host)(jnp.float32([1, 2])).tolist()", "[2.0, 4.0]"),
+        ("pure --result theta --linear theta --linear-self-adjoint", "return 3 * theta",
+         "jax.grad(lambda x: host(x).sum())(jnp.ones(2)).tolist()", "[3.0, 3.0]"),
+        ("pure --result theta --executor threads:2 --chunksize 2 --timeout 60",
+         "return theta + 1", "jax.vmap(host)(jnp.arange(3.0)).tolist()", "[1.0, 2.0, 3.0]"),
+        ("io --result theta --ordered", "return theta + 1",
+         "jax.jit(lambda x: host(host(x)))(1.0).item()", "3.0"),
+        ("debug --queued --on-full drop", "seen.append(float(theta))",
+         "jax.jit(host)(1.0); jax.effects_barrier(); seen", "[1.0]"),
+    ],
+)  # fmt: skip
+def test_options_do_in_a_cell_what_they_do_in_the_decorator(kernel, options, body, used, value):
+    ran = kernel.run(f"%%jax_callback {options}\nseen = []\ndef host(theta): {body}")
+    assert ran.error is None, ran.error
+    assert kernel.run(used).value == value

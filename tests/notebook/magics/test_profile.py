@@ -136,3 +136,9 @@ def test_terminal_shows_the_bar_and_the_table(terminal):
         f"%%jax_profile\n{USE}",
     )
     assert "█ host functions" in text
+
+
+def test_profile_shows_values_on_request(kernel):
+    ran = kernel.run("%%jax_profile run --values\nstep(41.25);")
+    assert ran.error is None and "41.25" in str(ran.traces)
+    assert "41.25" not in str(kernel.run("%%jax_profile run\nstep(41.25);").traces)

@@ -146,3 +146,13 @@ def test_terminal_shows_values_only_with_the_option(terminal):
     start = ["import numpy as np", "%load_ext jupyter_jaxcb", define]
     assert LINE not in terminal(*start, CALL)
     assert LINE in terminal(*start, f"%%jax_record --values\n{CALL}")
+
+
+def test_widget_shows_values_on_request(kernel):
+    kernel.run(
+        "import jupyter_jaxcb as jaxcb\n@jaxcb.pure(result='x')\ndef double(x): return 2 * x"
+    )
+    kernel.run("with jaxcb.record() as r: double(20.625)")
+    state = "str(jaxcb.view(r.recording{}).get_state())"
+    assert kernel.run(f"'41.25' in {state.format(', values=True')}").value == "True"
+    assert kernel.run(f"'41.25' in {state.format('')}").value == "False"

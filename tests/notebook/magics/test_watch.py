@@ -162,3 +162,8 @@ def test_interrupted_cell_keeps_what_was_seen(prepared, tmp_path):
     rows = prepared.run(f"seen.save({path!r}); len(seen.rows)").value
     assert int(rows) > 10
     assert len((tmp_path / "values.csv").read_text().splitlines()) == int(rows) + 1
+
+
+def test_every_sends_fewer_steps_of_a_loop_of_the_cell(prepared):
+    prepared.run("%%jax_watch y --every 4 --to seen\njax.lax.scan(step, 4.0, np.zeros(12))")
+    assert prepared.run("len(seen.series[0].steps)").value == "3"

@@ -150,3 +150,12 @@ def test_number_of_a_failing_call_counts_the_calls_made():
         assert len(made) == total
     with pytest.raises(Exception, match="in call 10 since registration,"):
         f(9.0)
+
+
+def test_host_error_follows_causes_unless_it_is_told_not_to():
+    error = failing(lambda: CALLS["pure"](3.0))
+    try:
+        raise RuntimeError("of the user") from error
+    except RuntimeError as later:
+        assert str(jaxcb.host_error(later)) == "at 3.0"
+        assert jaxcb.host_error(later, chained=False) is None

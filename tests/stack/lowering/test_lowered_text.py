@@ -105,3 +105,14 @@ def test_platform_without_a_direct_call_uses_jaxs_documented_api(monkeypatch):
 def test_several_platforms_at_once_are_refused():
     with pytest.raises(NotImplementedError, match="for several platforms at once"):
         program(OURS).trace(X).lower(lowering_platforms=("cpu", "cuda"))
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_buffer_call_for_a_gpu_may_be_replayed_as_in_jax(replayed):
+    def target(buffer_callback):
+        call = buffer_callback(lambda *_: None, X, command_buffer_compatible=replayed)
+        text = jax.jit(call).trace(X).lower(lowering_platforms=("cuda",)).as_text()
+        return re.findall(r"custom_call @(\w+)", text)
+
+    assert target(jaxcb.buffer_callback) == target(buffer_callback)
+    assert target(jaxcb.buffer_callback)[0].endswith("_cmd_buffer") == replayed

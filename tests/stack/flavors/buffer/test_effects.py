@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Status
-from jupyter_jaxcb.report import summarize
+from tests.interface import Status, summarize
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jax.experimental.buffer_callback import ExecutionStage, buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS
+from tests.interface import VMAP_METHODS
 
 DTYPES = (
     np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float16, np.float32,
