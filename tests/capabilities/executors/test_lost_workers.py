@@ -55,6 +55,13 @@ def test_element_whose_worker_was_killed_is_retried(elements, calls, chunksize):
     assert calls.counted() == {"batch element 7": 3}
 
 
+def test_lost_worker_is_an_error_of_its_program_and_the_next_one_works(elements, calls, failure):
+    f = elements(killing(calls.counter(), 1), executor="processes:2", chunksize=1)
+    assert type(failure(f, X)[0]) is jaxcb.WorkerLostError
+    assert calls.counted() == {"batch element 7": 1}
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
 def test_error_names_element_and_worker_and_the_next_call_works(elements, calls, failure):
     f = elements(killing(calls.counter(), 1), executor="processes:2", chunksize=4)
     error, words = failure(f, X)
