@@ -189,10 +189,11 @@ def remember_few_eager_calls(monkeypatch, most):
     monkeypatch.setattr("jupyter_jaxcb.diagnostics.observe._eager.MAX_LATEST", most)
 
 
-def forget_warnings_of_worker_state(monkeypatch):
+def forget_warnings_of_lint(monkeypatch):
     """Warn of each function again."""
-    from jupyter_jaxcb.capabilities.lint import _worker_state
+    from jupyter_jaxcb.capabilities.lint import _purity, _worker_state
 
+    monkeypatch.setattr(_purity, "_warned", set())
     monkeypatch.setattr(_worker_state, "_warned", set())
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
+from tests.interface import forget_warnings_of_lint
 
 pytestmark = pytest.mark.kept
 LOG = []
@@ -350,10 +351,7 @@ def warned(call, *arguments, **options):
 @pytest.fixture(autouse=True)
 def _not_warned_before(monkeypatch):
     """A function is warned of once."""
-    from jupyter_jaxcb.capabilities.lint import _purity, _worker_state
-
-    monkeypatch.setattr(_purity, "_warned", set())
-    monkeypatch.setattr(_worker_state, "_warned", set())
+    forget_warnings_of_lint(monkeypatch)
 
 
 def name_of(function):

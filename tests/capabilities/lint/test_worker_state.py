@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.interface import forget_warnings_of_worker_state
+from tests.interface import forget_warnings_of_lint
 
 from ._correct import CORRECT
 
@@ -230,7 +230,7 @@ def name_of(function):
 @pytest.fixture(autouse=True)
 def _not_warned_before(monkeypatch):
     """A function is warned of once."""
-    forget_warnings_of_worker_state(monkeypatch)
+    forget_warnings_of_lint(monkeypatch)
 
 
 @pytest.mark.parametrize("function", STATE, ids=name_of)
