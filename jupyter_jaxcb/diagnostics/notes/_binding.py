@@ -178,7 +178,7 @@ def _is_array(x: Any) -> bool:
 
 def _names(place: Place, args: Sequence[Any]) -> list[str]:
     """Return what the arguments of an operation are called in the user's expression."""
-    names, count = place.operands, len(args)
+    names, count = list(place.operands), len(args)
     if len(names) == count + 1:
         names = names[1:] if place.is_call else names[:1]
     if len(names) != count:

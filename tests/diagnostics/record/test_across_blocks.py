@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Reason, Status
-from jupyter_jaxcb.report import summarize
+from tests.interface import Reason, Status, summarize
 
 pytestmark = [pytest.mark.kept, pytest.mark.usefixtures("nothing_compiled_before")]
 
