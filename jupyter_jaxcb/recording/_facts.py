@@ -132,6 +132,11 @@ class LoweredSite:
         return calls_each_time(self.levels)
 
     @property
+    def is_awaited(self) -> bool:
+        """Whether the program waits for its host calls."""
+        return not self.queued
+
+    @property
     def waits_for_elements(self) -> bool:
         """Whether the program waits for a host call for each of several batch elements."""
         return (self.elements or 1) > 1 and not self.masked and not self.queued

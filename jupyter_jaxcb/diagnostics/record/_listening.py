@@ -133,6 +133,8 @@ def _still_records(recorder: Recorder, capacity: int) -> bool:
     """Return whether calls run that will report to a recorder that was stopped.
 
     A call reports to the recorder that was active when it began. Where calls run from one block
-    into the next one, both blocks use the same recorder, unless its log is half full.
+    into the next one, both blocks use the same recorder, unless its log is half full. Calls that no
+    program waits for stay in the block in which the program ran.
     """
-    return 2 * recorder.room() > capacity and bool(running_calls(recorder))
+    awaited = any(call.lowered.is_awaited for call in running_calls(recorder))
+    return awaited and 2 * recorder.room() > capacity

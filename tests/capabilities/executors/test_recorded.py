@@ -1,6 +1,7 @@
 """The recording has the worker and queueing time of each batch element; Ctrl-C cancels elements."""
 
 import collections
+import functools
 import itertools
 import os
 import re
@@ -102,10 +103,11 @@ def test_result_that_is_refused_after_its_call_was_recorded_is_an_error(
 
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_times_of_an_element_are_around_its_call(elements, timeout):
-    during = {}
+    during, clock = {}, functools.partial(time.perf_counter_ns)
+    note = functools.partial(during.__setitem__)
 
     def host(x):
-        during[int(x)] = time.perf_counter_ns()
+        note(int(x), clock())
         return x
 
     with jaxcb.record() as r:

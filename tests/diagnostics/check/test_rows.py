@@ -1,5 +1,7 @@
 """`check` of partitioned callbacks: each row of the result depends on the same row alone."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -74,10 +76,11 @@ def test_function_of_each_row_has_no_finding(function, args, options):
 
 def test_calls_are_the_halves_and_each_of_a_few_rows():
     sizes = []
-    checked(lambda x: (sizes.append(x.shape[0]), x)[1], X)
+    note = functools.partial(sizes.append)  # not seen in the source
+    checked(lambda x: (note(x.shape[0]), x)[1], X)
     assert (sizes.count(3), sizes.count(1)) == (2 * 2, 6 * 2)  # with the rows given and made up
     sizes.clear()
-    checked(lambda x: (sizes.append(x.shape[0]), x)[1], np.ones((11, 2), np.float32))
+    checked(lambda x: (note(x.shape[0]), x)[1], np.ones((11, 2), np.float32))
     assert (sizes.count(6), sizes.count(5), sizes.count(1)) == (2, 2, 0)
 
 

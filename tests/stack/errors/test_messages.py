@@ -230,7 +230,7 @@ def test_note_has_no_value_of_an_argument_that_was_made_writable():
         raise ValueError
 
     with pytest.raises(jax.errors.JaxRuntimeError) as raised:
-        jax.jit(lambda x: jaxcb.pure_callback(host, x, x))(1.0).block_until_ready()
+        jax.jit(lambda x: jaxcb.io_callback(host, x, x))(1.0).block_until_ready()
     (note,) = jaxcb.host_error(raised.value).__notes__
     assert note.endswith("called with float32[]")
 
