@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import functools
 import logging
 import multiprocessing
 import os
@@ -167,11 +168,12 @@ def test_lost_scheduler_is_an_error_within_the_timeout(elements, failure, tmp_pa
     client = distributed.Client(cluster, set_as_default=False)
     began = str(tmp_path / "began")
     os.mkfifo(began)
+    begin = functools.partial(open, began, "w")  # not seen in the source
 
     def host(x):
         import threading
 
-        with open(began, "w"):  # blocks until close_it() opens it
+        with begin():  # blocks until close_it() opens it
             pass
         threading.Event().wait(60)
         return x

@@ -9,7 +9,11 @@ from tests.conformance._every import our_returning_kinds, returning_kinds
 from tests.conformance._parameters import SCALAR, X, assert_same_bits, eager_or_jit
 
 FLOATS_OF_8_BITS = [name for name in dir(jnp) if name.startswith("float8_")]
-SUB_BYTE = ["int4", "uint4", "int2", "uint2", "float4_e2m1fn"]
+# Until jaxlib 0.10.1, JAX's own callbacks garble 4-bit scalars and 2-bit values.
+SUB_BYTE_IS_SOUND = jax.__version_info__ >= (0, 10, 2)
+SUB_BYTE = ["int4", "uint4"]
+if SUB_BYTE_IS_SOUND:
+    SUB_BYTE += ["int2", "uint2", "float4_e2m1fn"]
 PLAIN = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "bfloat16"]
 PLAIN += ["float32", "complex64"]
 WIDE = ["int64", "uint64", "float64", "complex128"]
@@ -61,7 +65,7 @@ def test_small_dtypes_cross_exactly_in_both_directions(maker, run, name):
         assert_same_bits(got, x)
 
 
-SCALARS = PLAIN + FLOATS_OF_8_BITS + SUB_BYTE
+SCALARS = PLAIN + FLOATS_OF_8_BITS + (SUB_BYTE if SUB_BYTE_IS_SOUND else [])
 
 
 @pytest.mark.parametrize("name", SCALARS)

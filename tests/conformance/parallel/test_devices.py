@@ -45,6 +45,9 @@ def found(in_process):
 @pytest.mark.parametrize("key", [f"{f}: {p}" for f in FLAVORS for p in PROGRAMS] + list(MORE))
 def test_host_calls_are_the_same_as_with_jax(found, key):
     (their_result, their_calls), (our_result, our_calls) = found[key]
+    if key.startswith("io ordered") and their_result == "JaxRuntimeError":
+        # JAX 0.10.0 cannot compile ordered io for several devices: compare with unordered io.
+        (their_result, their_calls), _ = found[key.replace("io ordered", "io")]
     assert our_calls == their_calls
     if their_result == "TypeError":  # JAX's addition after the callback cannot handle the sharding
         assert our_result == [2 * x + 1 for x in our_calls[0]]
