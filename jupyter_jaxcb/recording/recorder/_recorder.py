@@ -359,6 +359,10 @@ class Recorder:
             code: how long the recorded code ran, and when it ended; by default since `since`, and
                 now.
         """
+        if since is not None and running:
+            # A call is in the part of the log in which it began, and in the one in which it ends.
+            passed_ns = self.clock() - since.at_ns
+            running = [one for one in running if one[4] <= passed_ns]
         facts = cells, environment, ahead, running, code
         return self._holding(backlogs, since or BEGINNING, Counter(), *facts)
 
