@@ -25,12 +25,15 @@ def flavor(h, kind, name="a"):
     return lambda x: (debug(x), x)[1]
 
 
+# XLA of jaxlib 0.10.0 keeps a conditional with a constant index and effects.
+FOLDS = jax.__version_info__ >= (0, 10, 2)
+
 for kind in ("pure", "io", "debug", "ordered"):
 
     @row(
         f"{kind}: a helper in the branch that is taken and outside of it",
         {"a": "kept 2"},
-        known="a",
+        known="a" if FOLDS else "",
     )
     def _(h, kind=kind):
         a = flavor(h, kind)
@@ -41,7 +44,7 @@ for kind in ("pure", "io", "debug", "ordered"):
 
         return f, (X,)
 
-    @row(f"{kind}: one function as both branches", {"a": "kept 1"}, known="a")
+    @row(f"{kind}: one function as both branches", {"a": "kept 1"}, known="a" if FOLDS else "")
     def _(h, kind=kind):
         a = flavor(h, kind)
 
@@ -327,7 +330,12 @@ def test_loop_in_a_predicate_that_is_evaluated_only_once_has_nothing_elided():
 def test_effect_with_one_path_that_no_run_reaches_has_nothing_elided(kind, run):
     a = flavor(Hosts(), kind)
     (found,) = rows_of(lambda x: lax.cond(True, a, a, x), run)
-    assert (found.elided, found.reason, found.written, found.expected) == (0, "", 1, 1)
+    assert (found.elided, found.reason, found.written, found.expected) == (
+        0,
+        "",
+        1,
+        1 if FOLDS else None,
+    )
 
 
 def test_unused_path_is_reported_if_the_branch_of_the_other_path_is_not_entered():
