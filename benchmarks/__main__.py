@@ -34,11 +34,15 @@ class Process:
     """A process that measures the package of a checkout."""
 
     def __init__(self, path):
-        # Random addresses and hashes change times by some percent.
+        # Random addresses and hashes change times by some percent. A new checkout has no bytecode:
+        # the first import writes it, unless the environment forbids that (empty: it does not).
         fixed = ["setarch", "-R"] if shutil.which("setarch") else []
         self.path, self.process = path, subprocess.Popen(
             [*fixed, sys.executable, "-P", str(ROWS)],
-            env={**os.environ, "PYTHONPATH": str(path), "PYTHONHASHSEED": "0"},
+            env={
+                **os.environ, "PYTHONPATH": str(path), "PYTHONHASHSEED": "0",
+                "PYTHONDONTWRITEBYTECODE": "",
+            },
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         file, self.jax, self.rows = self._answer()
