@@ -1,9 +1,9 @@
 # make lab          set everything up and open the first tutorial in JupyterLab
-# make test         set everything up and run the tests, in about eight minutes: before every push
-# make test-all     also the long tests, all but those of `make upstream`; PLAIN=1 without the shortcuts of tests/conftest.py
+# make test         set everything up and run the tests, in about six minutes: before every push
+# make test-all     also the long tests; PLAIN=1 without the shortcuts of tests/conftest.py
 # make quick        the tests to run between two edits, in 90 seconds
 # make check        ruff, pyright and tsc: before every push
-# make test-floor   the tests of the stack with the oldest supported JAX
+# make test-floor   the tests of the stack with the oldest supported JAX, those of `make test`; SHORT= also the long ones
 # make test-latest  every test with the newest JAX, on the newest Python found (or PYTHON=python3.13),
 #                   those of the stack also with JAX's flags for what it will change
 # make quick-latest of these, what a release of JAX breaks first: conformance, host_callback and 30 random
@@ -14,16 +14,14 @@
 # make notebooks    run the notebooks and save their outputs
 # make docs         build the documentation: docs/_build/html/index.html, and each page as Markdown
 # make pictures     take the screenshots and films of docs/pictures, light and dark
-# make bench        the figures of docs/benchmarks.md; AGAINST=../other compares with another checkout instead
-# make bench-browser  those of its section about JupyterLab, in Chromium
+# make bench        the table of docs/benchmarks.md; AGAINST=../other compares with another checkout
+# make bench-browser  the figures about JupyterLab, in Chromium
 # make dist         build and check sdist and wheel, and use the wheel in an empty environment
 # make binder       do what Binder would do, in an empty environment
 # make fuzz         test random programs (EXAMPLES=5000 SEED=1)
-# make upstream     hide private names of JAX one at a time, and plant changes for the canary
 # make mutants      plant more than 100 mistakes, one at a time; a test must fail for each
-# make choose       measure all tests, and choose with the planted mistakes which ones `make test` runs
-# make soak         drop PROGRAMS=1000 programs of each kind, interrupt MOMENTS=1000 times, then load, queue, compiled
-#                   functions and host objects, each for SECONDS=3600
+# make soak         drop PROGRAMS=1000 programs of each kind, interrupt MOMENTS=1000 times, then run a mixed load
+#                   in several threads for SECONDS=3600
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -47,10 +45,12 @@ WITHOUT_NBVAL := -p no:nbval
 QUICK := tests/test_layers.py tests/recording tests/report tests/host_callback tests/documents \
 	tests/diagnostics/record $(addprefix tests/stack/,core register flavors dispatch \
 	lowering errors lint queued)
-# The tests that run; those of `make upstream` take minutes, and find only what changes with JAX.
-TESTS ?= not upstream
-# The tests of `make test`, chosen by measurement (tests/selection.py), and its tutorials.
-IN_TEST := TESTS="not long and not upstream" TUTORIALS="$(wildcard notebooks/0[1-3]-*.ipynb)"
+# The tests that run, as pytest's -m; empty: all.
+TESTS ?=
+# The tests of `make test`, and its tutorials.
+SHORT := not long
+FIRST_TUTORIALS := $(wildcard notebooks/0[1-3]-*.ipynb)
+IN_TEST := TESTS="$(SHORT)" TUTORIALS="$(FIRST_TUTORIALS)"
 # Stops with one line if Python, or what is named behind it, is missing.
 NEEDS := $(PYTHON) tests/release/needs.py
 export JAX_PLATFORMS ?= cpu
@@ -73,8 +73,8 @@ MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/build.mjs labextension/package.json
 
-.PHONY: help lab test test-all quick choose test-python test-frontend test-browser test-floor test-latest quick-latest test-jax test-upgraded test-gpu \
-	check frontend chromium bench bench-browser fuzz mutants upstream soak notebooks pictures docs dist binder clean
+.PHONY: help lab test test-all quick test-python test-frontend test-browser test-floor test-latest quick-latest test-jax test-upgraded test-gpu \
+	check frontend chromium bench bench-browser fuzz mutants soak notebooks pictures docs dist binder clean
 
 help:
 	@sed -n '/^# make /,/^$$/s/^# //p' Makefile
@@ -112,12 +112,12 @@ test-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider -m "$(TESTS)" tests/browser
 
 test-floor: $(FLOOR)/.test
-	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider \
+	$(FLOOR)/bin/python -m pytest $(PARALLEL) -p no:cacheprovider -m "$(SHORT)" \
 		tests/recording tests/stack tests/diagnostics tests/conformance tests/host_callback \
 		tests/notebook/magics/test_explain.py \
-		tests/notebook/magics/test_record_jax.py tests/performance tests/programs \
+		tests/notebook/magics/test_record_jax.py tests/test_bench.py tests/programs \
 		tests/test_pytest_plugin.py
-	$(FLOOR)/bin/python -m tests.documents.run_notebooks $(PARALLEL)
+	$(FLOOR)/bin/python -m tests.documents.run_notebooks $(PARALLEL) $(FIRST_TUTORIALS)
 
 # An environment that is there already keeps its Python.
 WITH_LATEST = if test -x $(LATEST)/bin/python; then python=$(LATEST)/bin/python; \
@@ -158,27 +158,11 @@ chromium:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 		{ apt-get update -qq && apt-get install -qq -y chromium >/dev/null; }
 
-# With AGAINST only the table, which also compares with that checkout.
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks $(if $(AGAINST),--against $(AGAINST))
-ifndef AGAINST
-	$(BIN)/python -m benchmarks.plain
-	$(BIN)/python -m benchmarks.executors
-	$(BIN)/python -m benchmarks.compiled
-	$(BIN)/python -m benchmarks.queued
-	$(BIN)/python -m benchmarks.masked
-	$(BIN)/python -m benchmarks.linear
-	$(BIN)/python -m benchmarks.profile
-	$(BIN)/python -m benchmarks.watch loops
-	$(BIN)/python -m benchmarks.hangs
-endif
 
 bench-browser: $(VENV)/.browser $(FRONTEND) chromium
 	$(BIN)/python -m tests.browser.bench
-
-# Takes two minutes, and finds only what changes with JAX.
-upstream: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) tests/upstream
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.programs.fuzz --examples $(EXAMPLES) $(if $(SEED),--seed $(SEED))
@@ -186,21 +170,10 @@ fuzz: $(VENV)/.test
 mutants: $(VENV)/.test $(MODULES)
 	$(BIN)/python -m tests.mutants $(if $(ONLY),--only $(ONLY))
 
-# Half an hour. The tests run as in `make test-all`; their reports have the seconds of each one.
-choose: $(VENV)/.browser $(FRONTEND) chromium
-	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_NBVAL) -m "$(TESTS)" --ignore tests/browser \
-		-o junit_family=xunit1 --junit-xml $(VENV)/python.xml
-	$(BIN)/python -m pytest $(PARALLEL) -p no:cacheprovider tests/browser \
-		-o junit_family=xunit1 --junit-xml $(VENV)/browser.xml
-	$(BIN)/python -m tests.selection $(VENV)/python.xml $(VENV)/browser.xml
-
 soak: $(VENV)/.test
 	JAXCB_PROGRAMS=$(PROGRAMS) $(BIN)/python -m pytest tests/stack/test_dropped_programs.py
 	JAXCB_MOMENTS=$(MOMENTS) $(BIN)/python -m pytest tests/stack/interrupt/test_interrupts_in_flight.py
-	$(BIN)/python tests/performance/soak.py --seconds $(SECONDS)
-	$(BIN)/python -m tests.performance.soak_queue $(SECONDS)
-	$(BIN)/python -m tests.performance.soak_compiled $(SECONDS)
-	$(BIN)/python -m tests.performance.soak_objects $(SECONDS)
+	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
 
 pictures: $(VENV)/.dev $(FRONTEND) chromium
 	$(BIN)/python tests/browser/pictures.py

@@ -27,7 +27,7 @@ SECONDS = 0.02  # of CPU time, in a turn
 MOST_TURNS = 60
 SAME = 1.02  # a smaller ratio may be noise
 SLOWER = 1.03  # what a change may not cost
-WIDTH = 56
+WIDTH = 58
 
 
 class Process:

@@ -56,12 +56,18 @@ class Program(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row: `ours` and `jax` make a `Program`, or `ours` measures by itself, with its `unit`."""
+    """One row: `ours` and `jax` make a `Program`, or `ours` measures by itself, with its `unit`.
+
+    If the baseline is not JAX's own callback, the name of the row says after "JAX:" what it is.
+    """
 
     ours: Callable
     jax: Callable | None = None
     recorded: bool = False
     unit: str = "s"
+    block: Callable | None = None  # a context manager in which `ours` runs, in place of `record`
+    jax_recorded: bool = False
+    wall: bool = False  # wall time in place of the CPU time of all threads
 
 
 def identity(x):
@@ -102,6 +108,12 @@ def finish(result):
 def loop(call, x=ONE, steps=LOOP):
     program = jax.jit(lambda x: jax.lax.fori_loop(0, steps, lambda i, x: call(x), x))
     return Program(lambda: finish(program(x)), steps)
+
+
+def until_it_returns(call):
+    """Make a loop whose queued calls are made later."""
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, LOOP, lambda i, x: call(x), x))
+    return Program(lambda: jax.block_until_ready(program(ONE)), LOOP)
 
 
 def vmapped(call, elements=ELEMENTS, repeats=1):
@@ -166,6 +178,113 @@ def shown(show):
 def masked():
     call = jaxcb.pure(identity, result="x")
     return vmapped(lambda x: call.where(x % 100 == 0, x, otherwise=0.0))
+
+
+def plus_one(x):
+    return np.asarray(x) + np.float32(1)
+
+
+def four_megabytes(callback):
+    x = jnp.ones(1 << 20)
+    program = jax.jit(lambda x: callback(plus_one, x, x))
+    return Program(lambda: finish(program(x)))
+
+
+def add_in_place(context, out, x):
+    np.add(out, np.float32(1), out=out)  # `out` is the memory of x, which was donated
+
+
+def in_place(steps=20):
+    """Make a loop over a buffer callback whose output aliases its input, 4 MB."""
+    x = jnp.ones(1 << 20)
+    call = jaxcb.buffer_callback(add_in_place, x, input_output_aliases={0: 0})
+    program = jax.jit(
+        lambda x: jax.lax.fori_loop(0, steps, lambda i, x: call(x), x), donate_argnums=0
+    )
+    kept = [x]
+
+    def run():
+        kept[0] = jax.block_until_ready(program(kept[0]))
+
+    return Program(run, steps)
+
+
+def in_place_by_numpy():
+    x = np.ones(1 << 20, np.float32)
+    return Program(lambda: np.add(x, np.float32(1), out=x))
+
+
+def python_loop():
+    """Make a Python loop over the elements of an array, without JAX."""
+    batch = np.arange(ELEMENTS, dtype=np.float32)
+
+    def run():
+        out = np.empty_like(batch)
+        for element in range(ELEMENTS):
+            out[element] = identity(batch[element, ...])
+
+    return Program(run, ELEMENTS)
+
+
+def numba_loop():
+    import numba
+
+    @numba.njit
+    def fill(x, out):
+        for n in range(x.size):
+            out[n] = np.float32(0.5) * x[n]
+
+    x = np.arange(ELEMENTS, dtype=np.float32)
+    out = np.empty_like(x)
+    return Program(lambda: [fill(x, out) for _ in range(LOOP)], LOOP * ELEMENTS)
+
+
+def training(call, steps=200):
+    """Make a loop whose steps take about half a millisecond, with one call each."""
+
+    def step(_, x):
+        x = jax.lax.fori_loop(0, 100, lambda _, x: jnp.tanh(x @ x), x)
+        call(x[0, 0])
+        return x
+
+    program = jax.jit(lambda x: jax.lax.fori_loop(0, steps, step, x))
+    return Program(lambda: jax.block_until_ready(program(jnp.eye(64))), steps)
+
+
+def sleeps(x):
+    time.sleep(0.001)
+    return x
+
+
+def elements_that_sleep(**options):
+    """Make a batch of 64 calls of 20 ms, which release the GIL."""
+
+    def slow(x):
+        time.sleep(0.02)
+        return x
+
+    call = jax.jit(jax.vmap(jaxcb.pure(slow, result="x", **options)))
+    return Program(lambda: finish(call(jnp.ones(64))), 64)
+
+
+def descent(steps=2000):
+    """Make a loop over gradient descent with momentum, in eight lines, 50 µs each."""
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(200, 64)) / 64, jnp.float32)
+
+    def step(carry, _):
+        w, m = carry
+        h = jnp.tanh(x @ w)
+        r = h - 0.5 * x
+        loss = jnp.mean(r**2)
+        slope = x.T @ (r * (1 - h**2))
+        m = 0.9 * m + slope
+        size = 0.01 / (1 + jnp.linalg.norm(m) + loss)
+        w = w - size * m
+        return (w, m), None
+
+    program = jax.jit(lambda w: jax.lax.scan(step, (w, 0 * w), length=steps)[0])
+    w = jnp.ones((64, 64)) / 64
+    return Program(lambda: finish(program(w)), steps)
 
 
 def bytes_of_a_call(seconds):
@@ -251,12 +370,53 @@ ROWS = {
         lambda: loop(lambda x: jaxcb.buffer_callback(fill, x)(x), jnp.ones(1_000)),
         lambda: loop(lambda x: buffer_callback(fill, x)(x), jnp.ones(1_000)),
     ),
-    "batch element, where: 100 of 10,000 needed": Row(masked),
-    "queued call in a loop": Row(lambda: loop(passes(jaxcb.debug(nothing, queued=True)))),
+    "pure call, 4 MB in and out": Row(
+        lambda: four_megabytes(jaxcb.pure_callback), lambda: four_megabytes(jax.pure_callback)
+    ),
+    "buffer call in a loop, 4 MB in place; JAX: NumPy": Row(in_place, in_place_by_numpy),
+    "batch element, sequential; JAX: a Python loop": Row(
+        lambda: vmapped(pure(jaxcb.pure_callback, vmap_method="sequential")), python_loop
+    ),
+    "batch element, where: 100 of 10,000 needed; JAX: all": Row(
+        masked, lambda: vmapped(jaxcb.pure(identity, result="x"))
+    ),
+    "call with linear= in a loop; JAX: without": Row(
+        lambda: loop(jaxcb.pure(identity, result="x", linear="x")),
+        lambda: loop(jaxcb.pure(identity, result="x")),
+    ),
+    "queued call in a loop; JAX: not queued; wall time": Row(
+        lambda: until_it_returns(passes(jaxcb.debug(nothing, queued=True))),
+        lambda: until_it_returns(passes(jaxcb.debug(nothing))),
+        wall=True,
+    ),
+    "step with a queued call of 1 ms; JAX: no call; wall time": Row(
+        lambda: training(jaxcb.debug(sleeps, queued=True)), lambda: training(nothing), wall=True
+    ),
+    **{
+        f"element of 20 ms, {workers}:2; JAX: looped; wall time": Row(
+            functools.partial(elements_that_sleep, executor=f"{workers}:2"),
+            elements_that_sleep,
+            wall=True,
+        )
+        for workers in ("threads", "processes")
+    },
+    "call in a loop, profiled; JAX: recorded": Row(
+        lambda: loop(jaxcb.pure(identity, result="x")),
+        lambda: loop(jaxcb.pure(identity, result="x")),
+        block=jaxcb.profile,
+        jax_recorded=True,
+    ),
+    "step of 50 µs, watched; JAX: not watched": Row(descent, descent, block=jaxcb.watching),
+    "step of 50 µs, first='nan'; JAX: not watched": Row(
+        descent, descent, block=functools.partial(jaxcb.watching, first="nan")
+    ),
     **both(
         "numba call in a loop",
         lambda: loop(jaxcb.pure(half, result="x", compile="numba"), steps=10 * LOOP),
         lambda: loop(lambda x: jax.pure_callback(half, STRUCT, x)),
+    ),
+    "numba batch element, sequential; JAX: a loop of numba": Row(
+        lambda: vmapped(jaxcb.pure(half, result="x", compile="numba"), repeats=LOOP), numba_loop
     ),
     "block of record() around one call": Row(block),
     "print(recording)": Row(shown(str)),
@@ -275,12 +435,21 @@ def program_of(name, who):
     return program
 
 
-def once(program):
+def block_of(row, who):
+    """Return the context manager in which a row is measured."""
+    if who == "ours" and row.block:
+        return row.block()
+    recorded = row.recorded if who == "ours" else row.jax_recorded
+    return jaxcb.record() if recorded else contextlib.nullcontext()
+
+
+def once(program, now=None):
     """Return the seconds of one call: of the CPU, in all threads of this process."""
+    now = now or clock
     arguments = () if program.prepare is None else (program.prepare(),)
-    start = clock()
+    start = now()
     program.run(*arguments)
-    return (clock() - start) / program.calls
+    return (now() - start) / program.calls
 
 
 def measure(name, who, seconds):
@@ -288,15 +457,17 @@ def measure(name, who, seconds):
     row = ROWS[name]
     if row.ours in (bytes_of_a_call, import_time):
         return row.ours(seconds)
-    program = program_of(name, who)
+    program, now = program_of(name, who), time.perf_counter if row.wall else clock
     times = []
-    with jaxcb.record() if row.recorded and who == "ours" else contextlib.nullcontext():
+    with block_of(row, who):
         once(program)  # the first calls of a recording keep sample values
+        jax.effects_barrier()
         gc.collect()
         gc.disable()
-        end = clock() + seconds
-        while len(times) < 3 or clock() < end:
-            times.append(once(program))
+        end = now() + seconds
+        while len(times) < 3 or now() < end:
+            times.append(once(program, now))
+            jax.effects_barrier()  # of queued calls
         gc.enable()
     return times
 

@@ -1,11 +1,11 @@
-"""Find planted NaNs in programs that use public libraries, and measure what watching costs.
+"""Find planted NaNs in programs that use public libraries, and time how watched ones compile.
 
     python -m benchmarks.watch [library ...]
 
 Each program of `watched` runs three times: as it is, watched, and under `jax.debug_nans`, which
 finds a line if the innermost line of the program in the traceback of its error, or in that of its
 cause, is the marked one. It knows no steps and elements. The libraries are those of
-`watched/requirements.txt`; without arguments, all of them, and then "loops" and "compiling".
+`watched/requirements.txt`; without arguments, all of them, and then "compiling".
 """
 
 import argparse
@@ -26,7 +26,6 @@ import jupyter_jaxcb as jaxcb
 from .watched import PROGRAMS, plants_of
 
 COLUMNS = ("planted", "line", "and step", "debug_nans: line", "and step", "bitwise equal")
-ROUNDS = 9
 COMPILED = 4
 
 
@@ -122,78 +121,6 @@ def show_row(name, found):
     print(f"{name:24}" + "".join(f"{found[key]:18}" for key in keys), flush=True)
 
 
-def descent(w, m, x):
-    """One step of gradient descent with momentum, in eight lines."""
-    h = jnp.tanh(x @ w)
-    r = h - 0.5 * x
-    loss = jnp.mean(r**2)
-    slope = x.T @ (r * (1 - h**2))
-    m = 0.9 * m + slope
-    size = 0.01 / (1 + jnp.linalg.norm(m) + loss)
-    w = w - size * m
-    return w, m
-
-
-def scanned(length):
-    def run(w, m, x):
-        return jax.lax.scan(lambda c, _: (descent(*c, x), None), (w, m), length=length)[0]
-
-    return jax.jit(run)
-
-
-def counted_loop(length):
-    return jax.jit(
-        lambda w, m, x: jax.lax.fori_loop(0, length, lambda _, c: descent(*c, x), (w, m))
-    )
-
-
-LOOPS = {"scan": scanned, "fori_loop": counted_loop}
-FEATURES = 64
-# The number of examples and of steps, with the most that watching may cost.
-SIZES = {
-    "1 ms": (4500, 100, {"": 1.3, "nan": 1.1}),
-    "50 µs": (200, 2000, {"": 2.0, "nan": 1.5}),
-}
-
-
-def seconds(program, given):
-    start = time.perf_counter()
-    jax.block_until_ready(program(*given))
-    jax.effects_barrier()
-    return time.perf_counter() - start
-
-
-def slowdown(program, given, **options):
-    """Return the seconds of the program as it is and watched: medians of runs in turn.
-
-    Each run follows one of the same program, which compiles it in the first round.
-    """
-    plain, with_notes = [], []
-    for _ in range(ROUNDS):
-        seconds(program, given)
-        plain.append(seconds(program, given))
-        with jaxcb.watching(**options):
-            seconds(program, given)
-            with_notes.append(seconds(program, given))
-    return statistics.median(plain), statistics.median(with_notes)
-
-
-def show_loops():
-    rng = np.random.default_rng(0)
-    for name, (examples, length, goals) in SIZES.items():
-        w, x = (rng.normal(size=(n, FEATURES)) / FEATURES for n in (FEATURES, examples))
-        given = [jnp.asarray(array, jnp.float32) for array in (w, 0 * w, x)]
-        for loop, make in LOOPS.items():
-            for first, goal in goals.items():
-                plain, watched = slowdown(make(length), given, first=first or None)
-                mode = f"first={first!r}" if first else "default"
-                print(
-                    f"{loop} of {name} steps, {mode}: {watched / plain:.2f} times (goal {goal}), "
-                    f"{1e6 * plain / length:.0f} µs a step unwatched",
-                    flush=True,
-                )
-
-
 def training_step():
     """Return a function to compile, and its arguments: a network of equinox, learned by Adam."""
     import equinox as eqx
@@ -234,23 +161,19 @@ def show_compiling():
         print(f"a step compiles in {statistics.median(each[1:]):.2f} s, {way}", flush=True)
 
 
-OTHERS = {"loops": show_loops, "compiling": show_compiling}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("libraries", nargs="*", choices=[[], *PROGRAMS, *OTHERS])
+    parser.add_argument("libraries", nargs="*", choices=[[], *PROGRAMS, "compiling"])
     parser.add_argument("-v", "--verbose", action="store_true", help="print every first bad value")
     args = parser.parse_args()
     warnings.simplefilter("ignore")  # of the libraries, about JAX
     jax.config.update("jax_platforms", "cpu")
-    chosen = args.libraries or [*PROGRAMS, *OTHERS]
-    libraries = [library for library in chosen if library not in OTHERS]
+    chosen = args.libraries or [*PROGRAMS, "compiling"]
+    libraries = [library for library in chosen if library != "compiling"]
     if libraries:
         show_plants(libraries, args.verbose)
-    for name in OTHERS:
-        if name in chosen:
-            OTHERS[name]()
+    if "compiling" in chosen:
+        show_compiling()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import argparse
 import dataclasses
 import enum
 import inspect
-import json
 import re
 import textwrap
 import types
@@ -25,20 +24,18 @@ from jupyter_jaxcb.notebook.magics._callback import JaxMagics
 from jupyter_jaxcb.notebook.magics._check import CheckMagics
 from jupyter_jaxcb.notebook.magics._record import RecordMagics
 from jupyter_jaxcb.notebook.magics._watch import WatchMagics
-from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, Site
-from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.recording import SCHEMA, HostCall, Recording, _facts
+from jupyter_jaxcb.recording._facts import ROW
 from jupyter_jaxcb.stack.options import Refusal, refusals, refused_results, rows
 
 MAGICS: tuple[type[Magics], ...] = (JaxMagics, RecordMagics, CheckMagics, WatchMagics)
 FACTS = ("recording._facts", "recording._profile", "recording._vmap")  # modules
 _WORDS = {int: "integer", str: "text", bool: "boolean"}
 # Keys whose type in JSON differs from the annotation of `Recording`.
-_SITES = "every call site; other facts refer to it by its index in this list"
 _SPECIAL = {
     "schema": ("integer", f"the number of the schema on this page: {SCHEMA}"),
     "environment": ("object of texts", None),
-    "sites": ("list of [Site](#site)", _SITES),
-    "bound": ("list of pairs: index of a site, integer", None),
+    "bound": ("list of pairs: [Site](#site), integer", None),
     "runs": ("list of pairs: [Program](#program), integer", None),
     "stale": ("list of integers", None),
     "calls": ("object of [columns](#columns)", "the host calls, one list for each column"),
@@ -219,7 +216,7 @@ def schema_page() -> str:
     meaning_of = meanings(Recording)
     hints = typing.get_type_hints(Recording)
     rows = []
-    for name in json.loads(Recording().to_json()):
+    for name in ("schema", *fields(Recording)):
         kind, meaning = _SPECIAL.get(name, (None, None))
         rows.append((f"`{name}`", kind or _words(hints[name]), meaning or meaning_of[name]))
     columns = [(f"`{name}`", f"`{ROW[name].name}`", _column(name)) for name in ROW.names or ()]
@@ -232,14 +229,8 @@ def schema_page() -> str:
 
 
 def _column(name: str) -> str:
-    beside = re.findall(r'\("(\w+)", "[^"]*"\),  # (.*)', Path(_columns_file()).read_text())
+    beside = re.findall(r'\("(\w+)", "[^"]*"\),  # (.*)', inspect.getsource(_facts))
     return dict(beside).get(name) or meanings(HostCall)[name]
-
-
-def _columns_file() -> str:
-    from jupyter_jaxcb.recording import _columns
-
-    return inspect.getfile(_columns)
 
 
 def _classes() -> Iterator[str]:
@@ -261,8 +252,6 @@ def _classes() -> Iterator[str]:
 def _words(hint: Any) -> str:
     if hint in _WORDS:
         return _WORDS[hint]
-    if hint is Site:
-        return "index of a [site](#site)"
     if isinstance(hint, types.UnionType):
         inner = next(one for one in typing.get_args(hint) if one is not type(None))
         return f"{_words(inner)} or null"

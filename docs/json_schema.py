@@ -7,13 +7,14 @@ import enum
 import json
 import types
 import typing
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from from_code import fields, meanings, reached, write
 
-from jupyter_jaxcb.recording import SCHEMA, Recording, Site
-from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.recording import SCHEMA, Recording
+from jupyter_jaxcb.recording._facts import ROW
 
 _TYPES = {int: "integer", str: "string", bool: "boolean"}
 _NUMBER = {"type": "integer", "minimum": 0}
@@ -27,17 +28,17 @@ def write_schema(folder: Path) -> None:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a recording."""
     hints = typing.get_type_hints(Recording)
+    columns = ROW.names or ()
     special: dict[str, Any] = {
         "schema": {"const": SCHEMA},
         "environment": {"type": "object", "additionalProperties": {"type": "string"}},
-        "sites": {"type": "array", "items": {"$ref": "#/$defs/Site"}},
-        "bound": _pairs(_NUMBER),
+        "bound": _pairs({"$ref": "#/$defs/Site"}),
         "runs": _pairs({"$ref": "#/$defs/Program"}),
         "stale": {"type": "array", "items": _NUMBER},
-        "calls": _object({name: _list({"type": "integer"}) for name in ROW.names or ()}),
+        "calls": _object({name: _list({"type": "integer"}) for name in columns}, columns),
     }
-    keys = json.loads(Recording().to_json())
-    whole = _object({name: special.get(name) or _schema(hints[name]) for name in keys})
+    keys = ("schema", *fields(Recording))
+    whole = _object({name: special.get(name) or _schema(hints[name]) for name in keys}, {"schema"})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Recording",
@@ -53,7 +54,8 @@ def _definition(kind: Any) -> dict[str, Any]:
     meaning = meanings(kind)
     parts = {n: {**_schema(hints[n]), "description": meaning[n]} for n in fields(kind)}
     if dataclasses.is_dataclass(kind):
-        return _object(parts)
+        needed = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
+        return _object(parts, needed)
     return {
         "type": "array",
         "prefixItems": list(parts.values()),
@@ -65,8 +67,6 @@ def _definition(kind: Any) -> dict[str, Any]:
 def _schema(hint: Any) -> dict[str, Any]:
     if hint in _TYPES:
         return {"type": _TYPES[hint]}
-    if hint is Site:
-        return _NUMBER
     if isinstance(hint, types.UnionType):
         inner = next(one for one in typing.get_args(hint) if one is not type(None))
         return {"anyOf": [_schema(inner), {"type": "null"}]}
@@ -79,11 +79,11 @@ def _list(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-def _object(parts: dict[str, Any]) -> dict[str, Any]:
+def _object(parts: dict[str, Any], needed: Collection[str]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": parts,
-        "required": list(parts),
+        "required": [name for name in parts if name in needed],
         "additionalProperties": False,
     }
 

@@ -1,38 +1,13 @@
-"""Generate the tables that decide statuses, for the page about calls that are missing."""
+"""Generate the table of reasons, for the page about calls that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from from_code import table, write
 
-from jupyter_jaxcb.recording import Rule
-from jupyter_jaxcb.recording.recorder._window import (
-    IN_NO_PROGRAM,
-    MOVED,
-    PARTLY_OBSERVED,
-    RUN_BEGAN_BEFORE,
-)
-from jupyter_jaxcb.report.summary._status import REASONS, RULES
-from jupyter_jaxcb.stack.elision._rules import COMPILED, WHILE_TRACING
-
-# By the heading or sentence above the table: its rows, and what a row says that leaves the status.
-TABLES: dict[str, tuple[tuple[Rule[Any], ...], str]] = {
-    "### In a compiled program": ((*WHILE_TRACING, *COMPILED), ""),
-    "Where JAX's own callbacks were observed only part of the time, a row replaces this:": (
-        (PARTLY_OBSERVED,),
-        "",
-    ),
-    "Where a run began before the recording, so does this row:": ((RUN_BEGAN_BEFORE,), ""),
-    "For a call that no program makes, there are two rows:": ((IN_NO_PROGRAM, MOVED), ""),
-    "### Of a line": (RULES, "as in the program"),
-    "Some reasons explain the status of a line better, and replace its reason:": (
-        REASONS,
-        "as before",
-    ),
-}
+from jupyter_jaxcb.recording import Status
+from jupyter_jaxcb.report.summary._reasons import REASONS
 
 
 def write_statuses(folder: Path) -> None:
@@ -42,22 +17,15 @@ def write_statuses(folder: Path) -> None:
 
 
 def statuses_page() -> str:
-    """Return the tables, with a heading or sentence before each."""
-    return "\n\n".join(
-        f"{above}\n\n{_table(rules, unchanged)}" for above, (rules, unchanged) in TABLES.items()
-    )
+    """Return the table: each reason with the statuses that it explains, its words and advice."""
+    rows = []
+    for reason, (statuses, words, advice) in REASONS.items():
+        every = "any" if statuses == tuple(Status) else ", ".join(one.words for one in statuses)
+        rows.append((every, f"`{reason}`", _with_dots(words), _with_dots(advice)))
+    return table(("status", "reason", "in words", "advice"), rows)
 
 
-def _table(rules: Iterable[Rule[Any]], unchanged: str) -> str:
-    return table(
-        ("evidence", "status", "reason", "why"),
-        [
-            (
-                rule.evidence,
-                rule.status.words if rule.status else unchanged,
-                f"`{rule.reason}`" if rule.reason else "" if rule.status else unchanged,
-                rule.why,
-            )
-            for rule in rules
-        ],
-    )
+def _with_dots(words: str) -> str:
+    """Return words with dots where a report has a fact of its own."""
+    before, brace, rest = words.partition("{")
+    return f"{before}…{_with_dots(rest.partition('}')[2])}" if brace else words

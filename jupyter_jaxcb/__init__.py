@@ -22,7 +22,6 @@ from .diagnostics import Watch as Watch
 from .diagnostics import check as check
 from .diagnostics import explain as explain
 from .diagnostics import explain_matrix as explain_matrix
-from .diagnostics import gather as gather
 from .diagnostics import observe_jax as observe_jax
 from .diagnostics import profile as profile
 from .diagnostics import record as record

@@ -87,7 +87,7 @@ class HostCalls:
 
     @property
     def elided(self) -> Elided:
-        """The elided sites (unused, optimized away, deduplicated or hoisted); may be empty."""
+        """The elided sites: unused, optimized away, deduplicated, hoisted, fewer; may be empty."""
         recording = self.recording
         return Elided(outcome_to_text(one, recording.where(one.site)) for one in recording.elisions)
 

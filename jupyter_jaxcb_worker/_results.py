@@ -1,23 +1,37 @@
-"""Copy the results of host functions and send them back."""
+"""Copy the results of host functions, and pickle results and exceptions to send them back."""
 
 from __future__ import annotations
 
-import io
-import itertools
+import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+import traceback
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 _NUMPY_NUMBERS = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "?efdgFDG"}
 _NUMBERS = {*_NUMPY_NUMBERS, bool, int, float, complex}
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-class Checked(NamedTuple):
-    """A result that was checked where the host function ran."""
+class ElementError(RuntimeError):
+    """Replaces an exception of another process that cannot be pickled."""
 
-    arrays: tuple[np.ndarray, ...]
+
+class Pickled(NamedTuple):
+    """A result that is no array, as it was when the host function returned it."""
+
+    data: bytes
+
+
+def check_ended(done: int, count: int) -> None:
+    """Raise if a loop over `count` calls ended after `done`."""
+    if done < count:
+        raise RuntimeError(
+            "the host function raised StopIteration, which would end the loop that calls it. Raise "
+            "another exception, or give next() a default."
+        )
 
 
 def number_of(result: Any) -> Any:
@@ -33,64 +47,6 @@ def number_of(result: Any) -> Any:
     return result if kind in _NUMBERS else None
 
 
-def collect_results(
-    keep: Callable[[Any], Any], count: int, calls: Iterator[Any]
-) -> tuple[Any, BaseException | None]:
-    """Return the results of up to `count` calls, copied by `keep`, and what the next one raised."""
-    results: list[Any] = []
-    try:
-        results.extend(map(keep, calls))
-        check_ended(len(results), count)
-    except BaseException as error:
-        return results, error
-    return results, None
-
-
-def collect_numbers(
-    dtype: np.dtype, count: int, calls: Iterator[Any]
-) -> tuple[Any, BaseException | None]:
-    """As `collect_results`, but faster for numbers of `dtype`, which come as one array."""
-    buffer, number, ndarray, shape = io.BytesIO(), dtype.type, np.ndarray, ()
-    write: Callable[[Any], int] = buffer.write
-    first: list[Any] = []  # the first result that is not such a number, if any
-    error: BaseException | None = None
-    try:
-        for result in calls:
-            kind = type(result)
-            if kind is number or (
-                kind is ndarray and result.dtype is dtype and result.shape == shape
-            ):
-                write(result)
-            else:
-                first.append(result)
-                break
-    except BaseException as raised:
-        error = raised
-    numbers = np.frombuffer(buffer.getvalue(), dtype)  # not copied
-    if first:
-        others, error = collect_results(
-            snapshot, count - len(numbers), itertools.chain(first, calls)
-        )
-        return [*numbers, *others], error
-    if error is None and len(numbers) < count:
-        error = stopped()
-    return numbers, error
-
-
-def stopped() -> RuntimeError:
-    """Return the error to raise instead of StopIteration, which ends the loop over calls."""
-    return RuntimeError(
-        "the host function raised StopIteration, which would end the loop that calls it. Raise "
-        "another exception, or give next() a default."
-    )
-
-
-def check_ended(done: int, count: int) -> None:
-    """Raise if a loop over `count` calls ended after `done`."""
-    if done < count:
-        raise stopped()
-
-
 def snapshot(result: Any) -> Any:
     """Return a copy of `result` that can be sent, and that the host function cannot change."""
     number = number_of(result)
@@ -98,10 +54,8 @@ def snapshot(result: Any) -> Any:
         return number
     if type(result) is np.ndarray and result.dtype.kind != "O":
         return result.copy()
-    if hasattr(result, "__array__") and not isinstance(result, np.ndarray):
-        return np.array(result)
     try:
-        return _Pickled(dumps(result))
+        return Pickled(dumps(result))
     except Exception as error:
         raise TypeError(
             f"its result ({type(result).__name__}) cannot be sent back ({error}). Return "
@@ -109,68 +63,68 @@ def snapshot(result: Any) -> Any:
         ) from None
 
 
-class _Pickled(NamedTuple):
-    data: bytes
-
-
-class _Stack(NamedTuple):
-    """Results of one type, as one array."""
-
-    array: np.ndarray
-    numbers: bool
+def restored(result: Any) -> Any:
+    """Return a result as the host function returned it; undo `snapshot`."""
+    return pickle.loads(result.data) if type(result) is Pickled else result
 
 
 def stacked(results: Sequence[Any]) -> Any:
-    """Return `results` as one array if they have one type, else as a list."""
-    if isinstance(results, np.ndarray):
-        return _Stack(results, True)
-    kinds = set(map(type, results))
-    (kind,) = kinds if len(kinds) == 1 else (None,)
-    if kind in _NUMPY_NUMBERS:
-        return _Stack(np.array(results), True)
-    if kind is np.ndarray and len({(one.dtype, one.shape) for one in results}) == 1:
-        array = np.empty((len(results), *results[0].shape), results[0].dtype)
-        for place, one in enumerate(results):
-            array[place] = one
-        return _Stack(array, False)
+    """Return `results` as one array if NumPy knows their type and they are alike, else as a list.
+
+    One array is pickled faster than many.
+    """
+    alike = {
+        (type(one), getattr(one, "dtype", None), getattr(one, "shape", None)) for one in results
+    }
+    if len(alike) == 1:
+        ((_, dtype, _),) = alike
+        if isinstance(dtype, np.dtype) and dtype.kind in "biufc":
+            array = np.array(results)
+            return array.dtype.str, array.shape, array.tobytes()
     return list(results)
 
 
 def unstacked(results: Any) -> Any:
-    """Undo `stacked`, but leave numbers of one type as an array."""
-    if not isinstance(results, _Stack):
+    """Undo `stacked`."""
+    if not isinstance(results, tuple):
         return results
-    array = results.array
-    return array if results.numbers else [array[n, ...] for n in range(len(array))]
-
-
-def unpickled(results: Sequence[Any], numbers: np.dtype | None) -> Iterator[Any]:
-    """Yield the results as the host function returned them.
-
-    Numbers that need no further check are yielded as a single `Checked` array.
-
-    Args:
-        results: the results of a chunk.
-        numbers: the declared dtype, if each result is a number; else None.
-    """
-    if numbers is not None and isinstance(results, np.ndarray) and results.dtype == numbers:
-        return iter((Checked((results,)),))
-    return map(_unpickled, results)
-
-
-def _unpickled(result: Any) -> Any:
-    return pickle.loads(result.data) if type(result) is _Pickled else result
+    dtype, shape, data = results
+    array = np.frombuffer(data, dtype).reshape(shape)
+    return array if array.ndim == 1 else list(array)
 
 
 def dumps(value: Any) -> bytes:
-    try:
-        return pickle.dumps(value, 5)
-    except Exception:
-        return dumps_by_value(value)
+    """Pickle `value`, including functions and classes that cannot be imported, as those of a cell.
 
-
-def dumps_by_value(value: Any) -> bytes:
-    """Pickle `value` by value, including classes that cannot be imported (such as a cell's)."""
+    Protocol 5 preserves that an array is read-only.
+    """
     import cloudpickle
 
     return cloudpickle.dumps(value, 5)
+
+
+def pickled_error(error: BaseException | None) -> tuple[bytes, str]:
+    """Return `error` as bytes, if need be an `ElementError`, and its formatted traceback."""
+    if error is None:
+        return b"", ""
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code.co_filename.startswith(_FOLDER):
+        at = at.tb_next
+    trace = "".join(traceback.format_exception(type(error), error, at)).rstrip() if at else ""
+    try:
+        data = dumps(error)
+        pickle.loads(data)
+        return data, trace
+    except Exception:
+        text = "".join(traceback.format_exception_only(error)).strip()
+        return pickle.dumps(ElementError(text)), trace
+
+
+def unpickled_error(data: bytes, trace: str) -> BaseException | None:
+    """Undo `pickled_error`, as far as the class of the exception exists in this process."""
+    if not data:
+        return None
+    try:
+        return pickle.loads(data)
+    except Exception as wrong:
+        return ElementError(f"{(trace or 'an exception').splitlines()[-1]} ({wrong})")

@@ -45,9 +45,8 @@ import pytest
 from jax._src.interpreters import mlir
 
 import jupyter_jaxcb as jaxcb
-from tests import _front_end_rules, kept, selection
+from tests import _front_end_rules, kept, upgraded
 from tests.interface import Recorder, active, cell_begins, cell_ends
-from tests.upstream import upgraded
 
 # Before anything imports them, so that pytest explains their failed assertions like those of tests.
 pytest.register_assert_rewrite("tests.stack.elision._battery", "tests.diagnostics.explain._same")
@@ -113,7 +112,6 @@ def pytest_collection_modifyitems(items):
     # Slow files first: the files left at the end are short, so all pytest workers finish together.
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
-    selection.mark(items)
     kept.mark(items)
     upgraded.mark(items)
 

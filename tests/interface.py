@@ -25,7 +25,6 @@ from jupyter_jaxcb.recording import (
     FORMATS,
     VMAP_METHODS,
     WHOLE_BATCH,
-    ArrayValues,
     Aval,
     Check,
     Checks,
@@ -46,7 +45,6 @@ from jupyter_jaxcb.recording import (
     Outcome,
     Part,
     PartKind,
-    Process,
     Profile,
     Program,
     QueueUse,
@@ -64,14 +62,13 @@ from jupyter_jaxcb.recording import (
     element,
     html,
     load,
-    load_calls,
     on_one_line,
     record_call,
     record_elements,
     spreadsheet_cell,
     visible,
 )
-from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.recording._facts import ROW
 from jupyter_jaxcb.report import (
     MIME_TYPE,
     Progress,
@@ -164,7 +161,7 @@ def leave_barriers_to_jax():
 
 def leave_calls_to_jax(monkeypatch):
     """Programs cannot stay in Python, as in a JAX that is not supported."""
-    monkeypatch.setattr(_jax_compat, "stay_in_python", lambda: None)
+    monkeypatch.setattr(_jax_compat, "missing", lambda subject: "name")
 
 
 def give_up_waiting_after(seconds):
@@ -191,10 +188,7 @@ def remember_few_eager_calls(monkeypatch, most):
 
 def forget_warnings_of_lint(monkeypatch):
     """Warn of each function again."""
-    from jupyter_jaxcb.capabilities.lint import _purity, _worker_state
-
-    monkeypatch.setattr(_purity, "_warned", set())
-    monkeypatch.setattr(_worker_state, "_warned", set())
+    monkeypatch.setattr("jupyter_jaxcb.capabilities.lint._effects._warned", {})
 
 
 def noted():

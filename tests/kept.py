@@ -31,7 +31,7 @@ table, and keeps each "*".
 """
 ANY = "*"
 OUTPUT = "JAXCB_KEPT_OUTPUT"
-SPARED = ("skip", "skipif", "xfail", "upstream")  # markers with which a test may fail, or not run
+SPARED = ("skip", "skipif", "xfail")  # markers with which a test may fail, or not run
 Table = dict[str, dict[str, str]]  # by file and test function: its number of cases, and remarks
 
 

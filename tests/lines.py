@@ -14,8 +14,8 @@ from tests.interface import Outcome, Reason, Site, summarize
 Call = tuple[tuple[tuple[int, ...], ...], tuple[Any, ...], tuple[Any, ...]]
 
 SILENT = {"unused", "optimized_away", "not_reached", "not_run"}  # statuses without a call
-FEWER = {"deduplicated", "hoisted"}  # statuses with fewer calls than the text asks for
-_HOISTED = {Reason.HOISTED, Reason.DEDUPLICATED_AND_HOISTED, Reason.PARTLY_UNUSED_AND_HOISTED}
+FEWER = {"deduplicated", "hoisted", "fewer"}  # statuses with fewer calls than the text asks for
+_HOISTED = {Reason.HOISTED, Reason.FEWER}
 
 
 class Line(NamedTuple):
@@ -72,7 +72,7 @@ def facts(recording: jaxcb.Recording) -> list[Any]:
         (
             (
                 *(one.site.function, one.site.line, one.site.column, str(one.status), one.reason),
-                *(one.written, one.compiled, one.traced_paths, one.instructions),
+                *(one.written, one.compiled, one.instructions),
                 *(one.call_paths, one.unrolled, one.notes),
             )
             for one in recording.outcomes

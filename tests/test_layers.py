@@ -27,9 +27,9 @@ MAY_IMPORT = {
     "register": ({"stack", "capabilities"}, {"jax", "numpy"}),
     "diagnostics": (
         {"recording", "jax_compat", "stack", "capabilities", "register"},
-        {"jax", "numpy", "ml_dtypes", "pyarrow", "jupyter_jaxcb_worker"},
+        {"jax", "numpy", "ml_dtypes", "jupyter_jaxcb_worker"},
     ),
-    "report": ({"recording"}, {"numpy", "pyarrow"}),
+    "report": ({"recording"}, {"numpy"}),
     "notebook": (
         {"recording", "stack", "capabilities", "register", "diagnostics", "report"},
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
@@ -104,11 +104,9 @@ FOLDERS = {
         "profile": "record observe stack/trace stack/elision",
         "explain": "record stack/trace stack/call stack/errors",
         "check": (
-            "record stack/trace stack/call stack/errors stack/results stack/dispatch "
-            "stack/lowering stack/flavors stack/flavors/buffer capabilities/lint "
-            "capabilities/derivatives capabilities/linear capabilities/executors"
+            "record stack/options stack/trace stack/call stack/errors stack/results stack/flavors "
+            "stack/flavors/buffer capabilities/lint capabilities/derivatives"
         ),
-        "gather": "",
         "hang": "record stack/trace stack/interrupt capabilities/lint",
         "notes": "stack/trace stack/dispatch stack/lowering",
         "watch": "notes stack/trace stack/lowering",
@@ -287,9 +285,6 @@ def test_module_imports_only_what_its_layer_may(path):
         ("diagnostics/observe", "from ..explain import explain"),
         ("diagnostics/explain", "from ..check import check"),
         ("diagnostics/profile", "from ..explain import explain"),
-        ("diagnostics/check", "from ..gather import gather"),
-        ("diagnostics/gather", "from ...stack.errors import describe"),
-        ("diagnostics/gather", "from ...report import to_text"),
         ("host_callback", "from ..stack.flavors.taps import bind_tap"),
         ("host_callback", "from ..recording import Site"),
         ("host_callback", "import jax.interpreters.ad"),

@@ -7,15 +7,13 @@ import io
 import os
 from typing import Any
 
-from ..recording import FORMATS, LIMIT_BYTES, check_path, load, load_calls
-from ..report import OF_CALLS, OF_SITES
+from ..recording import FORMATS, LIMIT_BYTES, check_path, load
+from ..report import OF_SITES
 from ._print import say
 
 _DESCRIPTION = """\
-Write a saved recording in another format, which the suffix of OUT selects. A .json that a view
-saved has only host calls: OUT is then a table (.csv, .arrow, .feather, .parquet) or a timeline
-(.perfetto.json, .trace.json). With - as OUT, print the report of the call sites, by default as
-Markdown, for an issue or an assistant."""
+Write a saved recording in another format, which the suffix of OUT selects. With - as OUT, print the
+report of the call sites, by default as Markdown, for an issue or an assistant."""
 
 
 def add_export(commands: Any) -> None:
@@ -38,9 +36,7 @@ def add_export(commands: Any) -> None:
         choices=OF_SITES,
         help="what to print if OUT is - (default: .md)",
     )
-    export.add_argument(
-        "file", metavar="FILE", help="a .jaxcb or .json file, or the .json that a view saved"
-    )
+    export.add_argument("file", metavar="FILE", help="a .jaxcb or .json file")
     export.add_argument("out", metavar="OUT", help="the file to write; - prints a report")
     export.set_defaults(perform=_export, parser=export)
 
@@ -51,18 +47,17 @@ def _export(options: argparse.Namespace) -> int:
         options.parser.error(
             f"--format {options.format} is for OUT -, and the suffix of {out!r} selects the format."
         )
-    read = load_calls if out.lower().endswith(OF_CALLS) else load
     try:
         if out != "-":
             check_path(out)
-        recording = read(options.file, limit_bytes=options.limit_bytes)
+        recording = load(options.file, limit_bytes=options.limit_bytes)
         if out == "-":
             file = io.BytesIO()
             FORMATS[options.format or ".md"](recording, file)
             say(file.getvalue().decode(), end="")
         else:
             recording.save(out)
-    except (OSError, ValueError, ModuleNotFoundError) as error:
+    except (OSError, ValueError) as error:
         options.parser.error(_words(error))
     return 0
 

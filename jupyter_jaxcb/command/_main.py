@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
             block.enter_context(watchdog_and_timer(options.stacks_after))
         recorded = block.enter_context(begin())
         seen = enter_watch(block, options)
-    except (OSError, ValueError, ModuleNotFoundError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         parser.error(str(error))
     before = _jax_variables()
     run = run_module if options.module else run_script

@@ -35,7 +35,7 @@ def add_watch(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--save-values",
         metavar="FILE",
-        help="also write the values: .csv, .parquet, .json for ui.perfetto.dev, or .html",
+        help="also write the values: .csv, .json for ui.perfetto.dev, or .html",
     )
 
 
@@ -43,7 +43,7 @@ def enter_watch(block: contextlib.ExitStack, options: argparse.Namespace) -> Wat
     """Watch until `block` ends, if an option asks for it.
 
     Raises:
-        ValueError, OSError, ModuleNotFoundError: the options are invalid, or the file of the values
+        ValueError, OSError: the options are invalid, or the file of the values
             cannot be written, which a long run must not end with.
     """
     own = options.names, options.first, options.every, options.stop, options.save_values

@@ -1,11 +1,10 @@
-"""Record, observe, profile, explain, check and gather host calls, and watch values.
+"""Record, observe, profile, explain and check host calls, and watch values.
 
 Host calls do not depend on anything in this package.
 """
 
 from .check import check
 from .explain import explain, explain_matrix
-from .gather import gather
 from .hang import (
     INTERRUPTED,
     CtrlC,
@@ -38,6 +37,7 @@ from .record import (
     start,
     still_running,
     stop,
+    unfinished_programs,
     warn_of_running,
 )
 from .watch import (

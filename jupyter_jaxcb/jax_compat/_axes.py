@@ -1,27 +1,20 @@
 """The axes of values: those that a vmap maps, and those of the mesh of a ``shard_map``.
 
 JAX keeps the manual mesh axes that a value varies over in its type, to sum cotangents over the
-right shards, and to refuse ``out_specs`` that would drop shards. Checked against JAX 0.10.2
-and 0.12.0, which call them `vma` or `manual_axis_type.varying`. Under another name, results of
-callbacks vary over no axis, as those of JAX's own callbacks. Where JAX hands over no description of
-the axis that a vmap maps, axes have no names.
+right shards, and to refuse ``out_specs`` that would drop shards.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from types import FrameType
 from typing import Any
 
 import jax
+from jax._src.interpreters import batching as _batching
 from jax.core import ShapedArray, Tracer
 from jax.sharding import PartitionSpec
 
-from ._private import JaxFunction, optional_module
-from ._required import Primitive, batching
-
-_batching = optional_module("jax._src.interpreters.batching")
+from ._calls import Primitive
 
 
 def register_batching(primitive: Primitive, rule: Callable[..., tuple[Any, Sequence[Any]]]) -> None:
@@ -29,12 +22,6 @@ def register_batching(primitive: Primitive, rule: Callable[..., tuple[Any, Seque
 
     The name is empty if the axis has none.
     """
-    fancy = getattr(_batching, "fancy_primitive_batchers", None)
-    if fancy is None:
-        batching.primitive_batchers[primitive] = lambda args, dims, **params: rule(
-            args, dims, axis_name="", **params
-        )
-        return
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         __tracebackhide__ = True
@@ -43,15 +30,14 @@ def register_batching(primitive: Primitive, rule: Callable[..., tuple[Any, Seque
             return results, [None] * len(results)
         return rule(args, dims, axis_name=_axis_name(axis), **params)
 
-    fancy[primitive] = batch
+    _batching.fancy_primitive_batchers[primitive] = batch
 
 
 def _axis_name(axis: Any) -> str:
     """Return the name of an axis, or those of the mesh axes that it is spread over: ``"x,y"``."""
-    name = getattr(axis, "name", None)
-    if isinstance(name, str):
-        return name
-    mesh_axes = getattr(axis, "spmd_name", None) or ()
+    if isinstance(axis.name, str):
+        return axis.name
+    mesh_axes = axis.spmd_name or ()
     return ",".join(map(str, mesh_axes if isinstance(mesh_axes, tuple) else (mesh_axes,)))
 
 
@@ -61,7 +47,8 @@ def varying_axes(avals: Iterable[Any]) -> frozenset[str]:
 
 
 def _axes(aval: Any) -> frozenset[str]:
-    return getattr(getattr(aval, "manual_axis_type", None), "varying", None) or frozenset()
+    of_array = getattr(aval, "manual_axis_type", None)
+    return of_array.varying if of_array is not None else frozenset()
 
 
 def vary_together(tree: Any) -> Any:
@@ -162,37 +149,3 @@ def _with_spec(x: Any, spec: PartitionSpec, like: Any) -> Any:
 
 def _sharding(x: Any) -> Any:
     return getattr(x if isinstance(x, ShapedArray) else jax.typeof(x), "sharding", None)
-
-
-_LOWERING = JaxFunction("jax._src.interpreters.mlir", "jaxpr_subcomp")
-_EAGER = JaxFunction("jax._src.shard_map", "process_primitive")
-_CASTS = frozenset({"pvary"})  # what `jax.lax.pcast` binds
-
-
-def lost_axes(operands: Sequence[Any], results: Sequence[Any]) -> tuple[str, ...]:
-    """Return the axes that the operands of the call being lowered vary over and its results do not.
-
-    None if every use of the results is a cast, and none for a ``shard_map`` without jit, which
-    compiles its operations one by one, so their uses are unknown. If a JAX renames the functions
-    that are found by their frames, casts are not known either, and the axes are returned.
-    """
-    lost = varying_axes(operands) - varying_axes(results)
-    return tuple(sorted(lost)) if lost and results and not _is_cast() else ()
-
-
-def _is_cast() -> bool:
-    """Return whether every use of the results of the call being lowered is a cast."""
-    frame: FrameType | None = sys._getframe()
-    lowering: FrameType | None = None
-    while frame is not None:
-        if _EAGER.is_run_by(frame.f_code):
-            return True
-        if lowering is None and _LOWERING.is_run_by(frame.f_code):
-            lowering = frame
-        frame = frame.f_back
-    if lowering is None:
-        return False
-    jaxpr, results = lowering.f_locals["jaxpr"], set(map(id, lowering.f_locals["eqn"].outvars))
-    uses = [one for one in jaxpr.eqns if not results.isdisjoint(map(id, one.invars))]
-    returned = not results.isdisjoint(map(id, jaxpr.outvars))
-    return not returned and all(one.primitive.name in _CASTS for one in uses)

@@ -1,9 +1,4 @@
-"""Detect runs of programs, find those that are not known to be done, and join JAX's wait for them.
-
-Callbacks work without this module. If a later JAX lacks one of its pieces, the recording has fewer
-runs, blocks wait for fewer programs, an interrupt refuses fewer calls, and `jax.effects_barrier`
-does not wait for the calls of queued callbacks.
-"""
+"""Detect runs of programs, and remember those that are not known to be done."""
 
 from __future__ import annotations
 
@@ -13,19 +8,14 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
-from types import FrameType
 from typing import Annotated, Any, Protocol
 
 import jax
 
-from ._private import Changes, JaxFunction, optional_module
-from ._required import runtime_tokens
+from ._subjects import Changes, is_on, module
 
-_api = optional_module("jax._src.api")
-_pxla = optional_module("jax._src.interpreters.pxla")
+_api, _pxla = module("api"), module("interpreters.pxla")
 Executable = Annotated[Any, "jax._src.interpreters.pxla.MeshExecutable"]
-_Token = Annotated[Any, "jax._src.core.Token"]
-_RUN = JaxFunction("jax._src.interpreters.pxla", "__call__")  # every run with host callbacks
 
 
 class RunWatcher(Protocol):
@@ -33,18 +23,12 @@ class RunWatcher(Protocol):
 
     def started_counting(self, program: Any) -> None:
         """Handle a program whose runs are all reported from now on."""
-        ...
 
     def ran(self, program: Any) -> None:
         """Handle a run of a program."""
-        ...
 
     def lost_count(self, program: Any) -> None:
         """Handle a program whose runs can no longer be reported."""
-        ...
-
-
-_MAKES = "create_cpp_call"  # method of JAX's executables that makes their C++ fast path
 
 
 class RunWatch:
@@ -61,8 +45,9 @@ class RunWatch:
 
     def start(self, watcher: RunWatcher) -> None:
         """Report runs to `watcher` from now on, including those of programs compiled earlier."""
-        self._watcher = watcher
-        self._watch()
+        if is_on("runs"):
+            self._watcher = watcher
+            self._watch()
 
     def stop(self) -> None:
         """Stop reporting, and restore JAX."""
@@ -84,42 +69,41 @@ class RunWatch:
         self, program: Any, executable: Executable, effects: bool, ahead: bool, called_by: Any
     ) -> None:
         """Report runs of `executable` as runs of `program`, as far as they can be detected."""
-        if ahead:
-            self._expect_ahead(program, executable)
-            return
-        run = getattr(executable, "unsafe_call", None)
-        if run is None or not (effects or called_by is not None):
+        if not (is_on("runs") and (ahead or effects or called_by is not None)):
             return
         self._watch()
-        watcher = self._watcher
-        if watcher is None:
+        if self._watcher is None and not ahead:
             return
+        self._by_executable[executable.unsafe_call] = program
+        if ahead:
+            self._expect_ahead(program, executable)
+        elif not (effects or self._expect_fast(program, called_by)):
+            return
+        if self._watcher is not None:
+            self._watcher.started_counting(program)
+
+    def _expect_fast(self, program: Any, called_by: Any) -> bool:
+        """Note the function of a program that uses the C++ fast path from the second run on.
+
+        The hook does not say which program of a function ran, so return whether it is the only one.
+        """
         try:
-            self._by_executable[run] = program
-            if not effects:  # from the second run on it uses the C++ fast path
-                # The hook does not say which program of a function ran.
-                known = self._by_function.get(called_by, program)
-                several = known != program
-                if several and known is not None:
-                    watcher.lost_count(known)
-                self._by_function[called_by] = None if several else program
-                if several:
-                    return
-        except TypeError:  # no weak references
-            return
-        watcher.started_counting(program)
+            known = self._by_function.get(called_by, program)
+            is_only = known == program
+            self._by_function[called_by] = program if is_only else None
+        except TypeError:  # a function without weak references
+            return False
+        if not is_only and known is not None and self._watcher is not None:
+            self._watcher.lost_count(known)
+        return is_only
 
     def _expect_ahead(self, program: Any, executable: Executable) -> None:
-        """As `expect`, for an `executable` that was compiled ahead of time.
+        """Note the C++ function of an executable that was compiled ahead of time.
 
         Its first run goes through Python. If the program has no host callbacks left, JAX makes a
         C++ function for later runs.
         """
-        run = getattr(executable, "unsafe_call", None)
-        make = getattr(type(executable), _MAKES, None)
-        if run is None or make is None:
-            return
-        self._watch()
+        make = type(executable).create_cpp_call
         this = weakref.ref(executable)  # the attribute must not keep its own object alive
 
         def make_and_note(*args: Any, **kwargs: Any) -> Any:
@@ -128,18 +112,10 @@ class RunWatch:
                 self._by_function[function] = program
             return function
 
-        try:
-            self._by_executable[run] = program
-            setattr(executable, _MAKES, make_and_note)
-        except (TypeError, AttributeError):  # no weak references, or no new attributes
-            return
-        if self._watcher is not None:
-            self._watcher.started_counting(program)
+        executable.create_cpp_call = make_and_note
 
     def _watch_python(self) -> None:
-        kind = getattr(_pxla, "ExecuteReplicated", None)
-        if kind is None or "__call__" not in vars(kind):
-            return
+        kind = _pxla.ExecuteReplicated
         original = kind.__call__
 
         @functools.wraps(original)
@@ -149,24 +125,19 @@ class RunWatch:
             if program is not None and watcher is not None:
                 watcher.ran(program)
                 self._unmask()
-            results = original(executable, *args)
-            note_run(results)
+            begun = object()
+            try:
+                in_dispatch[begun] = program
+                results = original(executable, *args)
+                note_run(results, program)
+            finally:
+                in_dispatch.pop(begun, None)  # an interrupt may come before it is there
             return results
 
-        def change() -> None:
-            kind.__call__ = call
-
-        def undo() -> None:
-            if kind.__call__ is call:
-                kind.__call__ = original
-
-        self._changes.make(change, undo)
+        self._changes.set(kind, "__call__", call)
 
     def _watch_fast_path(self) -> None:
-        state: Any = getattr(_api, "_post_hook_state", None)
-        methods = ("get_global", "set_global", "get_local", "set_local")
-        if not all(hasattr(state, method) for method in methods):
-            return
+        state: Any = _api._post_hook_state
         previous = state.get_global()
 
         def hook(function: Any, args: Any, kwargs: Any, output: Any) -> None:
@@ -191,97 +162,47 @@ class RunWatch:
                 state.set_global(previous)
 
         self._changes.make(lambda: state.set_global(hook), undo)
-        if hasattr(getattr(_api, "config_ext", None), "unset"):
-            self._unmask = unmask
+        self._unmask = unmask
 
 
 runs = RunWatch()  # global, because programs outlive recorders
 
 
-def is_in_run(frame: FrameType | None) -> bool:
-    """Return whether a thread is in the run of a program at `frame`; False if it is in C++ only.
-
-    Programs with host callbacks are run from Python.
-    """
-    while frame is not None and not _RUN.is_run_by(frame.f_code):
-        frame = frame.f_back
-    return frame is not None
-
-
 # The smallest result of each unfinished run, so that it can be waited for even if the user drops
 # the result. These are the user's own objects: donating one deletes it in this list too.
-_runs: collections.deque[Any] = collections.deque()
+noted_runs: collections.deque[Any] = collections.deque()
+# The same with the program of each run, and the programs that are being dispatched.
+_programs_of_runs: collections.deque[tuple[Any, Any]] = collections.deque()
+in_dispatch: dict[object, Any] = {}
 
 
-def note_run(results: Any) -> None:
+def note_run(results: Any, program: Any = None) -> None:
     """Note a run by its results, and drop the results of finished runs."""
-    if _runs:
-        _drop_finished()
+    with contextlib.suppress(IndexError):  # another thread may do the same
+        while noted_runs and is_done(noted_runs[0]):
+            noted_runs.popleft()
+        while _programs_of_runs and is_done(_programs_of_runs[0][1]):
+            _programs_of_runs.popleft()
     own = [results] if hasattr(results, "is_ready") else jax.tree.leaves(results)
     if own and hasattr(own[0], "is_ready") and not is_done(own[0]):
         arrays = [array for array in own if hasattr(array, "is_ready")]
-        _runs.append(min(arrays, key=lambda array: array.nbytes))
-
-
-def _drop_finished() -> None:
-    with contextlib.suppress(IndexError):  # another thread may do the same
-        while is_done(_runs[0]):
-            _runs.popleft()
+        smallest = min(arrays, key=lambda array: array.nbytes)
+        noted_runs.append(smallest)
+        if program is not None:
+            _programs_of_runs.append((program, smallest))
 
 
 def unfinished_runs() -> list[Any]:
     """Return an array of each noted run that is not done, whichever thread dispatched it."""
-    return [array for array in list(_runs) if not is_done(array)]
+    return [array for array in list(noted_runs) if not is_done(array)]
 
 
-def unfinished_arrays() -> list[Any]:
-    """Return all live arrays that are still being computed, and ordered tokens, which hold arrays.
-
-    Includes an array of each noted run, even if the user has dropped its results.
-    """
-    ordered = map(_array_in, runtime_tokens.current_tokens.values())
-    found = [
-        *jax.live_arrays(),
-        *_runs,
-        *(array for array in ordered if hasattr(array, "is_ready")),
-    ]
-    return [array for array in found if not is_done(array)]
-
-
-def _array_in(token: _Token) -> Any:
-    return getattr(token, "_buf", None)
-
-
-def unfinished_tokens() -> list[Any]:
-    """Return the tokens of programs with unordered effects, which can only be waited for."""
-    return list(runtime_tokens.output_runtime_tokens.values())
+def unfinished_programs() -> set[Any]:
+    """Return the watched programs of which a run is not known to be done, of any thread."""
+    noted = {program for program, array in list(_programs_of_runs) if not is_done(array)}
+    return noted | {program for program in list(in_dispatch.values()) if program is not None}
 
 
 def is_done(array: Any) -> bool:
     """Return whether an array is computed, has failed, or is deleted."""
     return array.is_deleted() or array.is_ready()
-
-
-def after_barriers(wait: Callable[[], None], settle: Callable[[], None]) -> None:
-    """Extend every `jax.effects_barrier`, and JAX's own one at exit.
-
-    Args:
-        wait: called if the barrier raises the error of a program.
-        settle: called otherwise; may raise.
-    """
-    kind: Any = type(runtime_tokens)
-    original = getattr(kind, "block_until_ready", None)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def block_until_ready(self: Any) -> None:
-        __tracebackhide__ = True
-        try:
-            original(self)
-        except Exception:
-            wait()
-            raise
-        settle()
-
-    kind.block_until_ready = block_until_ready

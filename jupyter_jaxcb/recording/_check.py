@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ._shown import visible
-from ._str import PAGES
+from ._shown import PAGES, visible
 
 
 class Finding(NamedTuple):
@@ -37,6 +36,8 @@ class Check:
         vmap_methods: whether each vmap method gives the results of single calls. Only tried for
             ufuncs that are called for each batch element; other functions may do anything with a
             batch.
+        notes: what is worth knowing, and breaks no contract: distinct numbers in float64 that
+            become equal in the declared dtype.
 
     >>> import numpy as np, jupyter_jaxcb as jaxcb
     >>> found = jaxcb.check(jaxcb.pure(lambda x: 2 * x, result="x"), np.float32(3))
@@ -50,6 +51,7 @@ class Check:
     kept: tuple[str, ...] = ()
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
     vmap_methods: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -73,6 +75,7 @@ class Check:
 
     def _rest(self) -> list[str]:
         lines = [f"✓ {', '.join(self.kept)}"] if self.kept else []
+        lines += [f"note: {one}" for one in self.notes]
         lines += [f"not checked: {what} ({why})" for what, why in self.left_out.items()]
         right = [method for method, fits in self.vmap_methods.items() if fits]
         if right:

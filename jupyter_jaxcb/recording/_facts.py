@@ -6,8 +6,9 @@ import dataclasses
 import enum
 from typing import NamedTuple
 
-from ._shown import on_one_line
-from ._str import printed
+import numpy as np
+
+from ._shown import on_one_line, printed
 from ._vmap import VmapLevel, calls_each_time
 
 # Ends the source of a site that groups calls from programs compiled before the observation.
@@ -91,7 +92,6 @@ class Program(NamedTuple):
     name: str  # of the XLA module, "jit_f"
     platform: str  # "cpu", "cuda", "tpu"
     number: int = 0  # unique in the process, because two programs may have the same name
-    process: int = 0  # the process that compiled it, in a gathered recording
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -112,7 +112,6 @@ class LoweredSite:
     shard: int | None = None  # the shard whose device calls; None: one call for all devices
     device: str = ""  # the device of that shard, "cpu:3"; empty if JAX does not report it
     gathered_bytes: int = 0  # at most, moved to the one device that makes the call
-    process: int = 0  # the process that lowered or called it, in a gathered recording
     serves: int = 1  # batch elements of an eager call with no batched argument
     operand_names: tuple[str, ...] = ()  # as the host function's parameters: "x", "params['w']"
     result_names: tuple[str, ...] = ()  # "result", "result['mean']"; empty, as above, if unknown
@@ -167,6 +166,22 @@ class LoweredSite:
         return operands, results
 
 
+# The log of host calls has a row of 48 bytes for each.
+ROW = np.dtype(
+    [
+        ("start_ns", "<i8"),
+        ("end_ns", "<i8"),
+        ("lowered", "<u4"),
+        ("crossing", "<u4"),
+        ("element", "<i4"),
+        ("thread", "<u4"),
+        ("version", "<u4"),
+        ("error", "<u4"),  # 0: none, else 1 + index into the errors
+        ("queued_ns", "<i8"),  # in the queue; or of the first call of an executor's chunk; else 0
+    ]
+)
+
+
 class HostCall(NamedTuple):
     """One run of the host function."""
 
@@ -178,18 +193,7 @@ class HostCall(NamedTuple):
     end_ns: int  # just after it returned or raised
     version: int  # body of a re-registered function that ran, counted from 1
     error: str | None  # "ValueError: ..." if it raised
-    process: int = 0  # the process that made it, in a gathered recording
     queued_ns: int = 0  # from the crossing to the call: in the queue, or waiting for a worker
-
-
-class Process(NamedTuple):
-    """One of the processes of a gathered recording."""
-
-    number: int  # its `jax.process_index`
-    host: str  # name of its machine
-    pid: int  # its process id on that machine
-    offset_ns: int = 0  # added to its times, so that they are those of process 0's clock
-    error_ns: int = 0  # largest possible error of the offset; 0: both read the same clock
 
 
 class Worker(NamedTuple):
@@ -213,31 +217,15 @@ class Running(NamedTuple):
     stack: tuple[Frame, ...]  # of the user's code, innermost first
 
 
-class ArrayValues(NamedTuple):
-    """All values of an array of a sampled call, where it has more than `SampleValues` lists.
-
-    A picture has means of parts of the array, from 0 (the minimum) to 8 (the maximum), and x where
-    a part has NaN or infinity.
-    """
-
-    place: int  # among the arguments and, after them, the results
-    minimum: str  # of the finite values; empty if there are none
-    maximum: str  # of the finite values
-    nan: int  # number of values that are NaN
-    inf: int  # number of infinite values
-    picture: str  # "012 3x5": rows of the last axis, separated by blanks
-
-
 class SampleValues(NamedTuple):
     """Argument and result values of one of the first host calls of a site, abbreviated."""
 
     lowered: int  # index into `Recording.lowered`
     crossing: int  # as in `HostCall`
     element: int  # as in `HostCall`
-    operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
+    operands: tuple[str, ...]  # "0.25", "[0, 1, 2, 3, 4, 5, …] (0 to 14, 3 NaN)"
     results: tuple[str, ...]  # formatted like the operands; empty if the call failed
     failed: bool = False  # the host function raised
-    arrays: tuple[ArrayValues, ...] = ()  # of more than 6 elements and at most 65,536
 
 
 class NotKept(NamedTuple):
@@ -245,9 +233,9 @@ class NotKept(NamedTuple):
 
     lowered: int  # index into `Recording.lowered`
     error: int  # as in a row: 0, or 1 + an index into `Recording.errors`
-    calls: int  # number of host calls
-    crossings: int  # number of crossings without any row
-    host_ns: int  # in the host function, summed over calls
+    calls: int = 0  # number of host calls
+    crossings: int = 0  # number of crossings without any row
+    host_ns: int = 0  # in the host function, summed over calls
 
 
 class QueueUse(NamedTuple):
@@ -269,8 +257,8 @@ class MaskUse(NamedTuple):
     """
 
     lowered: int  # index into `Recording.lowered`
-    elements: int  # of all crossings
-    needed: int  # of these, the elements whose mask was true
+    elements: int = 0  # of all crossings
+    needed: int = 0  # of these, the elements whose mask was true
 
 
 class ObjectUse(NamedTuple):
@@ -293,8 +281,8 @@ class NotFinite(NamedTuple):
     """Host calls of one site that returned NaN or infinity."""
 
     lowered: int  # index into `Recording.lowered`
-    produced: int  # number of such calls with finite arguments
-    passed_on: int  # number of such calls whose arguments had NaN or infinity
+    produced: int = 0  # number of such calls with finite arguments
+    passed_on: int = 0  # number of such calls whose arguments had NaN or infinity
     infinite: int = 0  # number of such calls that returned infinity, but no NaN
 
 
@@ -333,6 +321,7 @@ class Status(enum.StrEnum):
     OPTIMIZED_AWAY = "optimized_away"  # removed by XLA: lowered but not in the optimized program
     DEDUPLICATED = "deduplicated"  # reached by more call paths than the optimized program has calls
     HOISTED = "hoisted"  # bound in a loop, compiled outside it (loop-invariant code motion)
+    FEWER = "fewer"  # calls were removed and moved out of loops, or it cannot be told which
     UNKNOWN = "unknown"  # what became of it, or whether its program ran, is unknown
 
     @property
@@ -342,35 +331,27 @@ class Status(enum.StrEnum):
 
 
 # The statuses of calls of which a program makes fewer than its text says.
-ELIDED = frozenset({Status.UNUSED, Status.OPTIMIZED_AWAY, Status.DEDUPLICATED, Status.HOISTED})
+ELIDED = frozenset(
+    {Status.UNUSED, Status.OPTIMIZED_AWAY, Status.DEDUPLICATED, Status.HOISTED, Status.FEWER}
+)
 
 
 class Reason(enum.StrEnum):
     """Why a site has its status; `report` has the text of each reason and its advice."""
 
     # Decided by JAX and XLA.
-    UNUSED = "unused"  # nothing uses its result: JAX removed it before compiling
-    UNUSED_IN_TRACE = "unused_in_trace"  # nothing uses its result: JAX removed it while tracing
-    NOT_NEEDED = "not_needed"  # it is part of a derivative, which does not need it
-    DEAD_CODE = "dead_code"  # the compiled program never reaches it
-    UNUSED_CHECKPOINT = "unused_checkpoint"  # JAX removed the jax.checkpoint that it is in
-    DEAD_IN_TRACE = "dead_in_trace"  # JAX removed it as dead code while tracing
+    UNUSED = "unused"  # nothing uses its result: JAX removed it
     IO_IN_DERIVATIVE = "io_in_derivative"  # JAX removed its io callback while tracing a derivative
-    EMPTY_BATCH = "empty_batch"  # vmap maps it over an axis of size 0
-    EMPTY_LOOP = "empty_loop"  # it is in a loop of length 0
+    NOT_NEEDED = "not_needed"  # it is part of a derivative, which does not need it
+    NEVER_REACHED = "never_reached"  # no run can reach it; `Outcome.detail` says why
     OTHER_PLATFORM = "other_platform"  # it is in a branch for another platform
-    UNREACHABLE = "unreachable"  # XLA proved that the program never reaches it
-    UNREACHABLE_BRANCH = "unreachable_branch"  # XLA proved that its branch or loop is not entered
+    UNUSED_CHECKPOINT = "unused_checkpoint"  # JAX removed the jax.checkpoint that it is in
     OPTIMIZED_AWAY = "optimized_away"  # XLA proved that its result cannot affect the output
     CONDITION_SKIPPED = "condition_skipped"  # in a loop's condition that XLA never evaluates
-    CONDITION_PARTLY_SKIPPED = "condition_partly_skipped"  # one of its call paths is in such one
-    PARTLY_UNUSED = "partly_unused"  # the results of some of its call paths are unused
-    PARTLY_UNUSED_AND_HOISTED = "partly_unused_and_hoisted"  # and the rest left the loop
-    DEDUPLICATED = "deduplicated"  # XLA kept fewer calls than there are call paths
-    DEDUPLICATED_AND_HOISTED = "deduplicated_and_hoisted"  # and moved the rest out of the loop
+    DEDUPLICATED = "deduplicated"  # JAX and XLA kept fewer calls than there are call paths
     HOISTED = "hoisted"  # its arguments do not change in the loop: it is called outside the loop
-    TRACED_BEFORE = "traced_before"  # in more loops; whether JAX moved it out of one is unknown
-    MAY_BE_HOISTED = "may_be_hoisted"  # traced in a loop, and called outside of one, too
+    FEWER = "fewer"  # calls were removed, and may have been moved out of loops, too
+    MAY_BE_HOISTED = "may_be_hoisted"  # traced in more loops than it is called in
     LOWERED_TOGETHER = "lowered_together"  # its calls are counted on the line of an equal call
     UNREADABLE = "unreadable"  # the optimized program cannot be read
     # Decided by the runs.
@@ -378,14 +359,10 @@ class Reason(enum.StrEnum):
     RUNS_NOT_SEEN = "runs_not_seen"  # no call was made, and whether its program ran is unknown
     RUN_IN_PART = "run_in_part"  # a run of its program began before the recording or ended after it
     NOT_REACHED = "not_reached"  # no run entered the branch or loop around it
-    NOT_REACHED_OR_FAILED = "not_reached_or_failed"  # no run entered it, and some failed before it
     EARLIER_ERROR = "earlier_error"  # an earlier error stopped the program
     EARLIER_REGISTRATION = "earlier_registration"  # its program calls a replaced registration
     IN_NO_PROGRAM = "in_no_program"  # it was traced, but no program has it
     OTHER_PROCESS = "other_process"  # another process makes its calls on behalf of all
-    NO_BATCH_ELEMENT = "no_batch_element"  # called eagerly under a vmap over an axis of size 0
-    EMPTY_RESULT = "empty_result"  # its result has no elements
-    NO_RESULT = "no_result"  # it returns nothing, so nothing needs it
     # Decided by the recording.
     PARTLY_OBSERVED = "partly_observed"  # JAX's own callbacks were observed only part of the time
 
@@ -441,16 +418,15 @@ class Outcome:
     program: Program  # the compiled program
     status: Status  # as compiled: never NOT_RUN or NOT_REACHED, which depend on a run
     index: int = -1  # position among the program's host callbacks; -1: not lowered
-    traced_paths: int = 1  # number of call paths to the bind in the traced program
     written: int | None = None  # host calls per run in the program text; None: depends on data
     compiled: int | None = None  # host calls per run as compiled; None: depends on data
     instructions: int = 0  # in the optimized program, that call the host for this bind
     around: tuple[str, ...] = ()  # loops, branches and calls, outermost first: "scan of 5"
     stack: tuple[str, ...] = ()  # also transformations, as JAX names them: "vmap", "while/body"
     reason: Reason | None = None  # of its status; None when it is simply kept
+    detail: str = ""  # of the reason, in words: why no run can reach it
     call_paths: int = 0  # if some were removed: all call paths, of which `instructions` are kept
     unrolled: bool = False  # JAX unrolled a loop: each unrolled step is a call path
-    unreadable: str = ""  # the error, if the optimized program cannot be read
     notes: tuple[Note, ...] = ()  # remarks on its calls, if it is kept
 
     @property

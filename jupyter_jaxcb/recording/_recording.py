@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._recorded_facts import RecordedFacts
-from ._shown import on_one_line
-from ._str import BUNDLES, WIDGETS, printed
+import numpy as np
+
+from ._facts import (
+    ROW,
+    Compilation,
+    Frame,
+    HostCall,
+    LoweredSite,
+    MaskUse,
+    NotFinite,
+    NotFiniteCall,
+    NotKept,
+    ObjectUse,
+    Outcome,
+    Program,
+    QueueUse,
+    Running,
+    SampleValues,
+    Site,
+    Worker,
+)
+from ._profile import Profile
+from ._shown import BUNDLES, WIDGETS, on_one_line, printed
 from ._table import to_pandas
-from .files import LIMIT_BYTES, fields, read, save, to_json
+from .files import LIMIT_BYTES, chunks, read, read_json, save
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Recording(RecordedFacts):
+class Recording:
     """An immutable log of host calls, and what became of every callback.
 
     Attributes:
@@ -27,8 +47,8 @@ class Recording(RecordedFacts):
         calls: the host calls as a read-only structured array, one row each (`ROW`).
         threads: names of the threads that made calls; calls refer to them by index.
         errors: messages of failed calls; a row's ``error`` is 1 + an index into them.
-        overflow: number of host calls made after the log was full: counted, not kept.
-        not_kept: the overflow by site and error.
+        not_kept: the host calls made after the log was full, which were only counted, by site and
+            error.
         environment: versions and backend that statuses depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
         compilations: the programs that were compiled during the recording, with times.
@@ -38,7 +58,6 @@ class Recording(RecordedFacts):
         not_finite_calls: the first 10,000 of the calls that `not_finite` counts.
         ahead: whether nothing ran, as in the recordings of `jupyter_jaxcb.explain`.
         running: host calls that were still running when the recording ended.
-        processes: the processes of a gathered recording; otherwise empty.
         workers: the workers of executors; each is one of `threads`.
         queue: what happened in the queue to the crossings of queued callbacks, by site.
         masks: for how many batch elements the masks of masked calls were true, by site.
@@ -56,6 +75,66 @@ class Recording(RecordedFacts):
     (1, 'pure', ())
     """
 
+    bound: Mapping[Site, int] = dataclasses.field(default_factory=dict)
+    lowered: tuple[LoweredSite, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    runs: Mapping[Program, int] = dataclasses.field(default_factory=dict)
+    stale: frozenset[int] = frozenset()
+    calls: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0, ROW))
+    threads: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cells: tuple[str, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
+    sample_values: tuple[SampleValues, ...] = ()
+    not_finite: tuple[NotFinite, ...] = ()
+    not_finite_calls: tuple[NotFiniteCall, ...] = ()
+    ahead: bool = False
+    running: tuple[Running, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    not_kept: tuple[NotKept, ...] = ()
+    queue: tuple[QueueUse, ...] = ()
+    masks: tuple[MaskUse, ...] = ()
+    objects: tuple[ObjectUse, ...] = ()
+    wall_ns: int = 0
+    late_ns: int = 0
+    profile: Profile | None = None
+
+    def __len__(self) -> int:
+        """Return the number of host calls in the log."""
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[HostCall]:
+        """Iterate over the host calls in the order they were logged."""
+        for row in self.calls.tolist():
+            start, end, lowered, crossing, element, thread, version, error, *more = row
+            text = self.errors[error - 1] if error else None
+            yield HostCall(lowered, crossing, element, thread, start, end, version, text, *more)
+
+    @property
+    def elisions(self) -> tuple[Outcome, ...]:
+        """The outcomes that are elided, each with its reason."""
+        return tuple(outcome for outcome in self.outcomes if outcome.elided)
+
+    def where(self, site: Site | Frame) -> str:
+        """Name a place: ``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12``.
+
+        The name is the same in every run of a notebook: it has no cell number and no file name of
+        the kernel.
+        """
+        if site.cell and self.cells and site.file not in self.cells:
+            return f"{site.where}, another cell"
+        return site.where
+
+    def calls_of(self, function: str) -> list[HostCall]:
+        """Return the host calls of the host function named `function`."""
+        return [call for call in self if self.lowered[call.lowered].site.function == function]
+
+    @property
+    def overflow(self) -> int:
+        """The number of host calls made after the log was full: counted, not kept."""
+        return sum(one.calls for one in self.not_kept)
+
     def __repr__(self) -> str:
         if self.ahead:
             statuses = ", ".join(f"{o.site.function} {o.status.words}" for o in self.outcomes)
@@ -64,8 +143,7 @@ class Recording(RecordedFacts):
         count = len(self) + self.overflow
         calls = f"{count} host call{'' if count == 1 else 's'}"
         calls += f" ({len(self)} kept)" if self.overflow else ""
-        where = f" in {len(self.processes)} processes" if self.processes else ""
-        return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}{where}>"
+        return f"<Recording of {calls} from {sites} site{'' if sites == 1 else 's'}>"
 
     def __str__(self) -> str:
         """Return the report of its sites, as `save` writes it to a ``.txt`` file."""
@@ -84,7 +162,7 @@ class Recording(RecordedFacts):
 
     def to_json(self) -> str:
         """Return the whole recording as JSON for `from_json`; times are in nanoseconds."""
-        return to_json(self)
+        return "".join(chunks(self))
 
     @staticmethod
     def from_json(text: str) -> Recording:
@@ -94,21 +172,20 @@ class Recording(RecordedFacts):
             RecordingFileError: the text is not a recording, is damaged, or has another schema; the
                 message says which.
         """
-        return Recording(**fields(text))
+        return read_json(Recording, text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording to a file; the suffix of its name selects the format.
 
-        ======================================  ==================================================
-        ``.jaxcb``                              everything, compact, for `load`
-        ``.json``                               everything, for `load` and other programs
-        ``.perfetto.json``, ``.trace.json``     a timeline for ui.perfetto.dev, chrome://tracing
-        ``.html``                               an interactive page with everything
-        ``.txt``, ``.md``                       the report of its sites, as text and Markdown
-        ``.sites.json``                         the same for other programs
-        ``.csv``                                a row for each host call
-        ``.arrow``, ``.feather``, ``.parquet``  the rows of ``.csv`` (needs pyarrow)
-        ======================================  ==================================================
+        ===================================  =====================================================
+        ``.jaxcb``                           everything, compact, for `load`
+        ``.json``                            everything, for `load` and other programs
+        ``.perfetto.json``, ``.trace.json``  a timeline for ui.perfetto.dev, chrome://tracing
+        ``.html``                            an interactive page with everything
+        ``.txt``, ``.md``                    the report of its sites, as text and Markdown
+        ``.sites.json``                      the same for other programs
+        ``.csv``                             a row for each host call
+        ===================================  =====================================================
 
         The first two and the page contain everything, including the sample values
         (``record(sample_values=False)`` takes none).
@@ -118,7 +195,6 @@ class Recording(RecordedFacts):
 
         Raises:
             ValueError: the suffix is not one of these.
-            ModuleNotFoundError: the format needs pyarrow, which is not installed.
             OSError: the file cannot be written, because its folder does not exist
                 (FileNotFoundError), for instance. An existing file is not changed then.
 
@@ -141,8 +217,7 @@ class Recording(RecordedFacts):
         an executor),
         ``thread``, ``error`` (missing: none), ``function``, ``flavor``, ``where``, ``file``,
         ``line``, ``callers`` (of the call site, innermost first), ``program`` (missing: eager),
-        ``process`` (0 unless gathered), ``device``, and the shapes that one host call sees,
-        ``operands`` and ``results``.
+        ``device``, and the shapes that one host call sees, ``operands`` and ``results``.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.
@@ -179,31 +254,7 @@ def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Rec
     <Recording of 1 host call from 1 site>
     """
     __tracebackhide__ = True
-    return Recording(**read(path, limit_bytes))
-
-
-def load_calls(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:
-    """Read the host calls of a recording, also of the JSON that a view of the front end saved.
-
-    Such a file has nothing about compiled programs, and so has its recording: it has what tables
-    and timelines of host calls need, and no statuses.
-
-    Args:
-        path: the file to read.
-        limit_bytes: the memory that reading may take, in bytes.
-
-    Raises:
-        RecordingFileError: as of `load`.
-
-    >>> import json, pathlib, tempfile
-    >>> view = {"schema": 1, "environment": {}, "compilations": [], "sites": [], "calls": []}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "host-trace.json")
-    ...     _ = path.write_text(json.dumps(view))
-    ...     load_calls(path)
-    <Recording of 0 host calls from 0 sites>
-    """
-    return Recording(**read(path, limit_bytes, views=True))
+    return read(Recording, path, limit_bytes)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

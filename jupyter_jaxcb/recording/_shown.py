@@ -1,15 +1,21 @@
 """The doors of everything that is shown: text without control characters, and HTML.
 
 Names, lines of code and messages come from files and from other people's programs. `visible` is
-what all text passes, and `element` is what makes HTML.
+what all text passes, and `element` is what makes HTML. What `print` and notebooks show of a
+recording is registered here by the layers above.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
+
+TEXTS: dict[type, Callable[[Any], str]] = {}
+BUNDLES: dict[type, Callable[[Any], tuple[dict, dict]]] = {}  # data and metadata for Jupyter
+PAGES: dict[type, Callable[[Any], str]] = {}  # HTML for notebooks
+WIDGETS: dict[type, Callable[[Any], Any]] = {}  # for marimo
 
 # Characters that a terminal obeys, that change the order in which others are read, or that nobody
 # sees. Joiners belong to emoji and to some scripts: they stay between two characters of these.
@@ -21,6 +27,12 @@ _RAW = ("script", "style")  # elements whose text has no escapes
 _ENDS = re.compile(r"</(script|style)|<!--", re.IGNORECASE)
 _VOID = ("br", "meta")
 _EMPTY = ("path", "polygon", "polyline", "rect")  # of SVG
+
+
+def printed(thing: Any) -> str:
+    """Return the text of a recording, an outcome or a matrix; its repr if it is empty."""
+    text = TEXTS.get(type(thing))
+    return (text and text(thing)) or repr(thing)
 
 
 def visible(text: str) -> str:

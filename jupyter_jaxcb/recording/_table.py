@@ -1,89 +1,59 @@
-"""Build a table of the host calls of a recording, for pandas, Arrow and CSV."""
+"""Build a table of the host calls of a recording, for pandas and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from ._facts import LoweredSite
-from ._recorded_facts import RecordedFacts
+Words = tuple[np.ndarray, list[Any]]  # by row an index into the list, -1 if missing; the list
+FACTS = (
+    "function", "flavor", "where", "file", "line", "callers", "program", "device", "operands",
+    "results",
+)  # fmt: skip
 
 
-class Named(NamedTuple):
-    """A categorical column."""
+def call_table(recording: Any) -> dict[str, np.ndarray | Words]:
+    """Return the columns that `Recording.to_pandas` describes: numbers, or categories.
 
-    codes: np.ndarray  # by row: index into `words`, -1 if missing
-    words: list[Any]  # the categories
-
-
-def call_table(recording: RecordedFacts) -> dict[str, np.ndarray | Named]:
-    """Return the columns that `Recording.to_pandas` describes, numeric or categorical."""
+    Those in `FACTS` are equal for all calls of one of `Recording.lowered`.
+    """
     calls = recording.calls
-    table: dict[str, np.ndarray | Named] = {
+    table = {
         "start_ns": calls["start_ns"],
         "duration_ns": calls["end_ns"] - calls["start_ns"],
-        "crossing": calls["crossing"],
-        "element": calls["element"],
-        "version": calls["version"],
-        "queued_ns": calls["queued_ns"],
-        "thread": _named(recording.threads, calls["thread"]),
-        "error": _named((None, *recording.errors), calls["error"]),
+        **{name: calls[name] for name in ("crossing", "element", "version", "queued_ns")},
+        "thread": _words(recording.threads, calls["thread"]),
+        "error": _words((None, *recording.errors), calls["error"]),
     }
-    facts = [_words(recording, fact) for fact in recording.lowered]
-    for place, name in enumerate(FACTS):
-        table[name] = _named([words[place] for words in facts], calls["lowered"])
+    facts = []
+    for fact in recording.lowered:
+        site, (operands, results) = fact.site, fact.host_avals()
+        callers = (f"{frame.function} {recording.where(frame)}" for frame in site.callers)
+        facts.append((
+            site.function, site.flavor, recording.where(site), site.file, site.line,
+            "; ".join(callers), fact.program.name if fact.program else None, fact.device or None,
+            " ".join(map(str, operands)), " ".join(map(str, results)),
+        ))  # fmt: skip
+    for number, name in enumerate(FACTS):
+        table[name] = _words([words[number] for words in facts], calls["lowered"])
     return table
 
 
-FACTS = (
-    "function",
-    "flavor",
-    "where",
-    "file",
-    "line",
-    "callers",
-    "program",
-    "process",
-    "device",
-    "operands",
-    "results",
-)
-
-
-def _words(recording: RecordedFacts, fact: LoweredSite) -> tuple[Any, ...]:
-    site = fact.site
-    operands, results = fact.host_avals()
-    return (
-        site.function,
-        site.flavor,
-        recording.where(site),
-        site.file,
-        site.line,
-        "; ".join(f"{frame.function} {recording.where(frame)}" for frame in site.callers),
-        fact.program.name if fact.program else None,
-        fact.process,
-        fact.device or None,
-        " ".join(map(str, operands)),
-        " ".join(map(str, results)),
-    )
-
-
-def _named(words: Iterable[Any], numbers: np.ndarray) -> Named:
+def _words(words: Iterable[Any], numbers: np.ndarray) -> Words:
     """Return the categorical column of ``words[number]``; None is a missing value."""
-    listed = [_clean(word) if isinstance(word, str) else word for word in words]
-    distinct = {word: n for n, word in enumerate(dict.fromkeys(w for w in listed if w is not None))}
-    codes = np.array([-1 if word is None else distinct[word] for word in listed], np.int32)
-    return Named(codes[numbers] if len(numbers) else np.empty(0, np.int32), list(distinct))
+    # UTF-8 cannot encode a lone surrogate, which an error message may have.
+    clean = [
+        word.encode("utf-8", "backslashreplace").decode() if isinstance(word, str) else word
+        for word in words
+    ]
+    distinct = {word: n for n, word in enumerate(dict.fromkeys(w for w in clean if w is not None))}
+    codes = np.array([distinct.get(word, -1) for word in clean], np.int32)
+    return codes[numbers] if len(numbers) else np.empty(0, np.int32), list(distinct)
 
 
-def _clean(word: str) -> str:
-    """Escape what UTF-8 cannot encode, such as a lone surrogate in an error message."""
-    return word.encode("utf-8", "backslashreplace").decode()
-
-
-def to_pandas(recording: RecordedFacts) -> Any:
+def to_pandas(recording: Any) -> Any:
     """See `Recording.to_pandas`."""
     try:
         import pandas  # pyright: ignore[reportMissingImports]
@@ -93,12 +63,9 @@ def to_pandas(recording: RecordedFacts) -> Any:
             "or use recording.save('calls.csv').",
             name="pandas",
         ) from error
-    table: Mapping[str, np.ndarray | Named] = call_table(recording)
     return pandas.DataFrame(
         {
-            name: pandas.Categorical.from_codes(column.codes, column.words)
-            if isinstance(column, Named)
-            else column
-            for name, column in table.items()
+            name: pandas.Categorical.from_codes(*column) if isinstance(column, tuple) else column
+            for name, column in call_table(recording).items()
         }
     )

@@ -69,7 +69,7 @@ WHOLE_BATCH = VmapMethod("whole batch", AxisKind.IN_PLACE, AxisKind.UNBATCHED)  
 
 
 def method_named(name: str) -> VmapMethod:
-    """Return the method of JAX's own callbacks, or of a file that has only its name."""
+    """Return the method of JAX's own callbacks, or of an exported program, by its name."""
     known = {**VMAP_METHODS, WHOLE_BATCH.name: WHOLE_BATCH}
     return known.get(name) or VmapMethod(name, AxisKind.IN_PLACE, AxisKind.UNBATCHED)
 

@@ -15,14 +15,12 @@ from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from ..capabilities.derivatives import (
-    BindCall,
+    Differences,
     ReturnedGradient,
-    Rule,
-    with_differences,
     with_jvp,
     with_vjp,
 )
-from ..capabilities.lint import JaxInHostFunctionWarning, loads, look_at_new_body
+from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, may_reach, references_of
 from ..capabilities.masked import (
     MASK,
     checked_mask,
@@ -265,11 +263,11 @@ class RuledCallback(LinearRules, Callback):
         """
         __tracebackhide__ = True
         self._check_no_other_rule("jvp")
-        given = self._rule(rule), nondiff_argnums, symbolic_zeros
+        given = self.host.name, rule, nondiff_argnums, symbolic_zeros
         self._call = with_jvp(self._primal(), *given)
         self._call_where = with_jvp(self._primal_where(), *given, gate=MASK)
         self._has_rule("jvp", nondiff_argnums)
-        self._rule_where_jax_drops_it(*given)
+        self._rule_where_jax_drops_it(rule, nondiff_argnums, symbolic_zeros)
         return rule
 
     def defvjp(
@@ -301,8 +299,7 @@ class RuledCallback(LinearRules, Callback):
                 "backward)."
             )
         self._check_no_other_rule("vjp")
-        rules = self._rule(forward), self._rule(backward)
-        given = *rules, nondiff_argnums, symbolic_zeros
+        given = self.host.name, forward, backward, nondiff_argnums, symbolic_zeros
         self._call = with_vjp(self._primal(), *given)
         self._call_where = with_vjp(self._primal_where(), *given, gate=MASK)
         self._has_rule("vjp", nondiff_argnums)
@@ -322,13 +319,6 @@ class RuledCallback(LinearRules, Callback):
                 "with linear= and deftranspose."
             )
 
-    def _rule(self, function: Callable[..., Any]) -> Rule:
-        def declared(*args: Any) -> Any:
-            function = without_leading(self.host.current, self._leading)
-            return result_avals(self.declared, function, args, {})
-
-        return Rule(self.host.name, function, declared)
-
     def _primal(self) -> Callable[..., Any]:
         bind = self._bind
 
@@ -341,6 +331,7 @@ class RuledCallback(LinearRules, Callback):
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
             primal.__signature__ = inspect.signature(self)  # type: ignore[attr-defined]
+        primal.__name__ = self.host.name  # in JAX's errors about a rule
         return primal
 
     def _primal_where(self) -> Callable[..., Any]:
@@ -364,24 +355,24 @@ class RuledCallback(LinearRules, Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    def differ_as_returned(self, returned: ReturnedGradient, bind: Callable[..., Any]) -> None:
+    def differ_as_returned(
+        self,
+        returned: ReturnedGradient,
+        bind: Callable[..., Any],
+        differences: Differences | None,
+    ) -> None:
         """Differentiate by the gradient that it returns, see ``pure(gradient="theta")``."""
         self.returned = returned.declared
         self._has_rule("gradient")
-        self._call = returned.differentiable(self._primal(), bind)
-        self._call_where = returned.differentiable(self._primal_where(), bind, gate=MASK)
-
-    def differ(self, bind: BindCall, *, apart: bool = False) -> None:
-        """Differentiate by central differences, see ``pure(derivative="finite")``.
-
-        Args:
-            bind: see `with_differences`.
-            apart: see `with_differences`.
-        """
-        self._has_rule("finite")
-        given = functools.partial(with_differences, host=self.host, bind=bind, apart=apart)
+        given = functools.partial(returned.differentiable, bind=bind, differences=differences)
         self._call = given(self._primal())
         self._call_where = given(self._primal_where(), gate=MASK)
+
+    def differ(self, differences: Differences) -> None:
+        """Differentiate by central differences, see ``pure(derivative="finite")``."""
+        self._has_rule("finite")
+        self._call = differences.differentiable(self._primal())
+        self._call_where = differences.differentiable(self._primal_where(), gate=MASK)
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:
@@ -391,15 +382,18 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
         if code in _looked_at:
             return
         _looked_at.add(code)
-    for load in loads(function):
-        if load.whole and isinstance(load.value, Callback):
+    if not may_reach(function, Callback):
+        return
+    for inner, value, file, line, whole, _, guessed in references_of(function):
+        # A guess may take a method for the callback of that name, ``solve`` in ``lu.solve``.
+        if whole and isinstance(value, Callback) and not guessed:
             warnings.warn_explicit(
-                f"the {flavor} callback {name} calls {load.name}, another callback: the inner call "
-                f"goes through JAX and rounds to JAX's dtypes. Call {load.name}.__wrapped__, or do "
-                f"not register {load.name} (in a cell: %%jax_callback {flavor} {name}).",
+                f"the {flavor} callback {name} calls {inner}, another callback: the inner call "
+                f"goes through JAX and rounds to JAX's dtypes. Call {inner}.__wrapped__, or do "
+                f"not register {inner} (in a cell: %%jax_callback {flavor} {name}).",
                 JaxInHostFunctionWarning,
-                load.code.co_filename,
-                load.line,
+                file,
+                line,
             )
             return
 

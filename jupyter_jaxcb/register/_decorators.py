@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..capabilities.compiled import c_function, register_compiled
-from ..capabilities.derivatives import ReturnedGradient
+from ..capabilities.compiled import register_compiled
+from ..capabilities.derivatives import Differences, ReturnedGradient
 from ..capabilities.executors import leaves_process
 from ..capabilities.linear import linear_in
 from ..capabilities.lint import warn_of_impurity, warn_of_worker_state
@@ -16,7 +16,6 @@ from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
 from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
 from ._callback import Callback, PureCallback, check_function
-from ._elementwise import declared_by, elementwise
 from ._two_forms import in_two_forms, with_function
 
 
@@ -37,7 +36,6 @@ def pure(
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
-    retries: int = 0,
     compile: str | None = None,
 ) -> PureCallback:
     """Register a pure host function; works as a decorator.
@@ -89,14 +87,16 @@ def pure(
             of the argument's dtype, times the size of the element (Press et al., Numerical Recipes,
             section 5.7). So for a function that is smooth on the scale of its arguments, the
             relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
-            derivatives need a rule. With `executor`, the two runs for each element are a call of
-            their own there, with twice the `timeout`.
+            derivatives need a rule. With `gradient`, only these are differences: those of the
+            gradient, with the same error. With `executor`, the two runs for each element are a call
+            of their own there, with twice the `timeout`.
         gradient: the parameters by which it returns its gradient, beside its value:
             ``value, gradient = function(...)``, where `result` declares the value alone. For
             ``"theta"`` the gradient is a pytree like `theta`; of several results, a pytree of these
             with arrays of the shape ``result.shape + theta.shape``, as from `jax.jacobian`; for
             ``("theta", "phi")`` a tuple of both. A derivative takes one host call, as the value
-            alone, which drops the gradient. Second derivatives need a rule.
+            alone, which drops the gradient. Second derivatives need ``derivative="finite"``, or a
+            rule.
         linear: the parameters in which it is linear, jointly: ``"b"``, or ``("b", "c")``. JAX then
             differentiates by these, and transposes, with the function itself and its transpose:
             see `PureCallback.deftranspose`, and `PureCallback.defresidual` for the others.
@@ -104,12 +104,12 @@ def pure(
             operator, and needs no transpose.
         executor: where the calls run, in parallel where vmap makes one call for each element:
             ``"threads"``, ``"processes"``, ``"dask"`` (``"dask:tcp://host:8786"``),
-            ``"ipyparallel"`` or ``"mpi"``, with a number of workers as in ``"threads:8"``; or a
-            `concurrent.futures.Executor`, a `distributed.Client` or an ipyparallel view.
-        chunksize: batch elements sent to a worker at a time; chosen by the duration of the calls if
-            None.
-        timeout: seconds that one call may take in the executor.
-        retries: how often a call is repeated in the executor if it fails or its worker dies.
+            or ``"ipyparallel"``, the first two with a number of workers as in ``"threads:8"``; or
+            any `concurrent.futures.Executor` (such as an ``MPIPoolExecutor``), a
+            `distributed.Client` or an ipyparallel view.
+        chunksize: batch elements sent to a worker at a time. None: a quarter of what each worker
+            gets, or one with `timeout`.
+        timeout: seconds that a chunk may take in the executor; then the program fails.
         compile: ``"numba"`` compiles it: XLA then calls machine code, without Python and its lock.
             It gets numbers instead of arrays of rank 0. numba supports `part of Python and NumPy
             <https://numba.readthedocs.io/en/stable/reference/pysupported.html>`_; what it does not
@@ -140,16 +140,13 @@ def pure(
         "pure", vmap_method=vmap_method, partitioned=partitioned, sharding=sharding,
         arrays=arrays, cast=cast, derivative=derivative, gradient=gradient, linear=linear,
         linear_self_adjoint=linear_self_adjoint, executor=executor, chunksize=chunksize,
-        timeout=timeout, retries=retries, compile=compile,
+        timeout=timeout, compile=compile,
     )  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
 
 def _register_pure(function: Any, result: Any, options: Options) -> PureCallback:
     __tracebackhide__ = True
-    found = c_function(function) if options.compile else None
-    if found is not None:
-        return _register_c_function(found, result, options)
     check_function(function, "pure")
     declared = declared_result(function, "pure", result)
     _lint(function, options, registered=True)
@@ -166,8 +163,7 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         linear_in(host, options)
     callback = PureCallback(function, host, bind, options, declared=declared)
     if options.derivative == "finite":
-        of_differences = functools.partial(bind_pure, kwargs={}, options=_of_differences(options))
-        callback.differ(of_differences, apart=options.executor is not None)
+        callback.differ(_differences(host, options))
     return callback
 
 
@@ -182,13 +178,15 @@ def _lint(function: Any, options: Options, *, registered: bool = False) -> None:
 drop_ins(_lint)
 
 
-def _of_differences(options: Options) -> Options:
-    """Return the options of the calls that compute finite differences."""
+def _differences(host: HostFunction, options: Options, **more: str) -> Differences:
+    """Return what differentiates a host function, with the options of the calls that do."""
     timeout = options.timeout and 2 * options.timeout  # each calls the function twice
-    return Options(
+    options = Options(
         flavor="pure", sharding=options.sharding, arrays=options.arrays, executor=options.executor,
-        chunksize=options.chunksize, timeout=timeout, retries=options.retries,
+        chunksize=options.chunksize, timeout=timeout,
     )  # fmt: skip
+    bind = functools.partial(bind_pure, kwargs={}, options=options)
+    return Differences(host, bind, options.executor is not None, **more)
 
 
 def _check_divided(host: HostFunction, options: Options) -> None:
@@ -216,31 +214,12 @@ def _with_gradient(
         return both(args, kwargs, **mask)[0]
 
     callback = PureCallback(function, host, value, options, declared=declared)
-    callback.differ_as_returned(returned, both)
+    differences = None
+    if options.derivative == "finite":
+        twice = "three times: second derivatives are differences of the gradient that it returns"
+        differences = _differences(host, options, twice=twice)
+    callback.differ_as_returned(returned, both, differences)
     return callback
-
-
-def _register_c_function(function: Any, result: Any, options: Options) -> PureCallback:
-    """Register a function of single numbers, to be called for each element of arrays."""
-    __tracebackhide__ = True
-    if (
-        result is not MISSING
-        or options.vmap_method != "sequential"
-        or options.linear
-        or options.gradient
-    ):
-        raise ValueError(
-            f"cannot declare a result, a vmap method, linear parameters or a gradient of "
-            f"{function.__name__}: it is called for each element of its arguments, as a ufunc. "
-            "Drop result=, vmap_method=, linear= and gradient=."
-        )
-    declared = declared_by(function)
-    host = HostFunction(function)
-    register_compiled(host)
-    of_numbers = functools.partial(bind_pure, host, declared, options=options)
-    count = len(function.__signature__.parameters)
-    bind = elementwise(of_numbers, function.__name__, count)
-    return PureCallback(function, host, bind, options, declared=declared)
 
 
 @in_two_forms
@@ -257,7 +236,6 @@ def io(
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
-    retries: int = 0,
     compile: str | None = None,
     queued: bool = False,
     on_full: str = "wait",
@@ -297,8 +275,7 @@ def io(
         cast: as for `pure`.
         executor: where the calls run, as for `pure`; not with `ordered`.
         chunksize: batch elements sent to a worker at a time.
-        timeout: seconds that one call may take in the executor.
-        retries: how often a failed call is repeated, with its side effects.
+        timeout: seconds that a chunk of them may take in the executor.
         compile: as for `pure`. In a program over several devices, call it in ``jax.shard_map``.
         queued: do not wait for the calls, as for `debug`; needs ``result=None``.
         on_full: ``"wait"`` or ``"drop"``, as for `debug`.
@@ -326,7 +303,7 @@ def io(
     options = checked(
         "io", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, sharding=sharding,
         arrays=arrays, cast=cast,
-        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, compile=compile,
+        executor=executor, chunksize=chunksize, timeout=timeout, compile=compile,
         queued=queued, on_full=on_full,
     )  # fmt: skip
     return with_function(function, _register_io, result, options)
@@ -342,7 +319,7 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if options.compile:
-        register_compiled(host, exported=False)
+        register_compiled(host)
     bind = functools.partial(bind_io, host, declared, options=options)
     return Callback(function, host, bind, options, declared=declared)
 

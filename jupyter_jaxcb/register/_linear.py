@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..capabilities.compiled import register_compiled
-from ..capabilities.derivatives import Rule, checked_jvp
+from ..capabilities.derivatives import jvp_of_arrays
 from ..capabilities.linear import Linear, OwnRule, Residual, transposed_by
 from ..stack.call import HostFunction, register, text_of
 
@@ -113,13 +113,12 @@ class LinearRules:
         return function
 
     def _rule_where_jax_drops_it(
-        self, rule: Rule, nondiff_argnums: Sequence[int], symbolic_zeros: bool
+        self, rule: Callable[..., Any], nondiff_argnums: Sequence[int], symbolic_zeros: bool
     ) -> None:
         """Use a forward-mode rule where JAX does not: in the derivatives of its derivatives."""
         if self.host.derivative is not None:
-            linear = self.host.derivative
-            checked = checked_jvp(rule, nondiff_argnums)
-            linear.by_others = OwnRule(linear, checked, nondiff_argnums, symbolic_zeros)
+            linear, of_arrays = self.host.derivative, jvp_of_arrays(rule)
+            linear.by_others = OwnRule(linear, of_arrays, nondiff_argnums, symbolic_zeros)
 
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True

@@ -5,7 +5,7 @@ text, HTML and Markdown, `profile` does so with a profile, `outputs` renders wha
 recording, `frontend` builds what the notebook front end reads, and `export` writes files.
 """
 
-from .export import NOTHING, OF_CALLS, OF_SITES, export
+from .export import NOTHING, OF_SITES, export
 from .frontend import (
     LONG_NS,
     MIME_TYPE,
@@ -13,11 +13,18 @@ from .frontend import (
     STARTED,
     CallbackView,
     CallColumns,
+    HangView,
     Located,
     Place,
     Progress,
+    RunSiteView,
+    RunsView,
+    SiteKeyView,
     SiteProgress,
     SiteView,
+    SnapshotView,
+    SpotView,
+    ValueView,
     Where,
     call_columns,
     finished,

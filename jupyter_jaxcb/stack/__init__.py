@@ -12,7 +12,6 @@ from ..jax_compat import leave_loops_to_jax
 from .call import (
     HostFunction,
     Run,
-    as_magic_options,
     cell_begins,
     cell_ends,
     cell_known_as,

@@ -29,7 +29,7 @@ DEVICE = (
     "print(len(d), 'x', d[0].device_kind, 'as', jax.default_backend(), 'with JAX', jax.__version__)"
 )
 # Tests of processes and kernels choose their own device.
-CHOSEN = "not slow and not long and not upstream"
+CHOSEN = "not slow and not long"
 
 
 def main(names):

@@ -12,7 +12,7 @@ from tests import _front_end_rules
 # Packages of the extras and of Jupyter that some tests, or the package, import when needed.
 NOT_THERE = frozenset(
     "IPython anywidget cffi comm dask distributed equinox ipyparallel ipywidgets jaxtyping joblib"
-    " jsonschema lineax loky nbclient nbformat pandas pyarrow traitlets xxhash".split()
+    " jsonschema lineax loky nbclient nbformat pandas traitlets xxhash".split()
 )
 
 

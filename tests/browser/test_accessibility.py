@@ -83,6 +83,7 @@ def opened(view, tab):
     return view.locator(":is(button, canvas, input, select, summary, [tabindex]):visible")
 
 
+@pytest.mark.long
 def test_axe_finds_no_violation_in_any_theme(notebook, page):
     saved = [output(*recording())]
     cells = [LOAD, CALLBACKS, RUN, "None"]
@@ -129,6 +130,7 @@ def test_axe_finds_no_violation_in_a_list_of_many_sites(notebook, page):
     book.set_theme(THEMES[0])  # the theme belongs to the page, which other tests use
 
 
+@pytest.mark.long
 def test_view_can_be_opened_and_navigated_by_keyboard(view, page):
     page.locator(".jp-Notebook .jp-InputPrompt").first.click()
     page.keyboard.press("Escape")
@@ -153,6 +155,7 @@ def test_view_can_be_opened_and_navigated_by_keyboard(view, page):
     expect(view.locator(".jaxcb-body")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_arrow_keys_move_through_the_rows_of_the_table(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
@@ -178,6 +181,7 @@ def test_arrow_keys_move_through_the_rows_of_the_table(view, page):
     expect(grid).to_be_focused()
 
 
+@pytest.mark.long
 def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
     view.locator(".jaxcb-disclosure").click()
     view.get_by_role("tab", name="Calls").click()
@@ -192,6 +196,7 @@ def test_timeline_can_be_focused_and_moved_by_keyboard(view, page):
         expect(selected).to_contain_text(f"call {number} ·")
 
 
+@pytest.mark.long
 def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
     notebook("1 + 1", "None", "2 + 2", outputs=[[], [output(*recording())], []], name="keys")
     view = page.locator(".jaxcb-view")
@@ -212,6 +217,7 @@ def test_keys_in_a_view_do_not_affect_the_notebook(notebook, page):
                 assert page.evaluate(NOTEBOOK) == before, f"{keys} in {html}"
 
 
+@pytest.mark.long
 def test_strings_of_the_user_are_text_nodes(notebook, page):
     facts, measured = recording()
     text = "<b>&amp;</b> <i title=x>y</i>"

@@ -71,6 +71,7 @@ jax.jit(lambda x: jax.lax.fori_loop(0, 20, step, x))(0.0).block_until_ready()
 time.sleep(0.3)"""
 
 
+@pytest.mark.long
 def test_a_profile_proposes_a_queue_which_is_written_into_the_magic(notebook):
     opened = notebook(f"{LOAD}, time", LOG, WAITS)
     opened.run_and_wait()

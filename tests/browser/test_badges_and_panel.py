@@ -47,6 +47,7 @@ def panel(notebook):
     return notebook.page.locator("#jupyter-jaxcb-panel")
 
 
+@pytest.mark.long
 def test_every_line_shows_its_status(shared):
     expect(badges(shared, 1)).to_contain_text("pure callback · 2 calls")
     lost, kept = badges(shared, 2).nth(0), badges(shared, 2).nth(1)
@@ -56,6 +57,7 @@ def test_every_line_shows_its_status(shared):
     expect(line_of(lost)).to_contain_text("lost = double(x)")
 
 
+@pytest.mark.long
 def test_calls_in_workers_show_the_work_and_the_wall_time_that_it_took(notebook):
     callback = """%%jax_callback pure --result x --executor threads:4
 def simulate(x):
@@ -67,6 +69,7 @@ def simulate(x):
     expect(badges(opened, 2)).to_have_text(work)
 
 
+@pytest.mark.long
 def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
     dimmed = used.cell(2).locator(".jaxcb-badge-edited")
     expect(dimmed).to_have_count(0)
@@ -86,6 +89,7 @@ def test_edited_cell_has_dimmed_badges_until_the_edit_is_undone(used):
     expect(badges(used, 2)).to_have_count(2)
 
 
+@pytest.mark.long
 def test_badges_can_be_turned_off_and_on(shared):
     expect(badges(shared, 2)).to_have_count(2)
     shared.command("jupyter-jaxcb:toggle-badges")
@@ -94,6 +98,7 @@ def test_badges_can_be_turned_off_and_on(shared):
     expect(badges(shared, 2)).to_have_count(2)
 
 
+@pytest.mark.long
 def test_badge_of_a_long_line_is_visible_however_far_the_code_is_scrolled(notebook):
     opened = notebook(LOAD, DOUBLE, f"y = double(1.0){' + 0.0' * 80}")
     opened.run_and_wait()
@@ -114,11 +119,13 @@ def test_badge_of_a_long_line_is_visible_however_far_the_code_is_scrolled(notebo
     assert badge.bounding_box()["x"] >= end["x"] + end["width"]
 
 
+@pytest.mark.long
 def test_tooltip_of_a_badge_shows_the_reason(shared):
     badges(shared, 2).nth(0).hover()
     expect(shared.page.locator(".jaxcb-tip")).to_contain_text("use an io callback")
 
 
+@pytest.mark.long
 def test_tooltip_of_a_call_under_vmap_draws_its_shapes(shared):
     badges(shared, 3).hover()
     diagram = shared.page.locator(".jaxcb-tip").get_by_role("img")
@@ -179,6 +186,7 @@ def test_badge_of_a_line_whose_trace_is_far_below_scrolls_to_it(notebook):
     expect(row).to_be_in_viewport()
 
 
+@pytest.mark.long
 def test_panel_lists_callbacks_and_links_to_their_sites(shared):
     side_panel = panel(shared)
     expect(side_panel).to_contain_text("double")
@@ -194,6 +202,7 @@ def test_panel_lists_callbacks_and_links_to_their_sites(shared):
     )
 
 
+@pytest.mark.long
 def test_restarted_kernel_has_no_callbacks(used):
     side_panel = panel(used)
     expect(side_panel.locator(".jaxcb-callsite")).to_have_count(3)
@@ -216,6 +225,7 @@ def test_restarted_kernel_has_no_callbacks(used):
     expect(badges(used, 2)).to_have_count(2)
 
 
+@pytest.mark.long
 def test_panel_follows_the_visible_notebook(used, notebook):
     side_panel = panel(used)
     expect(side_panel).to_contain_text("double")
@@ -228,6 +238,7 @@ def test_panel_follows_the_visible_notebook(used, notebook):
     expect(side_panel).not_to_contain_text("twice")
 
 
+@pytest.mark.long
 def test_two_tabs_of_one_notebook_are_both_updated(notebook, fresh_page):
     opened, other = notebook(*CELLS), fresh_page
     opened.run_and_wait(0, 1, 2)
@@ -237,6 +248,7 @@ def test_two_tabs_of_one_notebook_are_both_updated(notebook, fresh_page):
     expect(other.locator(".jaxcb-badge-note").first).to_contain_text("2 calls · 3 sites")
 
 
+@pytest.mark.long
 def test_panel_shows_whether_the_extension_is_loaded(notebook):
     opened = notebook(LOAD, DOUBLE, "double(1.0)", "%unload_ext jupyter_jaxcb")
     side_panel = panel(opened)
@@ -250,6 +262,7 @@ def test_panel_shows_whether_the_extension_is_loaded(notebook):
     expect(opened.cell(2).locator(".jaxcb-badge-saved .jaxcb-badge-note")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_panel_names_cells_and_filters_rows(shared):
     side_panel = panel(shared)
     rows = side_panel.locator(".jaxcb-callsite-jump")
@@ -265,6 +278,7 @@ def test_panel_names_cells_and_filters_rows(shared):
     expect(rows).to_have_count(3)
 
 
+@pytest.mark.long
 def test_panel_shows_the_saved_results_of_a_notebook_without_a_kernel(shared, desk):
     shared.save()
     name = "saved-results.ipynb"

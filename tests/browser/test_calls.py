@@ -63,6 +63,7 @@ def count(view):
     return view.locator(".jaxcb-table-count")
 
 
+@pytest.mark.long
 def test_bar_of_a_histogram_filters_the_calls_and_its_chip_shows_all_again(view):
     histogram = view.get_by_role("slider", name=re.compile("Durations of slow"))
     tallest = int(histogram.get_attribute("aria-valuenow"))
@@ -79,6 +80,7 @@ def test_bar_of_a_histogram_filters_the_calls_and_its_chip_shows_all_again(view)
     expect(count(view)).to_have_text("4 of 34 calls")
 
 
+@pytest.mark.long
 def test_histogram_is_used_by_keyboard_alone(view):
     histogram = view.get_by_role("slider", name=re.compile("Durations of quick"))
     histogram.focus()
@@ -90,12 +92,14 @@ def test_histogram_is_used_by_keyboard_alone(view):
     expect(view.get_by_role("button", name=re.compile("remove this filter"))).to_be_hidden()
 
 
+@pytest.mark.long
 def test_maximum_selects_the_slowest_call(view):
     view.locator(".jaxcb-distribution-row", has_text="slow").locator(".jaxcb-link").click()
     expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("slow, line")
     expect(view.locator(".jaxcb-table-body [aria-selected=true]")).to_be_visible()
 
 
+@pytest.mark.long
 def test_search_finds_calls_by_words_of_their_fields(view):
     search = view.get_by_role("searchbox", name="Search calls")
     search.press_sequentially("SLOW main")
@@ -104,11 +108,13 @@ def test_search_finds_calls_by_words_of_their_fields(view):
     expect(view.locator(".jaxcb-table-body [role=row]:visible")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_timeline_has_the_compilations_of_the_cell(view):
     canvas = view.locator(".jaxcb-timeline-canvas")
     expect(canvas).to_have_accessible_name(re.compile(r"of 34 calls on .* 2 compilations$"))
 
 
+@pytest.mark.long
 def test_colors_of_durations_have_a_legend(view):
     canvas, legend = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-ramp")
     before = canvas.evaluate("canvas => canvas.toDataURL()")
@@ -122,6 +128,7 @@ def test_colors_of_durations_have_a_legend(view):
     expect(legend).to_be_hidden()
 
 
+@pytest.mark.long
 def test_keys_of_the_timeline_are_shown_on_request_or_to_keyboard_users(view):
     hint, canvas = view.locator(".jaxcb-timeline-hint"), view.locator(".jaxcb-timeline-canvas")
     canvas.click(position={"x": 5, "y": 5})
@@ -161,6 +168,7 @@ def drag(page, box, start, end, y):
     page.mouse.up()
 
 
+@pytest.mark.long
 def test_range_dragged_on_the_axis_has_count_sum_and_median(view):
     canvas, range_ = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-range")
     drag(view.page, canvas.bounding_box(), 0.3, 0.999, 8)
@@ -173,6 +181,7 @@ def test_range_dragged_on_the_axis_has_count_sum_and_median(view):
     expect(range_).to_be_hidden()
 
 
+@pytest.mark.long
 def test_edge_below_the_timeline_makes_its_lanes_taller(view):
     grip = view.get_by_role("separator", name="Height of the timeline")
     canvas = view.locator(".jaxcb-timeline-canvas")
@@ -192,6 +201,7 @@ def test_edge_below_the_timeline_makes_its_lanes_taller(view):
     assert canvas.bounding_box()["height"] == before
 
 
+@pytest.mark.long
 def test_w_and_s_zoom_at_the_pointer_and_the_colors_of_durations_follow(view):
     canvas, ramp = view.locator(".jaxcb-timeline-canvas"), view.locator(".jaxcb-timeline-ramp")
     view.get_by_role("button", name="Color by duration").click()

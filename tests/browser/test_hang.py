@@ -1,5 +1,6 @@
 """The live view of a cell that hangs says so, and restarts the kernel."""
 
+import pytest
 from playwright.sync_api import expect
 
 from ..notebook.session._stuck import AT_ONCE, HOSTS
@@ -8,6 +9,7 @@ LOAD = "%load_ext jupyter_jaxcb\n%jax_callbacks --stacks-after 1"
 DEADLOCK = "No host call has returned for"
 
 
+@pytest.mark.long
 def test_deadlock_is_explained_and_its_kernel_restarted_with_a_click(notebook, page):
     opened = notebook(LOAD, HOSTS + AT_ONCE, "run(transmission)", "%load_ext jupyter_jaxcb")
     opened.run(0, 1, 2)
@@ -27,6 +29,7 @@ def test_deadlock_is_explained_and_its_kernel_restarted_with_a_click(notebook, p
     expect(opened.cell(3).locator(".jp-OutputArea")).to_contain_text("jaxcb.load(")
 
 
+@pytest.mark.long
 def test_notice_goes_when_the_calls_go_on(notebook, tmp_path):
     path = tmp_path / "go"
     wait = "calls += [0] * (len(calls) == 2)\nfor n in range(3):\n    jaxcb.pure_callback("

@@ -62,6 +62,7 @@ def toast(notebook):
     return notebook.page.locator(".Toastify__toast")
 
 
+@pytest.mark.long
 def test_link_follows_its_line_in_an_edited_cell(saved):
     put_cursor(saved, 2, 0)
     saved.page.keyboard.type("# one\n# two\n")
@@ -70,6 +71,7 @@ def test_link_follows_its_line_in_an_edited_cell(saved):
     expect(toast(saved)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_link_to_a_changed_line_goes_to_its_place_and_says_so(saved):
     put_cursor(saved, 2, 3)
     saved.page.keyboard.press("End")
@@ -82,6 +84,7 @@ def test_link_to_a_changed_line_goes_to_its_place_and_says_so(saved):
     expect(toast(saved)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_link_follows_its_line_into_the_other_part_of_a_split_cell(saved):
     put_cursor(saved, 2, 3)
     saved.command("notebook:split-cell-at-cursor")
@@ -100,6 +103,7 @@ def test_link_follows_its_line_into_the_other_part_of_a_split_cell(saved):
     expect(toast(saved)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_link_of_a_pasted_cell_stays_in_that_cell(saved):
     saved.page.evaluate(
         "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2; }"
@@ -113,6 +117,7 @@ def test_link_of_a_pasted_cell_stays_in_that_cell(saved):
     wait_for_selected(saved, 2, "return double(x + 1)")
 
 
+@pytest.mark.long
 def test_link_in_a_view_of_an_output_goes_to_the_notebook(saved):
     saved.page.evaluate(
         "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2; }"

@@ -10,6 +10,7 @@ from ._cells import LOAD, WAITS, runs
 from ._outputs import MIME_TYPE
 
 
+@pytest.mark.long
 def test_live_view_counts_calls_names_the_running_call_and_turns_into_the_trace(notebook, tmp_path):
     path = tmp_path / "go"
     opened = notebook(LOAD, WAITS, runs(path))
@@ -116,6 +117,7 @@ SUBSHELL = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_kernel_is_busy_until_the_cell_ends_also_when_jupyterlab_starts_a_subshell_for_the_view(
     notebook, page, tmp_path
 ):
@@ -133,6 +135,7 @@ def test_kernel_is_busy_until_the_cell_ends_also_when_jupyterlab_starts_a_subshe
     expect(indicator).to_have_attribute("data-status", "idle")
 
 
+@pytest.mark.long
 def test_live_view_of_a_kernel_that_ended_turns_into_a_sentence(notebook, tmp_path):
     opened = notebook(LOAD, WAITS, runs(tmp_path / "go"))
     opened.run(0, 1, 2)
@@ -144,6 +147,7 @@ def test_live_view_of_a_kernel_that_ended_turns_into_a_sentence(notebook, tmp_pa
     expect(opened.cell(2).locator(".jp-OutputArea")).to_contain_text("the kernel ended")
 
 
+@pytest.mark.long
 def test_live_view_of_a_cell_that_ends_at_once_causes_no_error(notebook, page):
     opened = notebook(LOAD, WAITS, "import time\nfloat(step(0.0))\ntime.sleep(0.55)")
     opened.run(0, 1)
@@ -153,6 +157,7 @@ def test_live_view_of_a_cell_that_ends_at_once_causes_no_error(notebook, page):
     expect(opened.cell(2).locator(".jaxcb-summary")).to_contain_text("step · io · 1 call")
 
 
+@pytest.mark.long
 def test_notebook_saved_while_a_cell_ran_shows_a_sentence(notebook):
     """Its widget is gone, so JupyterLab would show "Loading widget..." for ever."""
     widget = {"model_id": "0" * 32, "version_major": 2, "version_minor": 0}
@@ -168,6 +173,7 @@ def test_notebook_saved_while_a_cell_ran_shows_a_sentence(notebook):
     expect(opened.cell(0).locator(".jp-OutputArea")).to_have_text(re.compile("page was reloaded"))
 
 
+@pytest.mark.long
 def test_page_reloaded_while_a_cell_runs_has_its_badges_and_panel(notebook, fresh_page, tmp_path):
     path = tmp_path / "go"
     opened = notebook(LOAD, WAITS, runs(path), on=fresh_page)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from ._lab import WAIT_MS
@@ -85,6 +86,7 @@ def check_table(view):
     assert view.locator("*").count() < 1_000
 
 
+@pytest.mark.long
 def test_view_gets_all_of_a_million_calls_from_a_live_kernel(notebook, page):
     book = notebook(MILLION, "recording")
     book.run_and_wait()
@@ -108,6 +110,7 @@ def test_view_gets_all_of_a_million_calls_from_a_live_kernel(notebook, page):
     check_table(view)
 
 
+@pytest.mark.long
 def test_saved_notebook_shows_how_many_of_a_million_calls_are_saved(notebook, page, servers):
     book = notebook(MILLION, "recording", name="saved-million")
     book.run_and_wait()
@@ -122,6 +125,7 @@ def test_saved_notebook_shows_how_many_of_a_million_calls_are_saved(notebook, pa
     expect(view).to_contain_text("the first 20,000 of 1,000,000 calls are saved")
 
 
+@pytest.mark.long
 def test_widget_has_all_of_a_million_calls_without_the_extension(notebook):
     book = notebook(MILLION, "jaxcb.view(recording)", extension=False)
     book.run_and_wait()
@@ -132,6 +136,7 @@ def test_widget_has_all_of_a_million_calls_without_the_extension(notebook):
     check_table(view)
 
 
+@pytest.mark.long
 def test_widget_has_all_calls_with_the_extension_too(notebook, page):
     book = notebook(RECORD, "jaxcb.view(recorded(30_000))")
     book.run_and_wait()

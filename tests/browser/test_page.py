@@ -1,14 +1,10 @@
 """A saved page in a browser: everything works from a file, and nothing leaves it unasked."""
 
-import csv
-import io
-import json
 import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.interface import main
 from tests.report._several import SEVERAL
 
 from .test_accessibility import AXE, CHECK
@@ -81,42 +77,3 @@ def test_page_without_scripts_has_the_call_sites(browser, file):
     expect(page.locator("li").first).to_contain_text("bessel")
     expect(page.locator("svg")).to_be_visible()
     context.close()
-
-
-def test_calls_saved_as_json_become_the_table_and_the_timeline_that_python_writes(opened, tmp_path):
-    with opened.expect_download() as saved:
-        opened.get_by_role("button", name="Save as JSON").click()
-    file = tmp_path / saved.value.suggested_filename
-    saved.value.save_as(file)
-    for suffix in (".csv", ".perfetto.json"):
-        assert main(["export", str(file), str(tmp_path / f"view{suffix}")]) == 0
-        SEVERAL.save(tmp_path / f"kernel{suffix}")
-    ours, wanted = ([*csv.DictReader(io.StringIO((tmp_path / f"{which}.csv").read_text(), ""))]
-                    for which in ("view", "kernel"))  # fmt: skip
-    first = min(int(row["start_ns"]) for row in wanted)
-    for row in wanted:
-        row["start_ns"] = str(int(row["start_ns"]) - first)
-    names = ["start_ns", "duration_ns", "element", "thread", "function", "flavor", "operands"]
-    assert _columns(ours, names) == _columns(
-        sorted(wanted, key=lambda row: int(row["start_ns"])), names
-    )
-    ours, wanted = (json.loads((tmp_path / f"{which}.perfetto.json").read_text())["traceEvents"]
-                    for which in ("view", "kernel"))  # fmt: skip
-    assert _slices(ours, "host call") == _slices(wanted, "host call")
-    assert _slices(ours, "compile") == _slices(wanted, "compile")
-
-
-def _columns(rows, names):
-    return [[row[name] for name in names] for row in rows]
-
-
-def _slices(events, kind):
-    own = [event for event in events if event.get("cat") == kind]
-    return [[event[name] for name in ("name", "ts", "dur")] for event in own]
-
-
-def test_call_sites_are_copied_as_markdown(opened):
-    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    opened.get_by_role("button", name="Copy as Markdown").click()
-    expect(opened.get_by_role("status").last).to_have_text("copied the call sites")
-    assert "| where | source |" in opened.evaluate("() => navigator.clipboard.readText()")

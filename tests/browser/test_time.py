@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from ._cells import LOAD
@@ -24,6 +25,7 @@ WITHOUT = """%%jax_profile
 jnp.sort(jnp.arange(500.0)).block_until_ready();"""
 
 
+@pytest.mark.long
 def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh_page):
     opened = notebook(LOAD, *SIMULATE.split("\n", 1), PROFILED, WITHOUT, on=fresh_page)
     opened.run_and_wait(0, 1, 2, 3, 4)
@@ -59,6 +61,7 @@ def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh
     expect(table).to_contain_text("simulate")
 
 
+@pytest.mark.long
 def test_a_cell_with_a_large_gap_is_profiled_by_a_click_which_can_be_undone(notebook):
     opened = notebook(LOAD, SLOW, WAITS)
     opened.run_and_wait()

@@ -72,6 +72,7 @@ def check_views(notebook, expected):
 WITH_TRACES = [path for path in PATHS if traces(nbformat.read(path, as_version=4))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", WITH_TRACES, ids=lambda path: path.stem)
 def test_saved_notebook_shows_every_host_trace(path, tutorial):
     saved = nbformat.read(path, as_version=4)
@@ -84,6 +85,7 @@ def test_saved_notebook_shows_every_host_trace(path, tutorial):
 RUN = [path for path in PATHS if path.stem.endswith(("-quickstart", "-errors-and-contracts"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_run_all_shows_every_host_trace_and_only_intended_errors(path, tutorial):
     notebook = tutorial(path.name, without_outputs(path))

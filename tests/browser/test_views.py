@@ -44,6 +44,7 @@ def test_headline_ends_with_the_time_in_host_functions_and_that_of_the_cell(used
     expect(used.cell(2).locator(".jaxcb-summary")).to_have_text(time)
 
 
+@pytest.mark.long
 def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     view = opened_view(used, 2, opened=False)
     expect(view.locator(".jaxcb-summary")).to_contain_text(
@@ -60,6 +61,7 @@ def test_headline_expands_to_sites_with_status_reason_and_advice(used):
     expect(sites.nth(1)).to_contain_text("●")
 
 
+@pytest.mark.long
 def test_batching_diagram_shows_what_the_host_sees(used):
     view = opened_view(used, 3)
     expect(view).to_contain_text("vmap 5")
@@ -91,6 +93,7 @@ def test_healthy_sites_take_one_line_each_and_two_in_a_narrow_notebook(
     assert sites.nth(1).evaluate("site => site.offsetHeight") > before
 
 
+@pytest.mark.long
 def test_link_of_a_site_goes_to_its_line(used):
     view = opened_view(used, 2)
     view.get_by_role("button", name="line 4", exact=True).click()
@@ -102,6 +105,7 @@ def test_link_of_a_site_goes_to_its_line(used):
         "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2  # fmt: skip
 
 
+@pytest.mark.long
 def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(notebook):
     opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n)); double(-1.0)")
     opened.run_and_wait()
@@ -122,6 +126,7 @@ def test_cell_that_runs_again_keeps_its_view_open_with_tab_filter_and_selection(
     expect(view.locator(".jaxcb-site")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_last_runs_of_a_cell_are_drawn_and_compared_also_after_a_reload(notebook, fresh_page):
     waits = """%%jax_callback io --result x
 def slow(x):
@@ -160,6 +165,7 @@ TIMES = """view => [...view.querySelectorAll('td:nth-last-child(-n + 2) > .jaxcb
 .map(times => new Set([...times.children].map(time => time.offsetTop)).size)"""
 
 
+@pytest.mark.long
 def test_next_run_is_compared_with_a_pinned_one(notebook, fresh_page):
     opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))", on=fresh_page)
     opened.run_and_wait()
@@ -183,6 +189,7 @@ def test_next_run_is_compared_with_a_pinned_one(notebook, fresh_page):
     expect(view).not_to_contain_text("vs pinned run")
 
 
+@pytest.mark.long
 def test_pinned_run_stays_pinned_when_the_busy_kernel_sends_its_values_later(notebook):
     busy = "import pathlib\nwhile not pathlib.Path('free').exists(): pass"
     opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))", busy)
@@ -197,6 +204,7 @@ def test_pinned_run_stays_pinned_when_the_busy_kernel_sends_its_values_later(not
     expect(view.get_by_role("button", name="Unpin")).to_be_focused()
 
 
+@pytest.mark.long
 def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
     opened = notebook(LOAD, DOUBLE, USE)
     opened.run_and_wait()
@@ -207,6 +215,7 @@ def test_ctrl_s_saves_the_notebook_while_the_view_has_the_focus(notebook):
     assert opened.server.saved(opened.name).cells[2].outputs
 
 
+@pytest.mark.long
 def test_table_and_timeline_of_calls_share_their_selection(notebook):
     opened = notebook(LOAD, DOUBLE, "for n in range(12): double(float(n))")
     opened.run_and_wait()
@@ -220,6 +229,7 @@ def test_table_and_timeline_of_calls_share_their_selection(notebook):
     expect(view.locator(".jaxcb-timeline-selected")).to_contain_text("double, line 1")
 
 
+@pytest.mark.long
 def test_tooltip_of_a_call_has_each_term_on_one_line(notebook):
     view = opened_view(notebook("None", outputs=[[output(*recording())]], name="tooltip"), 0)
     view.get_by_role("tab", name="Calls").click()
@@ -231,6 +241,7 @@ def test_tooltip_of_a_call_has_each_term_on_one_line(notebook):
     assert max(heights) < 20
 
 
+@pytest.mark.long
 def test_values_come_from_the_live_kernel_and_are_not_saved(used):
     view = opened_view(used, 3)
     view.get_by_role("tab", name="Calls").click()
@@ -242,6 +253,7 @@ def test_values_come_from_the_live_kernel_and_are_not_saved(used):
     assert "[0, 2, 4, 6, 8]" not in json.dumps(saved)
 
 
+@pytest.mark.long
 def test_saved_notebook_shows_its_traces_without_a_kernel(used, notebook):
     used.save()
     saved = used.server.saved(used.name)
@@ -255,6 +267,7 @@ def test_saved_notebook_shows_its_traces_without_a_kernel(used, notebook):
     expect(view.locator(".jaxcb-table-body [role=row]")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_saved_trace_is_html_without_the_extension(used, notebook):
     used.save()
     saved = used.server.saved(used.name)
@@ -266,6 +279,7 @@ def test_saved_trace_is_html_without_the_extension(used, notebook):
     expect(plain.page.locator(".jaxcb-view")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_notebook_7_shows_views_and_badges(notebook):
     opened = notebook(LOAD, DOUBLE, USE, app="notebook")
     opened.run_and_wait()
@@ -273,6 +287,7 @@ def test_notebook_7_shows_views_and_badges(notebook):
     expect(opened.cell(2).locator(".jaxcb-badge-note").first).to_contain_text("unused")
 
 
+@pytest.mark.long
 def test_view_of_a_recording_is_a_widget_without_the_extension(notebook):
     opened = notebook(
         LOAD, DOUBLE,
@@ -286,6 +301,7 @@ def test_view_of_a_recording_is_a_widget_without_the_extension(notebook):
     expect(site).to_contain_text("(3,)")
 
 
+@pytest.mark.long
 def test_colors_follow_the_theme(used):
     source = opened_view(used, 2).locator(".jaxcb-site-source").first
     for theme, darkest, brightest in (("Light", 0, 300), ("Dark", 500, 765), ("Light", 0, 300)):

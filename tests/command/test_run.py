@@ -1,16 +1,10 @@
 """``python -m jupyter_jaxcb run``: a script runs as with ``python``, and leaves a host trace."""
 
-import html
-import importlib.metadata
 import json
 import os
-import platform
-import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -66,22 +60,6 @@ def test_callbacks_of_jax_are_recorded_in_a_page_and_in_the_summary_on_stderr(ru
     assert "script.py:6" in (tmp_path / "script.host-trace.html").read_text()
 
 
-def test_page_names_script_arguments_date_and_versions(run, tmp_path):
-    day = time.strftime("%Y-%m-%d")
-    run(CALLS, "--name", "two words", "<b>")
-    days = day, time.strftime("%Y-%m-%d")  # another one at midnight
-    page = (tmp_path / "script.host-trace.html").read_text()
-    assert "<title>script.py · Host trace" in page
-    (said,) = re.findall(r'<p class="jaxcb-run">(.*?)</p>', page)
-    command, _, date = said.partition(" · ")
-    assert html.unescape(command) == "<code>script.py --name 'two words' '<b>'</code>"
-    assert date.startswith(days)
-    (versions,) = re.findall(r"<p>(script .*?)</p></main>", page)
-    for name in ("jax", "numpy"):
-        assert f"{name} {importlib.metadata.version(name)}" in versions
-    assert f"python {platform.python_version()}" in versions
-
-
 def test_output_selects_the_format_and_a_file_in_the_folder_where_the_command_began(run, tmp_path):
     run(f"{CALLS}\nimport os; os.chdir('/')", before=["-o", "run.jaxcb"])
     assert len(jaxcb.load(tmp_path / "run.jaxcb")) == 1
@@ -104,6 +82,7 @@ def test_module_runs_with_its_package(in_process, tmp_path):
     assert (tmp_path / "package.part.host-trace.html").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "end",
     [
@@ -143,20 +122,6 @@ def test_host_calls_that_are_pending_at_sys_exit_are_recorded(run):
     assert "1 call · () → ()" in done.stderr
 
 
-@pytest.mark.parametrize("of_errors", [False, True])
-def test_recording_and_values_are_saved_for_a_reader_that_leaves(
-    without_reader, tmp_path, of_errors
-):
-    (tmp_path / "script.py").write_text(CALLS)
-    done = without_reader(
-        "run", "-o", "run.jaxcb", "--save-values", "values.csv", "script.py",
-        of_errors=of_errors, cwd=tmp_path,
-    )  # fmt: skip
-    assert len(jaxcb.load(tmp_path / "run.jaxcb")) == 1
-    assert (tmp_path / "values.csv").exists()
-    assert done.returncode == 0 and "BrokenPipe" not in (done.stderr or "")
-
-
 def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
     (tmp_path / "script.py").write_text(
         f"{CALLS}\nprint('waits', flush=True)\nimport time; time.sleep(600)"
@@ -174,6 +139,7 @@ def test_interrupt_of_a_running_script_leaves_a_page(run, tmp_path):
     assert (tmp_path / "script.host-trace.html").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -193,63 +159,13 @@ def test_command_that_cannot_work_is_refused_before_the_script_runs(
     assert (done.stdout, words in done.stderr) == ("", True)
 
 
-def test_script_can_still_choose_the_devices_and_flags_of_xla(run):
-    """Entering the recording initializes no backend."""
-    source = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'\n"
-    done = run(f"{source}import jax; print(jax.device_count())", JAX_NUM_CPU_DEVICES="-1")
-    assert done.stdout == "3\n"
-
-
-def test_variable_of_jax_that_comes_too_late_is_reported(run):
-    done = run("import os; os.environ['JAX_ENABLE_X64'] = '1'")
-    assert "JAX_ENABLE_X64=1 had no effect: JAX was imported before" in done.stderr
-
-
-def test_command_says_that_recording_is_switched_off(run):
-    done = run(CALLS, JUPYTER_JAXCB="off")
-    assert "Nothing was recorded, because of JUPYTER_JAXCB=off." in done.stderr
-
-
-def test_profile_needs_the_callbacks_of_jax(run):
-    done = run(CALLS, before=["--profile", "--no-jax"], status=2)
-    assert "--no-jax: not allowed with argument --profile" in done.stderr
-    assert done.stdout == ""
-
-
+@pytest.mark.long
 def test_profile_says_where_the_time_of_the_script_went(run, tmp_path):
     done = run(CALLS, before=["--profile", "-o", "run.jaxcb"])
     assert done.stdout == "2.0\n"
     assert "% compilation" in done.stderr
     recording = jaxcb.load(tmp_path / "run.jaxcb")
     assert sum(part.wall_ns for part in recording.profile.parts) == recording.profile.wall_ns
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (
-            "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=3'\n"
-            "import jax; print(jax.device_count())",
-            "3\n",
-        ),
-        (
-            "import jax; jax.config.update('jax_num_cpu_devices', 4); print(jax.device_count())",
-            "4\n",
-        ),
-    ],
-)
-def test_profiled_script_can_still_choose_the_devices_and_flags_of_xla(run, source, said):
-    done = run(source, before=["--profile"], JAX_NUM_CPU_DEVICES="-1")
-    assert done.stdout == said
-
-
-def test_profiled_script_can_still_join_other_processes(run):
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        port = listener.getsockname()[1]
-    source = f"import jax; jax.distributed.initialize('localhost:{port}', 1, 0)\n"
-    done = run(f"{source}print(jax.process_count())", before=["--profile"])
-    assert done.stdout == "1\n"
 
 
 STUCK = """
@@ -273,18 +189,13 @@ jax.jit(lambda x: jax.pure_callback(host, result, x))(jnp.float32(1)).block_unti
 """
 
 
+@pytest.mark.long
 def test_stacks_are_printed_while_no_call_returns_also_while_the_gil_is_held(run):
     done = run(STUCK, before=["--stacks-after", "0.2"])
     assert "Timeout (0:00:00.400000)!" in done.stderr
     assert "line 7 in host" in done.stderr
     assert "No host call has begun or returned for" in done.stderr
     assert "The host calls go on." not in done.stderr.partition("No host call")[0]
-
-
-@pytest.mark.parametrize("seconds", ["0", "soon"])
-def test_seconds_that_are_no_number_above_zero_are_refused(run, seconds):
-    done = run(CALLS, before=[f"--stacks-after={seconds}"], status=2)
-    assert f"{seconds!r} is not a number of seconds above 0; try 30" in done.stderr
 
 
 @pytest.mark.kept

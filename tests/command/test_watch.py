@@ -79,21 +79,3 @@ def test_values_are_saved_where_the_command_was_started(run, tmp_path):
     assert [row["steps"] for row in rows if row["expression"] == "y"] == [
         f"({n},)" for n in range(20)
     ]
-
-
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("values.png", "cannot write values to 'values.png'. End its name in .csv, "),
-        ("missing/values.csv", "No such file or directory: 'missing/values.csv'"),
-    ],
-)
-def test_file_that_cannot_be_written_is_refused_before_the_script_runs(run, path, words):
-    refused = run("--save-values", path)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert words in refused.stderr
-
-
-def test_saved_file_without_rows_is_said_to_have_none(run, tmp_path):
-    ran = run("--first", "nan", "--save-values", str(tmp_path / "v.csv"))
-    assert "v.csv (no rows, because --first only looks for a bad value)" in ran.stderr

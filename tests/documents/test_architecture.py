@@ -10,28 +10,6 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "jupyter_jaxcb"
 
 
-def arrows(picture):
-    """Return the imports of each layer in a picture."""
-    found = {}
-    for layer, imported in re.findall(r"<title>(\S+) imports (\S+)</title>", picture):
-        found.setdefault(layer, set()).add(imported)
-    return found
-
-
-def test_picture_has_the_allowed_imports_of_each_layer(layers):
-    picture = (REPOSITORY / "docs" / "pictures" / "layers.svg").read_text()
-    drawn = {name: others for name, (others, _) in layers.MAY_IMPORT.items() if name != "skeleton"}
-    assert arrows(picture) == {layer: others for layer, others in drawn.items() if others}
-    assert set(re.findall(r'font-weight="600"[^>]*>(\S+)</text>', picture)) == set(drawn)
-
-
-def test_table_of_layers_has_every_layer(layers):
-    contributing = (REPOSITORY / "CONTRIBUTING.md").read_text()
-    table = contributing.partition("## The layers")[2].partition("\n## ")[0]
-    rows = set(re.findall(r"^\| `([\w.]+)/?` \|", table, re.MULTILINE))
-    assert rows == set(layers.MAY_IMPORT)
-
-
 def modules_named(text):
     """Yield paths of modules in backticks; a bare `_name.py` is in the folder named before it."""
     folder = ""
@@ -60,13 +38,6 @@ def test_named_modules_exist(page):
     shown = re.findall(r"^# jupyter_jaxcb/(\S+)$", text, re.MULTILINE)
     missing = [path for path in modules_named(text) if not exists(path) and path not in shown]
     assert not missing
-
-
-def test_missing_module_is_found():
-    assert [exists(path) for path in modules_named("`stack/flavors/_pure.py`, `_none.py`")] == [
-        True,
-        False,
-    ]
 
 
 def test_tour_runs_with_the_values_it_shows():

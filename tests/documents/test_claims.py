@@ -1,19 +1,16 @@
 """The make targets, names, magics and options that the documents mention exist."""
 
-import argparse
 import contextlib
 import functools
 import io
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import jupyter_jaxcb
 from jupyter_jaxcb.command import main
-from jupyter_jaxcb.command._watch import add_watch
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -105,21 +102,6 @@ def test_named_options_of_the_command_exist(text):
     assert list(missing_options(text)) == []
 
 
-def test_missing_option_of_the_command_is_found():
-    assert list(missing_options("`python -m jupyter_jaxcb run --save x --stop a.py --own`")) == [
-        "run --save"
-    ]
-
-
-def test_page_of_values_names_every_option_of_watching_a_script():
-    page = (REPOSITORY / "docs" / "guide" / "watch-values.md").read_text("utf-8")
-    (listed,) = re.findall(r"Its options are (.*?)\. ", page, re.DOTALL)
-    parser = argparse.ArgumentParser(add_help=False)
-    add_watch(parser)
-    known = {name for action in parser._actions for name in action.option_strings}
-    assert set(re.findall(r"--[a-z-]+", listed)) == known - {"--watch"}
-
-
 @documents
 def test_named_commands_exist(text):
     assert list(missing_commands(text)) == []
@@ -133,66 +115,3 @@ def test_named_public_names_exist(text):
 @documents
 def test_named_magics_exist_with_their_options(text, from_code):
     assert list(missing_magics(text, from_code.all_magics())) == []
-
-
-def test_missing_commands_names_and_magics_are_found(from_code):
-    magics = from_code.all_magics()
-    assert list(missing_commands("`make nothing`")) == ["make nothing"]
-    assert list(missing_names("```python\njaxcb.nothing(x)\n```")) == ["nothing"]
-    assert list(missing_magics("`%jax_nothing`", magics)) == ["%jax_nothing"]
-    assert list(missing_magics("`%jax_record --valu`", magics)) == ["%jax_record --valu"]
-
-
-def named_extras(text):
-    return set(re.findall(r"pip install '(?:jupyter_jaxcb|\.)\[(\w+)\]'", text))
-
-
-def test_extras_in_documents_and_messages_are_those_of_pyproject():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    sources = sorted((REPOSITORY / "jupyter_jaxcb").glob("**/*.py"))
-    named = {path: named_extras(path.read_text("utf-8")) for path in [*DOCUMENTS, *sources]}
-    for extras in named.values():
-        assert extras <= set(project["optional-dependencies"])
-    compiled = REPOSITORY / "jupyter_jaxcb" / "capabilities" / "compiled" / "__init__.py"
-    guide = REPOSITORY / "docs" / "guide" / "compiled-callbacks.md"
-    assert named[compiled] == named[guide] == {"numba"}
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/installation.md", "docs/limits.md"])
-def test_page_names_the_versions_of_pyproject(page):
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    pythons = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
-    (jax,) = re.findall(r"^jax>=(\d+\.\d+)", "\n".join(project["dependencies"]), re.MULTILINE)
-    text = (REPOSITORY / page).read_text("utf-8")
-    assert f"Python {pythons[0]} to {pythons[-1]}" in text
-    assert re.search(rf"JAX {re.escape(jax)} (to|or later)", text)
-
-
-LABELS = (
-    "Compare with…",
-    "Insert %jax_check",
-    "Jump to first",
-    "Pin this run instead",
-    "Pin to compare",
-    "Show Badges in the Code",
-    "Show JAX Callbacks Panel",
-    "Unpin",
-    "profile this cell",
-    "write it into the cell",
-)
-
-
-@pytest.mark.parametrize("label", LABELS)
-def test_label_on_the_pages_is_that_of_the_front_end(label, pages):
-    sources = sorted((REPOSITORY / "labextension" / "src").glob("**/*.ts"))
-    assert any(f"*{label}*" in text for text in pages.values())
-    assert any(label in path.read_text("utf-8") for path in sources)
-
-
-def test_figures_of_the_readme_are_those_of_the_benchmarks():
-    bullet = (REPOSITORY / "README.md").read_text("utf-8").split("* **Fast.**")[1].split("* **")[0]
-    table = (REPOSITORY / "docs" / "benchmarks.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(?:pure` call|vmap` with).*\| ([\d., ]+) [µm]s", table, re.MULTILINE)
-    expected = [float(number) for row in rows[:2] for number in row.split(",")]
-    shown = re.findall(r"takes? (\d+) [µm]s", bullet)
-    assert [float(number) for number in shown] == expected

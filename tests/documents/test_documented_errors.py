@@ -60,20 +60,10 @@ def without(patch, module):
     patch.setitem(sys.modules, module, None)
 
 
-def alone(patch):
-    """Make this process the first of two, of which the other never comes."""
-    store = types.SimpleNamespace(
-        put=lambda *_: None, get=lambda *_: None, delete=lambda *_: None, under=lambda _: {}
-    )
-    patch.setattr(jax_compat, "process_number", lambda: (0, 2))
-    patch.setattr(jax_compat, "shared_store", lambda: store)
-
-
 def unknown_jax(patch):
     """Make this version of JAX one that the package does not know."""
-    patch.setattr(jax_compat, "watches_programs", lambda: False)
-    patch.setattr(jax_compat, "stay_in_python", lambda: None)
-    patch.delattr("jax._src.callback.io_callback_impl")
+    patch.setattr(jax_compat, "missing", lambda subject: "name")
+    patch.setattr("jupyter_jaxcb.jax_compat._subjects.missing", lambda subject: "name")
 
 
 def watched(**options):
@@ -238,9 +228,6 @@ ROWS = [
     ("observe_jax", "jax.errors.JaxRuntimeError", "no luck", lambda m, _: (
         unawaited(jaxcb.observe_jax)
     )),
-    ("observe_jax", "RuntimeError", "0.10.0", lambda m, _: [
-        unknown_jax(m), enter(jaxcb.observe_jax())
-    ]),
     ("profile", "ValueError", "capacity", lambda m, _: jaxcb.profile(-1)),
     ("profile", "jax.errors.JaxRuntimeError", "no luck", lambda m, _: unawaited(jaxcb.profile)),
     ("profile", "RuntimeError", "running already", lambda m, _: twice(jaxcb.profile)),
@@ -264,26 +251,14 @@ ROWS = [
     ("Watch.save", "ValueError", "End its name", lambda m, to: (
         enter(jaxcb.watching(), lambda seen: seen.save(to / "a.txt"))
     )),
-    ("Watch.save", "ModuleNotFoundError", "pip install pyarrow", lambda m, to: [
-        without(m, "pyarrow"),
-        enter(jaxcb.watching(), lambda seen: seen.save(to / "a.parquet")),
-    ]),
     ("Watch.save", "OSError", "No such file", lambda m, to: (
         enter(jaxcb.watching(), lambda seen: seen.save(to / "none" / "a.csv"))
     )),
     ("watchdog", "ValueError", "seconds", lambda m, _: jaxcb.watchdog(0)),
-    ("gather", "TimeoutError", "process 1 of 2", lambda m, _: [
-        alone(m), jaxcb.gather(NOTHING, timeout=0.01)
-    ]),
-    ("gather", "TypeError", "not a recording", lambda m, _: jaxcb.gather(3)),
-    ("gather", "ValueError", "timeout", lambda m, _: jaxcb.gather(NOTHING, timeout=0)),
     ("load", "RecordingFileError", "not a recording", lambda m, _: jaxcb.load(__file__)),
     ("load", "OSError", "No such file", lambda m, to: jaxcb.load(to / "none.jaxcb")),
     ("Recording.save", "ValueError", "End the name", lambda m, to: NOTHING.save(to / "a")),
     ("Recording.save", "OSError", "No such file", lambda m, to: NOTHING.save(to / "b" / "a.json")),
-    ("Recording.save", "ModuleNotFoundError", "pip install", lambda m, to: [
-        without(m, "pyarrow"), NOTHING.save(to / "a.parquet")
-    ]),
     ("Recording.from_json", "RecordingFileError", "not a recording", lambda m, _: (
         jaxcb.Recording.from_json("{}")
     )),
@@ -293,9 +268,6 @@ ROWS = [
     ("export", "TypeError", "only a Recording", lambda m, to: jaxcb.export(3, to / "a.csv")),
     ("export", "ValueError", "End the name", lambda m, to: jaxcb.export(NOTHING, to / "a")),
     ("export", "OSError", "No such file", lambda m, to: jaxcb.export(NOTHING, to / "b" / "a.csv")),
-    ("export", "ModuleNotFoundError", "pip install", lambda m, to: [
-        without(m, "pyarrow"), jaxcb.export(NOTHING, to / "a.arrow")
-    ]),
     ("check", "TypeError", "cannot check", lambda m, _: jaxcb.check(3)),
     ("check", "TypeError", "no registered", lambda m, _: jaxcb.check(same, X)),
     ("check", "TypeError", "argument", lambda m, _: jaxcb.check(pure, X, X)),

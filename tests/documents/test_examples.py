@@ -40,17 +40,6 @@ def test_block_runs_alone_and_prints_the_numbers_in_its_comments(page, code):
                 test(host_calls)
 
 
-def test_documents_with_blocks_are_found():
-    with_blocks = {name for name, text in standalone_documents().items() if python_blocks(text)}
-    assert {
-        "README.md",
-        "cookbook.md",
-        "installation.md",
-        "guide/save-and-export.md",
-    } <= with_blocks
-    assert len(list(standalone_blocks())) >= 20
-
-
 def test_skipped_block_compiles_and_its_page_says_so():
     found = 0
     for name, text in standalone_documents().items():
@@ -59,11 +48,6 @@ def test_skipped_block_compiles_and_its_page_says_so():
             assert "not run" in before
             found += 1
     assert found == 4
-
-
-def test_only_the_option_skip_follows_python():
-    for name, text in standalone_documents().items():
-        assert set(re.findall(r"^```python (.+)$", text, re.MULTILINE)) <= {"skip"}, name
 
 
 @pytest.fixture
@@ -140,8 +124,3 @@ def test_blocks_of_a_page_run_in_order(page, pages, layers, monkeypatch, tmp_pat
     finally:
         recording.FORMATS.clear()
         recording.FORMATS.update(before)
-
-
-@pytest.mark.parametrize("page", SEQUENTIAL)
-def test_sequential_page_has_blocks(page, pages):
-    assert list(blocks_and_modules(pages[page]))

@@ -73,31 +73,6 @@ def test_links_have_a_target(path):
     assert [(link, problem) for link, problem in found if problem] == []
 
 
-@pytest.mark.parametrize(
-    ("link", "problem"),
-    [
-        ("none.md", "no such file"),
-        ("README.md#nothing-of-this-name", "no such heading"),
-        ("http://nowhere", "no address"),
-        ("README.md#what-else-it-does", None),
-        ("docs/index.md", None),
-    ],
-)
-def test_broken_link_is_found(link, problem):
-    assert problem_of(link, REPOSITORY / "README.md") == problem
-
-
-def test_pictures_are_checked_like_links():
-    assert "docs/pictures/sites-dark.png" in links(REPOSITORY / "README.md")
-    assert "docs/pictures/session-dark.webp" in links(REPOSITORY / "README.md")
-    assert LINK.findall("[![a](b.svg)](c.md) and [d [e]](f.md)")[0] == "c.md"
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_film_of_the_readme_loads_quickly(theme):
-    assert (REPOSITORY / f"docs/pictures/session-{theme}.webp").stat().st_size < 1_000_000
-
-
 def test_every_page_is_in_a_toctree():
     """`make docs` checks this too, but `make test` does not run it."""
     docs = REPOSITORY / "docs"

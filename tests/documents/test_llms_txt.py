@@ -60,27 +60,3 @@ def test_every_link_leads_to_a_page(llms):
             assert (REPOSITORY / "notebooks" / f"{name.removeprefix('tutorials/')}.ipynb").exists()
         else:
             assert (DOCS / f"{name}.md").exists()
-
-
-def test_it_begins_with_title_and_sentence_and_has_the_sections_of_the_site(llms):
-    title, sentence, first, *_ = llms.split("\n\n")
-    assert (title, first) == ("# jupyter_jaxcb", "## Overview")
-    assert re.fullmatch(r"> JAX may .*\.", sentence)
-    sections = re.findall("^## (.*)$", llms, re.MULTILINE)
-    assert sections == ["Overview", "Tutorials", "How-to guides", "Reference", "About"]
-
-
-def test_answer_is_beside_the_link_or_the_first_sentence_or_the_headings(from_code):
-    pages = {
-        "index": "# Top\n\nWatch this: a list. More.\n",
-        "part": "# Part\n\n* [One](part/one.md): words\n  on two lines\n* [Two](part/two.md)\n",
-        "part/one": "# One\n\nA story.\n",
-        "part/two": "# Two\n\n```python\nx = 1\n```\n\n| a |\n|---|\n\n## How?\n\nSo.\n\n## Why\n",
-    }
-    below = {"index": ["part"], "part": ["part/one", "part/two"]}
-    lines = importlib.import_module("llms_txt").llms_txt(pages, below).splitlines()
-    assert "> Watch this." in lines
-    assert lines[-2:] == [
-        "- [One](part/one.md): words on two lines",
-        "- [Two](part/two.md): How?; Why.",
-    ]

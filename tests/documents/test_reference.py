@@ -3,7 +3,6 @@
 import inspect
 import re
 
-import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import jupyter_jaxcb
@@ -25,7 +24,7 @@ def public_names(from_code):
             yield f"{package}.testing.{name}"
     for kind in from_code.reached():
         yield f"{package}.recording.{kind.__name__}"
-    for name in ("HostCall", "Matrix", "Finding"):
+    for name in ("HostCall", "Matrix", "Finding", "VmapMethod"):
         yield f"{package}.recording.{name}"
     for name in ("Callback", "PureCallback", "BufferCallback"):
         yield f"{package}.register.{name}"
@@ -116,15 +115,3 @@ def test_page_of_the_magics_has_every_option_of_the_parsers(from_code, pages):
         if parser is not None:
             for word in re.findall(r"\[(-[\w-]+)", parser.format_usage()):
                 assert f"| `{word}` |" in section
-
-
-@pytest.mark.parametrize("flavor", ["pure", "io", "debug", "buffer", "tap"])
-def test_flavor_is_in_the_glossary(flavor, pages):
-    assert f"*{flavor}*" in pages["glossary.md"]
-
-
-def test_statuses_are_in_the_glossary(from_code, pages):
-    (status,) = [kind for kind in from_code.reached() if kind.__name__ == "Status"]
-    entries = re.findall(r"^(\w[\w ]*)\n  ", pages["glossary.md"], re.MULTILINE)
-    assert entries == sorted(entries)
-    assert {member.words for member in status} - {"unknown"} <= set(entries)

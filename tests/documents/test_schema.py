@@ -14,21 +14,17 @@ import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import (
     Frame,
     Lane,
-    LoweredSite,
     MaskUse,
     NotKept,
     ObjectUse,
     Part,
     PartKind,
-    Process,
     Profile,
     QueueUse,
     Recording,
     RecordingFileError,
     Running,
-    Site,
 )
-from jupyter_jaxcb.recording.files import _json as written
 
 
 def full():
@@ -51,14 +47,12 @@ def full():
     return dataclasses.replace(
         r.recording,
         running=(hanging,),
-        overflow=3,
         not_kept=(NotKept(0, 0, 3, 1, 500),),
         queue=(QueueUse(0, 1, 10**9, 2, 3, 4),),
         masks=(MaskUse(0, 12, 5),),
         objects=(ObjectUse("factor", 1, 40, 0, 10**8, 4 * 10**9, 10**6, 5000),),
         stale=frozenset([0]),
         cells=("<cell>",),
-        processes=(Process(0, "here", 4711),),
         profile=Profile(
             0, 9, (Part(PartKind.HOST, "f", Frame("f", "a.py", 3), 9, 9, 3, 0),),
             (Lane("wall time", (0, 9, 0)),), r.recording.compilations, 10, 300, 10**6,
@@ -79,23 +73,13 @@ def check(json_schema):
     return jsonschema.Draft202012Validator(json_schema)
 
 
-def empty_parts(data):
-    return {key for key, value in data.items() if value in ([], {})}
-
-
+@pytest.mark.long
 def test_schema_has_exactly_the_keys_that_a_recording_writes(recording, check):
     data = json.loads(recording.to_json())
-    assert empty_parts(data) == set()  # otherwise nothing would be compared
+    unset = {field.name for field in dataclasses.fields(recording)} - set(data)
+    assert unset <= {"ahead", "late_ns"}  # otherwise nothing would be compared
     check.validate(data)
     check.validate(json.loads(Recording().to_json()))
-
-
-@pytest.mark.parametrize("key", list(json.loads(Recording().to_json())))
-def test_missing_or_extra_key_is_refused(key, recording, check):
-    data = json.loads(recording.to_json())
-    assert not check.is_valid({**data, f"{key}s": data[key]})
-    del data[key]
-    assert not check.is_valid(data)
 
 
 def test_every_fact_has_a_meaning_and_is_on_the_page(from_code, pages):
@@ -107,12 +91,6 @@ def test_every_fact_has_a_meaning_and_is_on_the_page(from_code, pages):
         values = [member.value for member in kind] if is_enum else from_code.fields(kind)
         for name in values:
             assert any(row.startswith(f"`{name}` |") for row in rows)
-
-
-def test_page_has_every_key_and_column(recording, pages):
-    data = json.loads(recording.to_json())
-    for name in (*data, *data["calls"]):
-        assert f"\n| `{name}` |" in pages["schema.md"]
 
 
 def paths(data, path=()):
@@ -132,6 +110,7 @@ def changed(data, path, value):
     return copy
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [None, False, -1, 3, 0.5, "x", [], {}], ids=repr)
 def test_every_accepted_file_matches_the_schema(value, recording, check):
     """With `value` at each path in turn, `from_json` accepts nothing that the schema refuses."""
@@ -143,12 +122,3 @@ def test_every_accepted_file_matches_the_schema(value, recording, check):
             Recording.from_json(json.dumps(other))
             accepted.append((path, other))
     assert [path for path, other in accepted if not check.is_valid(other)] == []
-
-
-def test_schema_number_matches_the_code(json_schema):
-    assert json_schema["properties"]["schema"] == {"const": written.SCHEMA}
-
-
-def test_meanings_come_from_comments(from_code):
-    assert "flavor" in from_code.meanings(Site)
-    assert from_code.meanings(LoweredSite)["levels"].endswith("innermost first")

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
+
 from ._blocks import REPOSITORY, python_blocks
 
 
+@pytest.mark.long
 def test_examples_print_one_call_and_four_calls(in_process):
     text = (REPOSITORY / "docs/guide/several-devices.md").read_text("utf-8")
     first, second = python_blocks(text)
@@ -43,6 +46,7 @@ for call in (
 """
 
 
+@pytest.mark.long
 def test_ordered_calls_raise_the_quoted_error_for_debug_callbacks_alone(in_process):
     text = (REPOSITORY / "docs/guide/several-devices.md").read_text("utf-8")
     (quoted,) = re.findall(r"^```text\n(ValueError: .*: \[)", text, re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 from jupyter_jaxcb import host_callback as hcb
-from tests.upstream.upgraded import UPGRADED
+from tests.upgraded import UPGRADED
 
 from .conftest import batch
 

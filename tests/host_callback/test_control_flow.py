@@ -83,6 +83,7 @@ UNCHANGED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tap", UNCHANGED.values(), ids=UNCHANGED)
 @pytest.mark.parametrize("around", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_loop_invariant_tap_stays_in_a_differentiated_loop(seen, around, tap):

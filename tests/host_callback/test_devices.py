@@ -22,6 +22,7 @@ def calls_of(found, name):
     return sorted(row["calls"], key=lambda call: call[2])
 
 
+@pytest.mark.long
 def test_pmap_calls_once_per_device_with_its_slice(found):
     assert calls_of(found, "pmap") == [[[0, 1], [], 0], [[2, 3], [], 1]]
     row = found["pmap"]

@@ -177,6 +177,7 @@ def test_barrier_does_not_change_unrelated_errors(monkeypatch):
             hcb.barrier_wait()
 
 
+@pytest.mark.long
 def test_error_at_exit_is_logged_and_the_status_is_0(in_process):
     done = in_process("""
         import jax

@@ -33,6 +33,7 @@ def test_defaults():
     }
 
 
+@pytest.mark.long
 def test_environment_is_read(in_process):
     done = in_process(
         IMPORT + "print(vars(hcb.flags))",
@@ -53,6 +54,7 @@ def test_environment_is_read(in_process):
     ), done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [

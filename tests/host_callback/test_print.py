@@ -202,6 +202,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.long
 @hypothesis.settings(max_examples=300)
 @hypothesis.given(trees)
 def test_layout_is_that_of_the_removed_module(value):

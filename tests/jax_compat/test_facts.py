@@ -8,7 +8,7 @@ from jax.experimental import io_callback
 from jax.experimental.buffer_callback import buffer_callback
 
 import jupyter_jaxcb as jaxcb
-from tests.upstream.upgraded import UPGRADED
+from tests.upgraded import UPGRADED
 
 IS_0_12 = jax.__version_info__ >= (0, 12)
 STRUCT = jax.ShapeDtypeStruct((), np.float32)
@@ -39,6 +39,7 @@ FAILED_TOKEN = """
 """
 
 
+@pytest.mark.long
 def test_failed_token_of_jaxs_own_callbacks_fails_one_later_program_since_0_12_and_all_before(
     in_process,
 ):

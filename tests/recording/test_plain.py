@@ -1,5 +1,7 @@
 """Calls of which only the times are kept until somebody reads them are recorded like all others."""
 
+import contextlib
+import gc
 import itertools
 import sys
 import threading
@@ -11,8 +13,9 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import Recorder, YieldPoints, activate
-from jupyter_jaxcb.recording.recorder import _plain, _recorder
+from jupyter_jaxcb.recording.recorder import _log, _plain, _recorder
 from jupyter_jaxcb.stack.dispatch import _crossing
+from tests._threads import in_threads
 
 CALLS = 40  # of which all but the first are plain
 
@@ -34,15 +37,6 @@ def repeated(host, calls=CALLS):
 def run(program):
     jax.block_until_ready(program())
     jax.effects_barrier()
-
-
-def test_times_of_plain_calls_are_those_of_the_clock(recorder):
-    seen = []
-    run(repeated(lambda i: seen.append(recorder.clock())))
-    calls = recorder.freeze().calls
-    np.testing.assert_array_equal(calls["start_ns"] + 1, seen)
-    np.testing.assert_array_equal(calls["end_ns"] - 1, seen)
-    assert len(set(calls["crossing"].tolist())) == CALLS
 
 
 @pytest.mark.parametrize("inner", [lambda f: f, jax.vmap], ids=["with plain calls", "with batches"])
@@ -71,30 +65,18 @@ def test_calls_are_in_the_order_in_which_they_ended(recorder, inner):
     assert (np.diff(crossings.astype(int)) >= 0).all()
 
 
-def test_without_the_gil_no_call_is_plain(recorder, monkeypatch):
-    """Without it, two threads could take the same times, which then were in the log twice."""
-    monkeypatch.setattr(_recorder, "HAS_GIL", False)
-    run(repeated(lambda i: None))
-    assert not recorder.plain
-    assert len(recorder.freeze().calls) == CALLS
-
-
 def test_each_call_of_several_threads_has_one_row(recorder):
     """Each thread makes calls of two sites, so many takes of times are at once."""
     programs = [repeated(lambda i: None) for _ in range(2)]
     for program in programs:
         run(program)
 
-    def many():
+    def many(_):
         for _ in range(20):
             for program in programs:
                 jax.block_until_ready(program())
 
-    threads = [threading.Thread(target=many) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    in_threads(many, range(4))
     jax.effects_barrier()
     calls = recorder.freeze().calls
     assert len(calls) == 2 * CALLS * (1 + 4 * 20)
@@ -110,30 +92,6 @@ def test_failed_call_comes_after_the_plain_calls_before_it():
     with jaxcb.record() as r, pytest.raises(Exception, match="no luck"):
         run(program)
     assert [call.error for call in r.recording] == [*[None] * (CALLS - 1), "ValueError: no luck"]
-
-
-def test_plain_calls_of_a_thread_are_not_those_of_the_next_one(monkeypatch):
-    """The next thread may get the ident of the one that has ended; here, each does."""
-    monkeypatch.setattr(_recorder, "get_ident", lambda: 1)
-    monkeypatch.setattr(_crossing, "get_ident", lambda: 1)
-    program = repeated(lambda i: None)
-    with jaxcb.record() as r:
-        for name in ("alpha", "beta", "gamma"):
-            thread = threading.Thread(target=run, args=(program,), name=name)
-            thread.start()
-            thread.join()
-    names = [r.recording.threads[call.thread] for call in r.recording]
-    assert names == [name for name in ("alpha", "beta", "gamma") for _ in range(CALLS)]
-
-
-def test_sample_values_after_a_mark_are_those_of_the_first_calls(recorder):
-    program = repeated(lambda i: None)
-    run(program)
-    mark = recorder.mark()
-    run(program)
-    assert [sample.operands for sample in recorder.freeze(mark).sample_values] == [
-        ("0",), ("1",), ("2",),
-    ]  # fmt: skip
 
 
 def test_calls_after_a_reading_are_recorded_once(recorder):
@@ -153,38 +111,16 @@ def test_many_times_are_packed_and_get_rows(recorder, monkeypatch):
     monkeypatch.setattr(_recorder, "RECENT", 2 * 4)
     monkeypatch.setattr(_plain, "RECENT", 2 * 4)
     monkeypatch.setattr(_plain, "PACKED_BYTES", 12 * 16)
-    kept = []
+    kept, parts = [], recorder._plain._parts
 
     def host(i):
         kept.extend((len(packed) // 16, len(recent) // 2) for packed, recent in parts.values())
 
-    parts = recorder._plain._parts
     run(repeated(host))
-    assert kept[:16] == [*((0, n) for n in range(4)), *((4, n) for n in range(4)),
-                         *((8, n) for n in range(4)), *((0, n) for n in range(4))]  # fmt: skip
+    assert kept[:16] == [(packed, n) for packed in (0, 4, 8, 0) for n in range(4)]
     calls = recorder.freeze().calls
     assert len(calls) == CALLS
     assert (np.diff(calls["end_ns"]) > 0).all()
-
-
-def test_plain_calls_that_the_log_does_not_keep_are_counted_by_site():
-    with jaxcb.record(capacity=CALLS + 10) as r:
-        for _ in range(2):
-            for program in (repeated(lambda i: None, 20), repeated(lambda i: None, 30)):
-                run(program)
-    assert len(r.recording) == CALLS + 10
-    assert r.recording.overflow == sum(n.calls for n in r.recording.not_kept) == 50
-    assert sum(n.crossings for n in r.recording.not_kept) == 50
-
-
-@pytest.mark.parametrize("capacity", range(0, 11, 5))
-def test_each_plain_call_beyond_the_capacity_counts_as_a_crossing(capacity):
-    program = repeated(lambda i: None, 10)
-    run(program)
-    with jaxcb.record(capacity=capacity) as r:
-        run(program)
-    found = [(n.calls, n.crossings) for n in r.recording.not_kept]
-    assert found == [(10 - capacity, 10 - capacity)] * (capacity < 10)
 
 
 def test_plain_calls_pause_for_an_observing_thread(recorder):
@@ -214,7 +150,7 @@ def traced(at_line, take):
     """Call `take`, and `at_line` before each of its lines."""
 
     def trace(frame, event, argument):
-        if not frame.f_code.co_filename.endswith(("_plain.py", "_columns.py")):
+        if not frame.f_code.co_filename.endswith(("_plain.py", "_log.py")):
             return None
         if event == "line":
             at_line()
@@ -228,12 +164,18 @@ def traced(at_line, take):
         sys.settrace(before)
 
 
-def test_reading_while_times_are_taken_neither_loses_nor_doubles_a_call(recorder, take):
-    """A destructor or another thread reads, between any two lines."""
+@pytest.mark.parametrize("interrupts", [False, True], ids=["reading", "interrupt"])
+def test_what_comes_while_times_are_taken_neither_loses_nor_doubles_a_call(
+    recorder, take, interrupts
+):
+    """A destructor or another thread reads before any line, or an interrupt is raised there."""
     program, calls, read = repeated(lambda i: None), 0, []
 
-    def read_once():
+    def at_line():
         if next(lines) == 0:
+            if interrupts:
+                read.append(calls)
+                raise KeyboardInterrupt
             sys.settrace(None)
             read.append(len(recorder.freeze()))
 
@@ -242,29 +184,52 @@ def test_reading_while_times_are_taken_neither_loses_nor_doubles_a_call(recorder
         run(program)
         calls += CALLS
         lines, number = itertools.count(-number), number + 1
-        traced(read_once, take)
+        with contextlib.suppress(KeyboardInterrupt):
+            traced(at_line, take)
         assert len(recorder.freeze()) == calls
     assert number > 15
     assert read == list(range(CALLS, calls, CALLS))
 
 
-def test_interrupt_while_times_are_taken_neither_loses_nor_doubles_a_call(recorder, take):
-    """Raise in each line in turn."""
-    program, calls = repeated(lambda i: None), 0
+def test_other_plain_calls_may_begin_while_times_are_looked_for():
+    """The garbage collector may run another thread, or a destructor that makes a call."""
+    plain = _plain.PlainCalls(_plain.CallLog(10, _log.Counts()), itertools.count())
+    threads = itertools.count()
 
-    def interrupt():
-        if next(lines) == 0:
-            raise KeyboardInterrupt
+    def begin(phase, info):
+        plain.times(0, next(threads), 0)
 
-    interrupted, number = True, 0
-    while interrupted:
-        run(program)
-        calls += CALLS
-        lines, number = itertools.count(-number), number + 1
-        try:
-            traced(interrupt, take)
-            interrupted = False
-        except KeyboardInterrupt:
-            pass
-        assert len(recorder.freeze()) == calls
-    assert number > 15
+    begin("", {})
+    before = gc.get_threshold()
+    gc.callbacks.append(begin)
+    gc.set_threshold(1)
+    try:
+        is_empty = [not plain.any() for _ in range(5)]
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(begin)
+    assert all(is_empty) and next(threads) > 5
+
+
+def test_plain_calls_of_a_thread_are_not_those_of_the_next_one(monkeypatch):
+    """The next thread may get the ident of the one that has ended; here, each does."""
+    monkeypatch.setattr(_recorder, "get_ident", lambda: 1)
+    monkeypatch.setattr(_crossing, "get_ident", lambda: 1)
+    program = repeated(lambda i: None)
+    with jaxcb.record() as r:
+        for name in ("alpha", "beta", "gamma"):
+            thread = threading.Thread(target=run, args=(program,), name=name)
+            thread.start()
+            thread.join()
+    names = [r.recording.threads[call.thread] for call in r.recording]
+    assert names == [name for name in ("alpha", "beta", "gamma") for _ in range(CALLS)]
+
+
+def test_sample_values_after_a_mark_are_those_of_the_first_calls(recorder):
+    program = repeated(lambda i: None)
+    run(program)
+    mark = recorder.mark()
+    run(program)
+    assert [sample.operands for sample in recorder.freeze(mark).sample_values] == [
+        ("0",), ("1",), ("2",),
+    ]  # fmt: skip

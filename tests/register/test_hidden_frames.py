@@ -1,14 +1,12 @@
 """The error of a wrong registration points to the user's line, and what docstrings list."""
 
 import os
-import re
 import traceback
 
 import jax
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS, AxisKind
 
 
 def annotated(x) -> "not_there":  # noqa: F821
@@ -56,22 +54,3 @@ def test_jaxs_traceback_before_a_transformation_shows_no_frame_of_this_package(r
     assert __file__ in files and not [
         file for file in files if "jupyter_jaxcb" in file.split(os.sep)
     ]
-
-
-SHAPES = {
-    AxisKind.BATCHED: "``(B, *s)``",
-    AxisKind.TILED: "``(B, *s)``",
-    AxisKind.SIZE1: "``(1, *s)``",
-    AxisKind.LOOPED: "``s``",
-    AxisKind.UNBATCHED: "``s``",
-}
-
-
-@pytest.mark.parametrize("method", VMAP_METHODS.values(), ids=VMAP_METHODS)
-def test_docstring_of_pure_has_a_row_for_each_vmap_method(method):
-    (row,) = re.findall(rf'^ *``"{method.name}"``  +(.*)$', jaxcb.pure.__doc__, re.MULTILINE)
-    calls, returned = (
-        ("``B``", "the declared shape") if method.looped else ("1", "``(B, *declared)``")
-    )
-    expected = [calls, SHAPES[method.batched], SHAPES[method.unbatched], returned]
-    assert re.split("  +", row) == expected

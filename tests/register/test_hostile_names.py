@@ -140,3 +140,18 @@ def test_name_is_shown_escaped(case):
     text = shown_by(CASES[case])
     assert SHOWN in text
     assert not any(mark in text for mark in "\x1b\u202e\u200b")
+
+
+class WithoutRepr:
+    def __call__(self, x):
+        return np.asarray(2 * x)
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def test_function_whose_repr_raises_is_registered_called_and_recorded():
+    double = jaxcb.pure(WithoutRepr(), result="x")
+    with jaxcb.record() as r:
+        assert double(X) == jaxcb.pure_callback(WithoutRepr(), STRUCT, X) == 2
+    assert "WithoutRepr · pure · 2 calls" in str(r.recording)

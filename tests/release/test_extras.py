@@ -102,6 +102,7 @@ OTHERS = sorted(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("extra", "paths"),
     [("test", OTHERS), ("test", NOTEBOOKS), ("lab", NOTEBOOKS), ("browser", BROWSER)],
@@ -110,17 +111,3 @@ OTHERS = sorted(
 def test_extra_declares_all_that_is_imported_or_started(extra, paths):
     assert paths
     assert missing(paths, extra, project()) == {}
-
-
-def test_requirements_of_the_watched_programs_are_what_they_import():
-    own = set((WATCHED / "requirements.txt").read_text().split())
-    found = set().union(*map(used, WATCHED.glob("*.py")))
-    assert found - declared("test", project()) <= own <= found
-
-
-@pytest.mark.parametrize("requirement", ["nbconvert>=7", "scipy>=1.11", "jupyter_client>=8"])
-def test_missing_requirement_is_found(requirement):
-    """It is found even if another distribution happens to install the package."""
-    without = project()
-    without["optional-dependencies"]["test"].remove(requirement)
-    assert missing(OTHERS, "test", without)

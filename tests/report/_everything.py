@@ -9,7 +9,6 @@ import numpy as np
 from tests.interface import (
     FORMATS,
     VMAP_METHODS,
-    ArrayValues,
     Aval,
     Frame,
     JaxUse,
@@ -20,7 +19,6 @@ from tests.interface import (
     NotKept,
     ObjectUse,
     Outcome,
-    Process,
     Program,
     QueueUse,
     Reason,
@@ -45,21 +43,21 @@ _HERE = Frame("train", "/home/me/train.py", 8)
 
 
 def everything():
-    """Return a recording in which no field is empty, with three sites and two processes."""
+    """Return a recording in which no field is empty, with three sites."""
     recorder = Recorder(clock=lambda: 0)
-    program, z, mask = Program("jit_g", "cpu", 2, 1), Aval((3, 5), "float32"), Aval((3,), "bool")
+    program, z, mask = Program("jit_g", "cpu", 2), Aval((3, 5), "float32"), Aval((3,), "bool")
     masked = Site("io", "store", "/home/me/data.py", 3, 2, cell=False, source="store(z, where=m)",
                   callers=(_HERE, Frame("scan", "/lib/loops.py", 90, library=True)))  # fmt: skip
     level = VmapLevel(3, VMAP_METHODS["expand_dims"], (True, True), "batch")
     fact = LoweredSite(
-        masked, program, 0, (z, mask), (z,), (level,), 1, 2, 0, "cpu:0", 60, 1, 1,
+        masked, program, 0, (z, mask), (z,), (level,), 1, 2, 0, "cpu:0", 60, 1,
         ("z['deep']",), ("kept",), queued=True, masked=True,
     )  # fmt: skip
     recorder.lowered(fact)
     record_call(recorder, fact, 1, 100, 300, "KeyError: 'gone'\nin two lines")
     loop = VmapLevel(3, VMAP_METHODS["sequential"], (True,), "rows")
     fold = Site("pure", "fold", "<cell>", 5, 1, cell=True, source="fold(z)", callers=(_HERE,))
-    looped = LoweredSite(fold, program, 1, (z,), (z,), (loop,), operand_names=("z",), process=1)
+    looped = LoweredSite(fold, program, 1, (z,), (z,), (loop,), operand_names=("z",))
     recorder.lowered(looped)
     record_elements(recorder, looped, 1, [0, 1, 2], [400, 500, 600, 700], 3)
     use = JaxUse("jax.numpy.max", "/home/me/helper.py", 7)
@@ -72,7 +70,7 @@ def everything():
     for outcome in (
         Outcome(masked, program, Status.KEPT, 0, written=5, compiled=5, instructions=1, **more),
         Outcome(fold, program, Status.HOISTED, 1, written=5, compiled=1, reason=Reason.HOISTED,
-                unreadable="RuntimeError: no text", **more),
+                detail="RuntimeError: no text", **more),
     ):  # fmt: skip
         recorder.add_outcome(outcome)
     own, golden = recorder.freeze(cells=["<cell>"]), test_golden.recording()
@@ -84,7 +82,6 @@ def everything():
     profile = test_golden.profile()
     parts = [one._replace(lowered=base * (n % 2)) for n, one in enumerate(profile.parts)]
     names = (*golden.threads, *own.threads, "worker 1 · pid 77")
-    array = ArrayValues(0, "-1", "1", 1, 1, "01x 345")
     return dataclasses.replace(
         golden,
         bound={**golden.bound, **own.bound, masked: 2, fold: 1},
@@ -95,15 +92,12 @@ def everything():
         calls=np.concatenate([golden.calls, calls]),
         threads=names,
         errors=(*golden.errors, *own.errors),
-        overflow=9,
         environment={"jax": "0.10.2", "script": "train.py", "arguments": "--n 3", "date": "today"},
         compilations=(
             *golden.compilations,
             golden.compilations[0]._replace(program=program, weak=(True,), names=("z",)),
         ),
-        sample_values=tuple(one._replace(arrays=(array,)) for one in golden.sample_values),
         running=(Running(base, 1, 4, "MainThread", 10**9, (_HERE,)),),
-        processes=(Process(0, "left", 10), Process(1, "right", 11, 5, 2)),
         workers=(Worker(len(names) - 1, "tcp://worker", 77, "right", 3),),
         not_kept=(NotKept(base, 1, 4, 2, 500),),
         queue=(QueueUse(base, 1, 2, 3, 4, 5, 6),),
@@ -153,4 +147,4 @@ def brief_reports(recording):
     }
 
 
-_BINARY = (".jaxcb", ".arrow", ".feather", ".parquet")
+_BINARY = (".jaxcb",)

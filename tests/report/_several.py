@@ -10,6 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from tests.interface import (
+    MIME_TYPE,
     VMAP_METHODS,
     Aval,
     Compilation,
@@ -24,6 +25,7 @@ from tests.interface import (
     record_call,
     record_elements,
     summarize,
+    to_mimebundle,
 )
 
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source='bessel(1, "é")')
@@ -32,20 +34,41 @@ LOG = Site("io", "log", "/a/model, old.py", 9, 0, cell=False, source="log(i)",
 FAILED = 'ValueError: a "quoted", <b>bold</b>\nsecond line \ud800'
 
 
+def f32(*shape):
+    return Aval(shape, "float32")
+
+
+def level(size, method, batched=()):
+    """Return what a vmap did, by the name of its method."""
+    return VmapLevel(size, VMAP_METHODS[method], batched)
+
+
+def called(*facts, error=None, **more):
+    """Return a recording of one call of each of these, 1 ns long."""
+    recorder = Recorder(clock=lambda: 0)
+    for fact in facts:
+        recorder.lowered(fact)
+        record_call(recorder, fact, 1, 0, 1, error)
+    return recorder.freeze(**more)
+
+
+def data_of(recording, **options):
+    """Return what a notebook saves of a recording: the data, and the metadata."""
+    return tuple(one[MIME_TYPE] for one in to_mimebundle(recording, **options))
+
+
 def recorded(elements=3):
     recorder = Recorder(clock=lambda: 0, capacity=10**6)
-    program, z = Program("jit_f", "cpu", 4), Aval((5,), "float32")
+    program, z = Program("jit_f", "cpu", 4), f32(5)
     eager = LoweredSite(BESSEL, None, -1, (z,), (z,), device="cpu:1")
     single = LoweredSite(BESSEL, program, 0, (z,), (z,))
     looped = LoweredSite(LOG, program, 1, (Aval((elements,), "int32"),), (),
-                         (VmapLevel(elements, VMAP_METHODS["sequential"], (True,)),))  # fmt: skip
+                         (level(elements, "sequential", (True,)),))  # fmt: skip
     for fact in (single, looped):
         recorder.lowered(fact)
     recorder.add_compilation(Compilation(program, 1, (z,), 2_000, 30_000, end_ns=90_500))
     record_call(recorder, single, 1, 100_000, 300_000)
-    record_call(
-        recorder, eager, 1, 150_000, 160_001
-    )  # inside the previous call, like a nested call
+    record_call(recorder, eager, 1, 150_000, 160_001)  # inside the one before, as a nested call
     record_call(recorder, single, 2, 400_000, 401_000, FAILED)
     stamps = list(range(500_000, 500_000 + 1_000 * (elements + 1), 1_000))
     record_elements(recorder, looped, 1, np.arange(elements), stamps)
@@ -67,10 +90,6 @@ def module(source, file="model.py"):
     names = {"jax": jax, "jnp": jnp, "np": np, "jaxcb": jaxcb, "functools": functools}
     exec(compile(textwrap.dedent(source), file, "exec"), names)
     return names
-
-
-def library(source):
-    return module(source, "/usr/lib/site-packages/mylib.py")
 
 
 def recording_of(source, run, *args, **more):

@@ -1,12 +1,11 @@
-"""A recording shows its host trace in notebooks without the extension."""
+"""A recording or a matrix that is displayed or printed shows its report."""
 
 import jax
 import numpy as np
 from IPython.core.interactiveshell import InteractiveShell
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recording
-from jupyter_jaxcb.report import MIME_TYPE, to_mimebundle
+from tests.interface import MIME_TYPE, Recording, matrix_to_text, to_mimebundle, to_text
 
 double = jaxcb.pure(lambda x: 2 * x, result="x")
 
@@ -24,13 +23,22 @@ def test_ipython_shows_the_host_trace_without_the_extension():
     assert {MIME_TYPE, "text/html"} <= set(data)
 
 
-def test_empty_recording_shows_its_repr():
-    data, metadata = Recording()._repr_mimebundle_()
-    assert (data, metadata) == ({"text/plain": repr(Recording())}, {})
-
-
 def test_marimo_shows_the_widget_of_a_recording():
     """marimo calls `_display_`, and shows the anywidget that it returns."""
     widget = recorded()._display_()
     assert widget.rows == 1
     widget.close()
+
+
+def test_print_of_a_recording_or_a_matrix_is_its_report():
+    recording, matrix = recorded(), jaxcb.explain_matrix(double)(np.float32(1))
+    assert str(recording) == to_text(recording) and "    1 call" in str(recording)
+    assert repr(recording) == "<Recording of 1 host call from 1 site>"
+    assert str(matrix) == matrix_to_text(matrix)
+    assert repr(matrix).startswith("<Matrix of jit, ")
+
+
+def test_empty_recording_shows_its_repr():
+    words = "<Recording of 0 host calls from 0 sites>"
+    assert str(Recording()) == words == repr(Recording())
+    assert Recording()._repr_mimebundle_() == ({"text/plain": words}, {})

@@ -1,17 +1,15 @@
-"""The front end is tested with the file that Python writes today.
+"""The front end has what Python writes today: a file for its tests, and the phrases of reports.
 
-JAXCB_WRITE_GOLDEN=1 rewrites it after an intended change.
+JAXCB_WRITE_GOLDEN=1 rewrites both after an intended change.
 """
 
 import dataclasses
 import json
 import os
-import re
 from pathlib import Path
 
 import numpy as np
 
-from jupyter_jaxcb.diagnostics.profile import _build
 from jupyter_jaxcb.recording import (
     VMAP_METHODS,
     Aval,
@@ -33,8 +31,12 @@ from jupyter_jaxcb.recording import (
     record_elements,
 )
 from jupyter_jaxcb.report import MIME_TYPE, Located, to_mimebundle
+from jupyter_jaxcb.report.text import _phrases
 
 FILE = Path(__file__).parents[1] / "data" / "recording.json"
+SOURCES = Path(__file__).parents[2] / "labextension" / "src"
+PHRASES = SOURCES / "view" / "data" / "phrases.json"
+WRITES = os.environ.get("JAXCB_WRITE_GOLDEN") == "1"
 BESSEL = Site("pure", "bessel", "<cell>", 4, 11, cell=True, source="return bessel(1, z)")
 UNUSED = Site("pure", "bessel", "<cell>", 3, 4, cell=True, source="a = bessel(2, z) < 3 & z")
 LOG = Site("io", "log", "/home/someone/model.py", 9, 0, cell=False, source="log(i, loss)")
@@ -112,7 +114,7 @@ def written():
 
 def test_golden_file_is_up_to_date(unpacked):
     found = json.loads(json.dumps(written()))
-    if os.environ.get("JAXCB_WRITE_GOLDEN") == "1":
+    if WRITES:
         FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     golden = json.loads(FILE.read_text())
     # Different versions of zlib may compress to different bytes.
@@ -123,15 +125,10 @@ def test_golden_file_is_up_to_date(unpacked):
     assert len(calls[0]["crossings"]) == len(calls[1]["crossings"])
 
 
-def test_largest_profile_is_within_the_limits_of_the_front_end():
-    """Else its last parts or lanes would be missing, and the spans name parts by their number."""
-    parse = FILE.parents[2] / "labextension" / "src" / "view" / "data" / "parse" / "profile.ts"
-    found = re.findall(r"const (MOST_\w+) = ([\d_]+);", parse.read_text())
-    most = {name: int(number) for name, number in found}
-    parts = len(PartKind) * (_build.MAX_PARTS + 1)
-    lanes = _build.MAX_LANES + 1
-    assert parts <= most["MOST_PARTS"]
-    assert lanes <= most["MOST_LANES"]
-    # A list counts with its values and itself.
-    values = lanes * (3 * _build.PIECES + 3) + 7 * parts + most["MOST_SENTENCES"]
-    assert values <= most["MOST_VALUES"]
+def test_front_end_has_the_phrases_of_the_reports():
+    table = json.loads(json.dumps(_phrases.TABLE))
+    if WRITES:
+        PHRASES.write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+    assert json.loads(PHRASES.read_text()) == table
+    code = "".join(path.read_text() for path in SOURCES.rglob("*.ts"))
+    assert [name for name in table if f"phrases.{name}" not in code] == []

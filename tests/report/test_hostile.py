@@ -158,6 +158,7 @@ def test_recording_of_hostile_strings_is_shown_as_text(text):
     assert not HIDDEN.search(re.sub(r"<(script|style).*?</\1>", "", pages[0]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", KINDS.values(), ids=map(str, KINDS))
 def test_each_string_is_shown_as_text(path):
     text = f"{MARKUP}{STRINGS['markdown']}\n{STRINGS['terminal']}"

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import PartKind
-from jupyter_jaxcb.report import to_text
+from tests.interface import PartKind, to_text
 
 
 def said(profiled, kind):
@@ -48,19 +47,11 @@ def test_one_jit_around_small_programs_starts_one_program():
             x = jnp.sin(x)
         return x
 
-    def runs(f):
+    words = "With one jax.jit around them it starts one"
+    for f, name, started in ((small, "sin", 300), (jax.jit(lambda x: small(x)), "<lambda>", 1)):
+        f(jnp.arange(3.0))
         with jaxcb.profile() as p:
             f(jnp.arange(3.0)).block_until_ready()
-        found = [part for part in p.profile.parts if part.kind == "dispatch" and "sin" in part.name]
-        return sum(part.times for part in found), said(p, PartKind.DISPATCH)
-
-    small(jnp.arange(3.0))
-    started, text = runs(small)
-    assert started == 300
-    assert "With one jax.jit around them it starts one" in text
-    jitted = jax.jit(lambda x: small(x))
-    jitted(jnp.arange(3.0))
-    with jaxcb.profile() as p:
-        jitted(jnp.arange(3.0)).block_until_ready()
-    assert sum(q.times for q in p.profile.parts if q.name == "<lambda>") == 1
-    assert "With one jax.jit" not in said(p, PartKind.DISPATCH)
+        found = [part for part in p.profile.parts if name in part.name and part.kind == "dispatch"]
+        assert sum(part.times for part in found) == started
+        assert (words in said(p, PartKind.DISPATCH)) == (f is small)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Frame, Site
-from jupyter_jaxcb.report import Rows, summarize, to_html, to_mimebundle, to_text
+from tests.interface import LoweredSite, Site, summarize, to_html, to_text
 
-from ._several import library, module, recording_of, rows, saved
+from ._several import called, data_of, module, recording_of, rows, saved
 
 HELPER = """
     f = lambda x: jaxcb.pure_callback(np.sin, jax.ShapeDtypeStruct((), np.float32), x)
@@ -31,46 +30,41 @@ LIBRARY = """
         jaxcb.debug_print("state {x}", x=x)
         return jax.lax.cond(x > 100, diverged, lambda x: x * 0.5, x)
     """
-X = np.float32(1)
-
-
-def helper():
-    return recording_of(HELPER, "g(np.float32(1))")
-
-
-def solved():
-    return recording_of("", "jax.jit(lambda x: solve(x))(1.0)", **library(LIBRARY))
-
-
 HELPER_ROWS = {
     "line 2 (from g, line 6)": "kept 1",
     "line 2 (from g, line 7)": "unused 0",
 }
-LIBRARY_ROWS = {
+LIBRARY_ROWS = {  # of a branch that was not entered, too
     "line 1 (via diverged, mylib.py:4)": "not reached 0",
     "line 1 (via solve, mylib.py:7)": "kept 1",
 }
 
 
-def test_helper_called_on_two_lines_has_two_rows():
-    assert rows(helper()) == HELPER_ROWS
+@pytest.mark.parametrize(
+    ("source", "run", "library", "named"),
+    [
+        (HELPER, "g(np.float32(1))", "", HELPER_ROWS),
+        ("", "jax.jit(lambda x: solve(x))(1.0)", LIBRARY, LIBRARY_ROWS),
+    ],
+    ids=["helper called on two lines", "library"],
+)
+def test_every_report_names_each_row(source, run, library, named):
+    recording = recording_of(source, run, **module(library, "/usr/lib/site-packages/mylib.py"))
+    assert rows(recording) == named
+    assert [site["where"] for site in data_of(recording)[0]["sites"]] == list(named)
+    text, page = to_text(recording), to_html(recording)
+    assert all(where in text and where.replace("line ", "line&nbsp;") in page for where in named)
 
 
-def test_branch_of_a_library_that_was_not_entered_has_a_row(capsys):
-    assert rows(solved()) == LIBRARY_ROWS
-    assert capsys.readouterr().out == "state 1.0\n"
-
-
-def test_every_report_names_each_row():
-    for recording, named in ((helper(), HELPER_ROWS), (solved(), LIBRARY_ROWS)):
-        text, page = to_text(recording), to_html(recording)
-        data, _ = to_mimebundle(recording)
-        (facts,) = (value for key, value in data.items() if key.endswith("+json"))
-        assert [site["where"] for site in facts["sites"]] == list(named)
-        for where in named:
-            assert where in text
-            assert where in data["text/plain"]
-            assert where.replace("line ", "line&nbsp;") in page
+def test_callbacks_on_one_line_are_told_apart_by_column_and_at_one_column_by_flavor():
+    sites = [Site(flavor, "<lambda>", "m.py", 3, column, cell=False, source="c(x)")
+             for flavor, column in (("pure", 4), ("io", 4), ("io", 8))]  # fmt: skip
+    _, *rows = to_text(called(*(LoweredSite(site, None, 0, (), ()) for site in sites))).splitlines()
+    assert [row.split("  ")[1:3] for row in rows] == [
+        ["m.py:3:5", "pure <lambda>: c(x)"],
+        ["m.py:3:5", "io <lambda>: c(x)"],
+        ["m.py:3:9", "c(x)"],
+    ]
 
 
 def test_files_name_each_row(tmp_path):
@@ -87,33 +81,13 @@ def test_files_name_each_row(tmp_path):
     ]
 
 
-def test_pandas_and_arrow_tables_have_the_callers(tmp_path):
-    pytest.importorskip("pandas")
-    recording = helper()
-    assert list(recording.to_pandas()["callers"]) == ["g line 6"]
-    parquet = pytest.importorskip("pyarrow.parquet")
-    recording.save(tmp_path / "calls.parquet")
-    assert parquet.read_table(tmp_path / "calls.parquet")["callers"].to_pylist() == ["g line 6"]
-
-
-def test_files_keep_rows_apart(tmp_path):
-    for suffix in (".json", ".jaxcb"):
-        helper().save(tmp_path / f"run{suffix}")
-        assert rows(jaxcb.load(tmp_path / f"run{suffix}")) == HELPER_ROWS
-
-
 def test_explain_and_its_matrix_name_each_row():
-    g = module(HELPER)["g"]
-    ahead = jaxcb.explain(g)(X)
-    assert [site.where for site in summarize(ahead)] == list(HELPER_ROWS)
-    table = str(jaxcb.explain_matrix(g)(X))
-    for where in HELPER_ROWS:
-        assert f"\n{where} " in table
+    """A column that has only one of two rows names it as the other columns do."""
+    x, g = np.float32(1), module(HELPER)["g"]
+    assert [site.where for site in summarize(jaxcb.explain(g)(x))] == list(HELPER_ROWS)
+    table = str(jaxcb.explain_matrix(g)(x))
+    assert all(f"\n{where} " in table for where in HELPER_ROWS)
     assert "line 2 (from g, line 7): nothing uses its result" in table
-
-
-def test_matrix_has_the_rows_of_all_its_columns():
-    """A column that has only one of the two rows names it as the other columns do."""
     names = module(
         """
         f = lambda x: jaxcb.pure_callback(np.sin, x, x)
@@ -123,67 +97,8 @@ def test_matrix_has_the_rows_of_all_its_columns():
             return y + f(x)
         """
     )
-    lines = str(jaxcb.explain_matrix(names["g"])(X)).splitlines()
-    assert [line.split("  ")[0] for line in lines[1:3]] == [
+    lines = str(jaxcb.explain_matrix(names["g"])(x)).splitlines()[1:3]
+    assert [line.split("  ")[0] for line in lines] == [
         "line 2 (from g, line 5)",
         "line 2 (from g, line 6)",
     ]
-
-
-def test_rule_that_jax_calls_later_under_a_transformation_is_one_row_of_a_matrix():
-    """Inside `jax.checkpoint`, JAX calls a rule after the function has returned."""
-    names = module(
-        """
-        f = jaxcb.pure(lambda x: x, result="x")
-        slope = jaxcb.pure(lambda x: x, result="x")
-
-        @f.defjvp
-        def rule(primals, tangents):
-            return f(*primals), slope(*primals) * tangents[0]
-
-        def load(x):
-            return 2 * f(x)
-        """
-    )
-    table = str(jaxcb.explain_matrix(names["load"])(X)).splitlines()
-    (row,) = (line for line in table if line.startswith("line 7:25"))
-    assert row.split("  ")[0] == "line 7:25"
-    assert row.count("1 call") == 2  # grad and remat
-
-
-def test_callers_in_another_cell_are_marked():
-    site = Site("pure", "f", "/cell-1", 3, 0, cell=True)
-    sites = [
-        Site("pure", "f", "/cell-1", 3, 0, True, "", (Frame("<module>", file, 6, 0, True),))
-        for file in ("/cell-1", "/cell-2")
-    ]
-    assert [Rows(sites).where(site) for site in sites] == [
-        "line 3 (from line 6)",
-        "line 3 (from line 6, another cell)",
-    ]
-    assert Rows([site]).where(site) == "line 3"
-
-
-def test_long_names_of_callers_are_cut():
-    sites = [
-        Site("pure", "f", "a.py", 3, 0, False, "", (Frame("g" * 500, "b.py", line),))
-        for line in (1, 2)
-    ]
-    assert all(len(Rows(sites).where(site)) < 200 for site in sites)
-
-
-def test_naming_many_rows_of_one_helper_takes_linear_time():
-    """Each frame is visited once."""
-    visited = []
-
-    def where(place):
-        visited.append(place)
-        return place.where
-
-    sites = [
-        Site("pure", "f", "a.py", 3, 0, False, "", (Frame("g", "b.py", line),))
-        for line in range(2_000)
-    ]
-    names = Rows(sites, where)
-    assert len(visited) == len(sites)
-    assert len({names.where(site) for site in sites}) == len(sites)

@@ -19,7 +19,6 @@ from . import _lowering
 if TYPE_CHECKING:
     from ...recording import LoweredSite
     from ...stack.call import HostCallback, HostFunction
-    from ._c_functions import CFunction
 
 COMPILERS = ("numba",)
 
@@ -45,34 +44,19 @@ def _check_compiler(compiler: Any) -> Any:
 options.refuse("arrays", "compile", "machine code computes with numbers and arrays in memory")
 
 
-def register_compiled(host: HostFunction, *, exported: bool = True) -> None:
+def register_compiled(host: HostFunction) -> None:
     """Prepare a host function that is to be compiled.
-
-    Args:
-        host: the host function.
-        exported: whether exported programs may call it, by its name.
 
     Raises:
         TypeError: if it is something that numba does not compile.
     """
     __tracebackhide__ = True
-    from ._exported import register_name
     from ._function import check_compilable, compile_anew
 
     check_compilable(host.current, host.name)
     if compile_anew(host.current):
         for same in [host] if host.definition is None else list(host.definition.hosts):
             same.notify()
-    if exported:
-        register_name(host)
-
-
-def c_function(function: Any) -> CFunction | None:
-    """Return a C function, see `_c_functions.c_function`; None for other functions."""
-    __tracebackhide__ = True
-    from ._c_functions import c_function
-
-    return c_function(function)
 
 
 @enters(lambda callback: callback.options.compile is not None)

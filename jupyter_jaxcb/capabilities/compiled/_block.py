@@ -73,7 +73,6 @@ class Block:
         self._bindings = 0  # how often the function was replaced
         self.words = np.array([*_head(lowered, looped), *_loops(lowered, looped)], np.int64)
         self.address = address_of(self.words)
-        self._before = 0  # calls of other functions
         host.followers.add(self)
         self.resolve()
         number = self.words[_handler.NUMBER] = _log.log.enlist(lowered, self.words)
@@ -157,16 +156,9 @@ class Block:
         """Report an error beside the host calls; return the one to give to XLA."""
         return report_failure(error, self.lowered, self.host.calls)
 
-    def follow(self, host: HostFunction) -> None:
-        """Call another function from now on."""
-        self.host = host
-        self._before = int(self.words[_handler.MADE])
-        host.followers.add(self)
-        self.rebound()
-
     def calls(self) -> int:
         """Return how many calls of its host function this call site has started."""
-        return int(self.words[_handler.MADE]) - self._before
+        return int(self.words[_handler.MADE])
 
     def _operands(self, frame: int) -> list[np.ndarray]:
         """Copy the operands that host calls get."""

@@ -12,13 +12,11 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.dispatcher import Dispatcher
-from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
 from ...recording import on_one_line
 from ...stack.call import name_of, running_cell
 from ...stack.results import CONVERTS, MEANING, ResultError
-from ._c_functions import CFunction
 from ._interface import Array, Default, Interface, type_of
 from ._kernel import Kernel, compile_kernel
 
@@ -168,13 +166,12 @@ class CompiledFunction:
 
 
 def _is_of_numba(error: Exception) -> bool:
-    """Return whether numba raised it: no signal handler meanwhile, nor lack of memory."""
+    """Return whether numba raised it: no code of the user, a signal handler, say; nor no memory."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
-    by_numba = module.partition(".")[0] in ("numba", "llvmlite")
-    return isinstance(error, NumbaError) or (by_numba and not isinstance(error, MemoryError))
+    return module.split(".")[0] in ("numba", "llvmlite") and not isinstance(error, MemoryError)
 
 
 def _where(path: Sequence[int]) -> str:
@@ -184,18 +181,15 @@ def _where(path: Sequence[int]) -> str:
 def check_compilable(function: Any, name: str) -> None:
     """Raise TypeError if numba cannot compile `function`, whatever its arguments are."""
     __tracebackhide__ = True
-    if not isinstance(function, (CFunction, Dispatcher, FunctionType)):
+    if not isinstance(function, Dispatcher | FunctionType):
         raise TypeError(
             f"cannot compile {name}, a {on_one_line(type(function).__name__)}: numba compiles "
-            "functions that "
-            "are written with def or lambda. Write one that does the same. (Of C, only pure takes "
-            "functions.)"
+            "functions that are written with def or lambda. Write one that does the same; it can "
+            "call functions of C."
         )
 
 
 def _dispatcher_of(function: Any) -> Any:
-    if isinstance(function, CFunction):
-        return function.dispatcher
     if isinstance(function, Dispatcher):
         return function
     # Like Python: an index out of range and a division by zero are errors.

@@ -19,7 +19,6 @@ from numba import cfunc, njit, types
 
 from . import _failure
 from ._native import (
-    LAST_NAME,
     add,
     address_of,
     call_2,
@@ -27,15 +26,11 @@ from ._native import (
     call_5,
     cycles,
     forever,
-    named,
-    named_blocks,
     publish,
     words,
 )
 
 TARGET = "jaxcb_compiled_call"
-# Of exported programs; XLA says this name if nothing registers it.
-NAMED_TARGET = "jaxcb_function_registered_with_compile_numba"
 # Words of XLA_FFI_CallFrame.
 EXTENSION, API, ARGUMENTS, RESULTS, ATTRIBUTES = 1, 2, 9, 14, 20
 ERROR_CREATE = 6  # word of XLA_FFI_Api
@@ -147,23 +142,6 @@ def _handle(frame: Any) -> Any:
     return 0 if _describe(call) else _run(frame, _first_attribute(call))
 
 
-@_to_machine_code
-def _handle_by_name(frame: Any) -> Any:
-    call = words(frame)
-    if _describe(call):
-        return 0
-    key, table = _first_attribute(call), words(named_blocks())
-    place = key & LAST_NAME
-    while table[2 * place] != key and table[2 * place] != 0:
-        place = (place + 1) & LAST_NAME
-    block = table[2 * place + 1]
-    if table[2 * place] == 0:
-        block = call_2(table[2 * LAST_NAME + 2], frame, key)
-        if block == 0:
-            return call_2(table[2 * LAST_NAME + 3], frame, key)
-    return _run(frame, block)
-
-
 @_cached(njit)
 def read_cycles() -> Any:
     """Return the cycle counter."""
@@ -173,11 +151,9 @@ def read_cycles() -> Any:
 rows = np.zeros((LAST_ROW + 1, ROW_WORDS), np.int64)
 rows.fill(0)  # else the first call that writes to a page waits for it
 head = np.array([0, 0, 0, address_of(rows)], np.int64)
-forever(rows, head, named, _handle, _handle_by_name)  # a handler may be using them
-for _name, _code in ((TARGET, _handle), (NAMED_TARGET, _handle_by_name)):
-    _capsule = jax.ffi.pycapsule(ctypes.cast(_code.address, ctypes.c_void_p))
-    jax.ffi.register_ffi_target(_name, _capsule, platform="cpu")
-
+forever(rows, head, _handle)  # a handler may be using them
+_capsule = jax.ffi.pycapsule(ctypes.cast(_handle.address, ctypes.c_void_p))
+jax.ffi.register_ffi_target(TARGET, _capsule, platform="cpu")
 
 # The words `LOG` to `FALLBACK` of every block.
 ADDRESSES = address_of(head), _failure.RESOLVE, _failure.FAIL, _failure.FALLBACK

@@ -222,7 +222,7 @@ def made(lowered: LoweredSite, needed: np.ndarray, version: int, start: int, end
 
 def _count(recorder: Recorder, lowered: LoweredSite, needed: np.ndarray) -> None:
     if lowered.calls_each_time is None:
-        recorder.masks.add(lowered, (lowered.elements or 1, len(needed)))
+        recorder.counts.add(lowered, elements=lowered.elements or 1, needed=len(needed))
 
 
 def failed(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import jax_compat
-from ...recording import LoweredSite, Note, NoteKind, VmapLevel
-from ...stack.call import HostCallback, Topic, is_varying, marks_of, notes, to_aval
+from ...recording import Note, NoteKind, VmapLevel
+from ...stack.call import HostCallback, Topic, is_varying, notes
 from ...stack.dispatch import leaves_xla
-from ...stack.lowering import lowers, note_call, set_token, zeros
+from ...stack.lowering import lowers, note_call, refuse, set_token, zeros
 
 
 def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
@@ -46,16 +46,15 @@ def _lower(
     In a program over several devices each device makes the call, with the whole arrays.
 
     Raises:
-        NotImplementedError: on another platform than the CPU; for a call with side effects in a
-            program over several devices.
+        NotImplementedError: on another platform than the CPU; for export; for a call with side
+            effects in a program over several devices.
         TypeError: if numba cannot compile the function for these arguments.
         ResultError: if what it returns does not match the declared result.
     """
     __tracebackhide__ = True
     devices = jax_compat.device_count(ctx)
     _refuse(ctx, callback, has_side_effect, devices)
-    if jax_compat.is_for_export(ctx):
-        return _emit_by_name(ctx, operands, callback, levels)
+    refuse(ctx, callback, None)
     times = jax_compat.times_called(ctx, everywhere=True)
     lowered = note_call(ctx, callback, levels, times=times, gathered=devices > 1)
     if lowered.is_empty:
@@ -92,26 +91,6 @@ def _emit(
     return list(op.results) if token is not None else [None, *op.results]
 
 
-def _emit_by_name(
-    ctx: Any,
-    operands: Sequence[Any],
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
-) -> list[Any]:
-    """Emit the custom call for a program that is exported."""
-    given, declared = (tuple(map(to_aval, avals)) for avals in (ctx.avals_in, ctx.avals_out))
-    lowered = LoweredSite(
-        callback.bind.site, None, -1, given, declared, levels, **marks_of(callback)
-    )
-    if lowered.is_empty:
-        return list(zeros(ctx.avals_out))
-    from ._exported import named_call
-
-    target, attributes = named_call(callback, lowered)
-    lower = jax_compat.build_ffi_lowering_function(target, has_side_effect=False)
-    return list(lower(ctx, *operands, **attributes).results)
-
-
 def _alone(callback: HostCallback) -> str:
     """Return the option with which one device makes the calls."""
     if callback.options.flavor == "io":
@@ -127,11 +106,6 @@ def _refuse(ctx: Any, callback: HostCallback, has_side_effect: bool, devices: in
             f"cannot call the compiled {callback} on {' and '.join(platforms)}: numba "
             "compiles for CPUs. Register it without compile=, or run the program on the CPU: with "
             "jax.default_device(jax.devices('cpu')[0])."
-        )
-    if has_side_effect and jax_compat.is_for_export(ctx):
-        raise NotImplementedError(
-            f"cannot export {callback}, which has side effects. Export inside "
-            "`with jaxcb.disabled():`, which omits it."
         )
     if has_side_effect and devices > 1:
         raise NotImplementedError(

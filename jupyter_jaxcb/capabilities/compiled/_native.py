@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
@@ -110,25 +110,6 @@ def read_only(typing: Any, array: Any) -> Any:
         return args[0]
 
     return kind(array), generate
-
-
-LAST_NAME = 2**12 - 1  # number of places for the blocks of exported programs, less one
-# Key and address of each block; then the addresses of two functions, see `_exported`.
-named = np.zeros(2 * (LAST_NAME + 1) + 2, np.int64)
-_NAMED = "jaxcb_named_blocks"
-binding.add_symbol(_NAMED, int(named.ctypes.data))
-
-
-@intrinsic
-def named_blocks(typing: Any) -> Any:
-    """Return the address of `named`, as a symbol, so that numba can cache code that uses it."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        known = builder.module.globals
-        table = known.get(_NAMED) or ir.GlobalVariable(builder.module, WORD, _NAMED)
-        return builder.ptrtoint(table, WORD)
-
-    return types.int64(), generate
 
 
 def forever(*objects: Any) -> None:

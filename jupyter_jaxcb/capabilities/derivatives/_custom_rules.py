@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-from jax.tree_util import tree_leaves
+from jax.custom_derivatives import CustomVJPPrimal
+from jax.tree_util import tree_leaves, tree_map
 
 from ... import jax_compat
-from ...stack.call import is_array, text_of
-from ._rule_checks import Rule, checked_jvp, checked_vjp
+from ...stack.call import given_name, is_array, number_to_array, text_of
+from ...stack.errors import add_note
 
 _Rule = Callable[..., Any]
+_Define = Callable[[Callable[..., Any], Sequence[int]], Callable[..., Any]]
 
 
 class Gate(NamedTuple):
-    """Makes rules of functions with such an argument from rules without it."""
+    """Makes rules of functions whose first argument is a mask from rules without it."""
 
     jvp: Callable[[_Rule], _Rule]
     vjp: Callable[[_Rule, _Rule, Sequence[int]], tuple[_Rule, _Rule]]  # and the nondiff_argnums
-    tangents: Callable[[_Rule], _Rule]  # of a rule that takes this argument, and only its tangents
+    tangents: Callable[[_Rule], _Rule]  # of a rule that takes the mask, and only its tangents
 
 
 def with_jvp(
     primal: Callable[..., Any],
-    rule: Rule,
+    name: str,
+    rule: _Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
@@ -38,23 +42,23 @@ def with_jvp(
     With a `gate`, the first argument of `primal` is the gate's, and not the user's.
     """
     __tracebackhide__ = True
-    _check_callable("defjvp", rule)
-    checked = checked_jvp(rule, nondiff_argnums)
-    checked, first = (checked, 0) if gate is None else (gate.jvp(checked), 1)
-    places = tuple(n + first for n in nondiff_argnums)
+    _check_callable("defjvp", name, rule)
+    of_arrays = jvp_of_arrays(rule)
+    of_arrays = of_arrays if gate is None else gate.jvp(of_arrays)
 
-    def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = jax.custom_jvp(function, nondiff_argnums=places)
-        made.defjvp(checked, symbolic_zeros=symbolic_zeros)
+    def define(function: Callable[..., Any], places: Sequence[int]) -> Callable[..., Any]:
+        made = jax.custom_jvp(function, nondiff_argnums=tuple(places))
+        made.defjvp(of_arrays, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, rule.name, places, first)
+    return _with_rule(primal, define, name, [rule], nondiff_argnums, 0 if gate is None else 1)
 
 
 def with_vjp(
     primal: Callable[..., Any],
-    forward: Rule,
-    backward: Rule,
+    name: str,
+    forward: _Rule,
+    backward: _Rule,
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
@@ -65,85 +69,112 @@ def with_vjp(
     With a `gate`, the first argument of `primal` is the gate's, and not the user's.
     """
     __tracebackhide__ = True
-    _check_callable("defvjp", forward)
-    _check_callable("defvjp", backward)
-    checked = checked_vjp(forward, backward, nondiff_argnums)
-    checked, first = (checked, 0) if gate is None else (gate.vjp(*checked, nondiff_argnums), 1)
-    places = tuple(n + first for n in nondiff_argnums)
+    _check_callable("defvjp", name, forward)
+    _check_callable("defvjp", name, backward)
 
-    def differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = jax.custom_vjp(function, nondiff_argnums=places)
-        made.defvjp(*checked, symbolic_zeros=symbolic_zeros)
+    @functools.wraps(forward)
+    def forward_of_arrays(*args: Any) -> Any:
+        return forward(*(x if n in nondiff_argnums else _arrays(x) for n, x in enumerate(args)))
+
+    @functools.wraps(backward)
+    def backward_of_arrays(*args: Any) -> Any:
+        return backward(*args[:-1], _arrays(args[-1]))
+
+    rules: tuple[_Rule, _Rule] = forward_of_arrays, backward_of_arrays
+    rules = rules if gate is None else gate.vjp(*rules, nondiff_argnums)
+
+    def define(function: Callable[..., Any], places: Sequence[int]) -> Callable[..., Any]:
+        made = jax.custom_vjp(function, nondiff_argnums=tuple(places))
+        made.defvjp(rules[0], rules[1], symbolic_zeros=symbolic_zeros)
         return made
 
-    return _wrapped(primal, differentiable, forward.name, places, first)
+    shift = 0 if gate is None else 1
+    return _with_rule(primal, define, name, [forward, backward], nondiff_argnums, shift)
 
 
-def _wrapped(
+def jvp_of_arrays(rule: _Rule) -> _Rule:
+    """Return a forward-mode rule that passes Python numbers on as arrays."""
+
+    @functools.wraps(rule)
+    def of_arrays(*args: Any) -> Any:
+        *fixed, primals, tangents = args
+        return rule(*fixed, *tree_map(number_to_array, (primals, tangents)))
+
+    return of_arrays
+
+
+def _arrays(tree: Any) -> Any:
+    """Return a pytree with its numbers as arrays."""
+
+    def array(x: Any) -> Any:
+        if isinstance(x, CustomVJPPrimal):
+            return dataclasses.replace(x, value=number_to_array(x.value))
+        return number_to_array(x)
+
+    return tree_map(array, tree, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
+
+
+def _with_rule(
     primal: Callable[..., Any],
-    differentiable: Callable[[Callable[..., Any]], Callable[..., Any]],
+    define: _Define,
     name: str,
+    rules: Sequence[_Rule],
     nondiff_argnums: Sequence[int],
     first: int,
 ) -> Callable[..., Any]:
-    """Return `primal` with the rule that `differentiable` adds.
+    """Return `primal` with a rule, and a helpful TypeError for arguments that are not arrays.
 
-    It raises a helpful TypeError for arguments that are not arrays.
+    Not all of JAX's errors about a rule say whose it is: those raised by this call get a note.
     """
-    shared = differentiable(primal)
+    places = [n + first for n in nondiff_argnums]
+    shared = define(primal, places)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        for n, arg in enumerate(_positional(primal, args, kwargs)):
-            if n not in nondiff_argnums and not all(map(is_array, tree_leaves(arg))):
-                place = n - first
+        try:
+            bound = inspect.signature(primal).bind(*args, **kwargs)
+            bound.apply_defaults()
+            positional = bound.args
+        except (TypeError, ValueError):  # they do not fit, or it has no signature
+            positional = args
+        for n, arg in enumerate(positional):
+            if n not in places and not all(map(is_array, tree_leaves(arg))):
                 raise TypeError(
-                    f"cannot call {name} with {arg!r} as argument {place}: it is not an array, and "
-                    f"{name} has a derivative rule. Define the rule with nondiff_argnums=({place},"
-                    "); it then gets this argument first."
+                    f"cannot call {name} with {arg!r} as argument {n - first}: it is not an array, "
+                    f"and {name} has a derivative rule. Define the rule with nondiff_argnums="
+                    f"({n - first},); it then gets this argument first."
                 )
         args, kwargs = jax_compat.vary_together((args, kwargs))
-        chosen = differentiable(_copy(primal)) if _traces_once() else shared
-        return chosen(*args, **kwargs)
+        # The custom_jvp and custom_vjp that will replace the present ones trace a function once for
+        # all its calls, which would have the call site of the first: each gets a function.
+        options = ("jax_custom_jvp3", "jax_custom_vjp3")
+        if any(getattr(jax.config, option, False) for option in options):
+            made = define(functools.wraps(primal)(functools.partial(primal)), places)
+        else:
+            made = shared
+        try:
+            return made(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            innermost = error.__traceback__
+            while innermost is not None and innermost.tb_next is not None:
+                innermost = innermost.tb_next
+            if innermost and innermost.tb_frame.f_code.co_filename == _OF_JAX:
+                names = " and ".join(given_name(rule) or text_of(rule) for rule in rules)
+                add_note(error, f"raised for the derivative of {name}, whose rule is {names}")
+                # JAX's frames say nothing about the rule.
+                raise error.with_traceback(None) from error.__cause__
+            raise
 
     return call
 
 
-def _traces_once() -> bool:
-    """Return whether JAX traces a function with a rule only once for all its calls.
-
-    The custom_jvp and custom_vjp that will replace the present ones do. All calls would have the
-    call site of the first, so each gets a function of its own.
-    """
-    options = ("jax_custom_jvp3", "jax_custom_vjp3")
-    return any(getattr(jax.config, option, False) for option in options)
-
-
-def _copy(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _positional(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Return `args` completed by `kwargs` and defaults, or `args` alone if they do not match."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except (TypeError, ValueError):  # ValueError: it has no signature
-        return args
-    bound.apply_defaults()
-    return bound.args
-
-
-def _check_callable(method: str, rule: Rule) -> None:
+def _check_callable(method: str, name: str, rule: Any) -> None:
     __tracebackhide__ = True
-    if not callable(rule.function):
+    if not callable(rule):
         raise TypeError(
-            f"cannot use {text_of(rule.function)} as a derivative rule of {rule.name}: it is not a "
-            f"function. Call {rule.name}.{method} as you would jax.custom_{method[3:]}'s."
+            f"cannot use {text_of(rule)} as a derivative rule of {name}: it is not a "
+            f"function. Call {name}.{method} as you would jax.custom_{method[3:]}'s."
         )
+
+
+_OF_JAX = inspect.getfile(jax.custom_jvp)  # where JAX checks what rules return

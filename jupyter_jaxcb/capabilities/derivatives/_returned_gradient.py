@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,21 +9,23 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from jax.tree_util import tree_leaves, tree_map, tree_unflatten
 
-from ... import jax_compat
 from ...stack import options
 from ...stack.call import HostFunction, check_named, is_array, signature_of
 from ...stack.results import result_avals
 from ._custom_rules import Gate
-from ._finite_differences import check_real, is_tangent, placed, product
-
-options.refuse(
-    "derivative",
-    "gradient",
-    "the function returns its derivative itself",
-    "Drop derivative='finite'.",
+from ._finite_differences import Differences
+from ._flat_rules import (
+    Call,
+    check_real,
+    differentiable,
+    is_floating,
+    product,
+    refusing,
+    with_flat_rule,
 )
+
 options.refuse(
     "gradient",
     "partitioned",
@@ -85,123 +86,96 @@ class ReturnedGradient:
             return tree_map(lambda t: jax.ShapeDtypeStruct((*y.shape, *t.shape), y.dtype), by)
 
         value = tree_unflatten(tree, avals)
-        return value, tree_map(lambda y: block(y) if _is_floating(y) else None, value)
+        return value, tree_map(lambda y: block(y) if is_floating(y) else None, value)
 
     def _parameters(self, args: Any, kwargs: Any) -> Any:
         """Return the arguments of the parameters: one pytree, or a tuple of several."""
         given = inspect.Signature(list(signature_of(self._host.current).parameters.values()))
         bound = given.bind(*args, **kwargs)
         values: Any = tuple(
-            tree_map(lambda t: t if _is_floating(t) else None, bound.arguments.get(name))
+            tree_map(lambda t: t if is_floating(t) else None, bound.arguments.get(name))
             for name in self._names
         )
         return values if len(values) > 1 else values[0]
 
     def differentiable(
-        self, primal: Callable[..., Any], bind: Callable[..., Any], *, gate: Gate | None = None
+        self,
+        primal: Callable[..., Any],
+        bind: Callable[..., Any],
+        differences: Differences | None,
+        *,
+        gate: Gate | None = None,
     ) -> Callable[..., Any]:
         """Return `primal` with the derivative that the host function returns.
 
         Args:
             primal: the callback without a derivative.
             bind: binds a call that returns value and gradient; takes args, kwargs and ``mask=``.
+            differences: differentiates the gradient; None: it is not differentiated.
             gate: what the first argument of `primal` does to its derivative, see `Gate`.
         """
-        first = 0 if gate is None else 1
+        host = self._host
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def value_tangents(call: Call, out: Any, arrays: Any, moves: dict[int, Any]) -> list[Any]:
+            """Return the tangents of the value: its gradient times the tangents of arguments."""
             __tracebackhide__ = True
-            mask, args = args[:first], args[first:]
-            mask, args, kwargs = jax_compat.vary_together((mask, args, kwargs))
-            leaves, tree = tree_flatten((args, kwargs))
-            places = [n for n, leaf in enumerate(leaves) if is_array(leaf)]
+            leaves = [_Place(n, x) for n, x in enumerate(call.leaves)]
+            of = tree_leaves(self._parameters(*tree_unflatten(call.tree, leaves)))
+            by = [call.first + call.places.index(t.place) for t in of]
+            if not {*moves} <= {*by}:
+                raise ValueError(
+                    f"cannot differentiate {host.name} by other arguments than "
+                    f"{', '.join(self._names)}, by which it returns its gradient. Name them in "
+                    "gradient=, and return their gradients, too."
+                )
+            check_real(host, ([arrays[n] for n in moves], out[0]), "differentiate")
+            blocks, tangents = iter(tree_leaves(out[1])), []
+            for y in filter(is_floating, tree_leaves(out[0])):
+                row = dict(zip(by, [next(blocks) for _ in by], strict=True))
+                tangents.append(product([row[n] for n in moves], list(moves.values()), y))
+            return tangents
 
-            def arguments(arrays: Sequence[Any]) -> tuple[Any, Any]:
-                given = dict(zip(places, arrays[first:], strict=True))
-                return tree_unflatten(tree, [given.get(n, x) for n, x in enumerate(leaves)])
+        def rule_of_both(
+            call: Call, both: Callable[..., Any], arrays: Any, moves: dict[int, Any]
+        ) -> tuple[Any, list[Any]]:
+            __tracebackhide__ = True
+            assert differences is not None
+            out = both(*arrays)
+            count, rest = len(tree_leaves(out[0])), len(tree_leaves(out))
+            tangents = value_tangents(call, out, arrays, moves)
+            return out, tangents + differences.tangents(
+                call, arrays, moves, out, range(count, rest)
+            )
 
-            def plain(*arrays: Any) -> Any:
-                __tracebackhide__ = True
-                args, kwargs = arguments(arrays)
-                return primal(*arrays[:first], *args, **kwargs)
+        def rule(
+            call: Call, value: Callable[..., Any], arrays: Any, moves: dict[int, Any]
+        ) -> tuple[Any, list[Any]]:
+            __tracebackhide__ = True
 
             def both(*arrays: Any) -> Any:
                 __tracebackhide__ = True
-                return bind(*arguments(arrays), mask=arrays[0] if first else None)
+                return bind(*call.arguments(arrays), mask=call.mask(arrays))
 
-            numbers = tree_unflatten(tree, [_Number(n, x) for n, x in enumerate(leaves)])
-            by = [t.place for t in tree_leaves(self._parameters(*numbers))]
-            rule = functools.partial(
-                self._rule, self._once(both), [first + places.index(n) for n in by]
-            )
-            made = jax.custom_jvp(plain)
-            rule = placed(rule)
-            made.defjvp(rule if gate is None else gate.tangents(rule), symbolic_zeros=True)
-            return made(*mask, *(leaves[n] for n in places))
-
-        return call
-
-    def _rule(
-        self,
-        both: Callable[..., Any],
-        by: Sequence[int],
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-    ) -> tuple[Any, Any]:
-        """Compute the jvp of the function, for flat arrays.
-
-        Args:
-            both: returns value and gradient.
-            by: the arrays that the gradient is by.
-            primals: the arrays.
-            tangents: their tangents.
-        """
-        __tracebackhide__ = True
-        value, gradient = both(*primals)
-        moving = [n for n, t in enumerate(tangents) if is_tangent(t)]
-        if not {*moving} <= {*by}:
-            raise ValueError(
-                f"cannot differentiate {self._host.name} by other arguments than "
-                f"{', '.join(self._names)}, by which it returns its gradient. Name them in "
-                "gradient=, and return their gradients, too."
-            )
-        results, tree = tree_flatten(value)
-        check_real(self._host, [primals[n] for n in moving], results, "differentiate")
-        blocks = iter(tree_leaves(gradient))
-        moved = []
-        for y in results:
-            row = [next(blocks) for _ in by] if _is_floating(y) else []
-            used = [(block, tangents[n]) for block, n in zip(row, by, strict=False) if n in moving]
-            if _is_floating(y):
-                moved.append(product([one for one, _ in used], [t for _, t in used], y))
+            if differences is not None:
+                out = differentiable(both, call, rule_of_both, gate)(*arrays)
             else:
-                moved.append(np.zeros(y.shape, jax.dtypes.float0))
-        return value, tree_unflatten(tree, moved)
+                out = refusing(both, self._twice())(*arrays)
+            return out[0], value_tangents(call, out, arrays, moves)
 
-    def _once(self, both: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `both` with a jvp rule that raises TypeError."""
-        guarded = jax.custom_jvp(both)
+        return with_flat_rule(primal, host.name, rule, gate)
 
-        @guarded.defjvp
-        def refuse(primals: Any, tangents: Any) -> Any:
-            __tracebackhide__ = True
-            raise TypeError(
-                f"cannot differentiate {self._host.name} twice: it returns its gradient, and not "
-                f"the derivative of that. Define a rule, @{self._host.variable}.defjvp, in which "
-                "another callback returns the gradient."
-            )
-
-        return guarded
+    def _twice(self) -> str:
+        return (
+            f"cannot differentiate {self._host.name} twice: it returns its gradient, and not the "
+            "derivative of that. Register it with derivative='finite' besides gradient=, for "
+            f"differences of its gradient; or define a rule, @{self._host.variable}.defjvp, in "
+            "which another callback returns the gradient."
+        )
 
 
-class _Number:
-    """Stands for an argument: its place among the leaves, its shape and its dtype."""
+class _Place:
+    """Stands for an argument: its place among the leaves, and its dtype."""
 
     def __init__(self, place: int, x: Any) -> None:
         self.place = place
         self.dtype = jnp.result_type(x) if is_array(x) else np.dtype(object)
-
-
-def _is_floating(x: Any) -> bool:
-    dtype = x.dtype if hasattr(x, "dtype") else jnp.result_type(x) if is_array(x) else None
-    return dtype is not None and jnp.issubdtype(dtype, jnp.inexact)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jupyter_jaxcb_worker import Checked, Numbers, Task, check_ended, number_of
+from jupyter_jaxcb_worker import Column, Numbers, Task, number_of
 
 from ...recording import LoweredSite, Recorder
 from ...stack.call import HostFunction
@@ -31,17 +31,14 @@ from ...stack.dispatch import (
     takes_flat_operands,
     to_arguments,
 )
-from ...stack.errors import EndedError, describe, is_a
+from ...stack.errors import EndedError, NotCalledError, describe, is_a
 from ...stack.interrupt import refuse_call, report_failure
 from ...stack.options import Options
 from ...stack.results import ResultChecker, shown
 from ...stack.trace import CROSSINGS, WAITING
-from ._chunks import OperandSlices, element_cost_of
-from ._engine import Engine
-from ._engines import engine_of, needed
-from ._flight import Log
+from ._chunks import ChunkRun, Log
 from ._options import check_can_be_sent
-from ._run import SpreadRun
+from ._pools import needed, pool_of
 
 
 @decides(Stage.WHERE, lambda callback: callback.options.executor is not None)
@@ -54,38 +51,33 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
     """
     __tracebackhide__ = True
     callback, lowered, options = plan.callback, plan.lowered, plan.callback.options
-    engine = engine_of(options.executor)
-    if engine.travels:
+    if pool_of(options.executor).travels:
         pickled(callback.host, options)
         for value in callback.static.values.values():
             _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
     select = plan.selection()
     if select is not None:
-        return select.crossing(_calls_for_selected(plan, engine))
+        return select.crossing(_calls_for_selected(plan))
     parts = parts_of_crossing(
         callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
-    schedule = None if lowered.elements is None else ElementSchedule(lowered)
-    crossing = _Crossing(plan, engine, parts, lowered, schedule, _numbers(lowered, schedule))
+    schedule, numbers = None, None
+    if lowered.elements is not None:
+        schedule = ElementSchedule(lowered)
+        # The batch element of each call: a range, which is small to send, if it is one.
+        numbers = schedule.order if len(lowered.levels) > 1 else range(schedule.size)
+    crossing = _Crossing(plan, parts, lowered, schedule, numbers)
     return reporting_interrupts(crossing.cross, lowered, callback.host)
 
 
-def _numbers(lowered: LoweredSite, schedule: Elements | None) -> Numbers | None:
-    """Return the batch element of each call: a range, which is small to send, if it is one."""
-    if schedule is None:
-        return None
-    return schedule.order if len(lowered.levels) > 1 else range(schedule.size)
-
-
-def _calls_for_selected(plan: CallPlan, engine: Engine) -> MakeCalls:
+def _calls_for_selected(plan: CallPlan) -> MakeCalls:
     """Return what makes the host calls for selected batch elements."""
 
     def make_calls(
         parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
     ) -> tuple[np.ndarray, ...]:
         elements = chosen if isinstance(chosen, Elements) else None
-        crossing = _Crossing(plan, engine, parts, chosen.site, elements, chosen.numbers)
-        return crossing.cross(*operands)
+        return _Crossing(plan, parts, chosen.site, elements, chosen.numbers).cross(*operands)
 
     return make_calls
 
@@ -95,7 +87,6 @@ class _Crossing:
 
     Args:
         plan: the plan.
-        engine: the executor.
         parts: the parts of the crossing.
         site: has the avals of the results together.
         schedule: the batch element of each call; None for a single call.
@@ -105,33 +96,27 @@ class _Crossing:
     def __init__(
         self,
         plan: CallPlan,
-        engine: Engine,
         parts: Parts,
         site: LoweredSite,
         schedule: Elements | None,
         numbers: Numbers | None,
     ) -> None:
-        adapt, check, shapes, kinds = parts
         callback, lowered = plan.callback, plan.lowered
-        self._recorder_now = plan.recorder_now
-        self._host, self._options, self._lowered = callback.host, callback.options, lowered
-        self._adapt, self._engine, self._schedule = adapt, engine, schedule
-        one = np.array([-1], np.int32)
-        self.order = one if schedule is None else schedule.order
+        self._recorder_now, self._lowered, self._schedule = plan.recorder_now, lowered, schedule
+        self._host, self._options, self._adapt = callback.host, callback.options, parts.adapt
+        self._pool = (
+            None if isinstance(self._options.executor, str) else pool_of(self._options.executor)
+        )
+        self._order = np.array([-1], np.int32) if schedule is None else schedule.order
         self._outer = [aval.shape for aval in site.results]
         self._facts = facts_of(lowered, 0, numbers)
+        self._keep = _copying(parts.check)
         self._new_collected = functools.partial(
-            CollectedResults, self.order.size, _accepting_checked(check), shapes, kinds
-        )
-        self._keep, self._structured = _copying(check), None
-        if not takes_flat_operands(callback, len(lowered.passed)):
-            self._structured = to_arguments(callback)
-        self._collect = self._numbers = None
-        if shapes == [()] and kinds[0].kind in "biufc":
-            self._collect, self._numbers = (
-                functools.partial(_collect_numbers, check, kinds),
-                kinds[0],
-            )
+            CollectedResults, self._order.size, _accepting_checked(parts.check), parts.shapes,
+            parts.dtypes,
+        )  # fmt: skip
+        is_flat = takes_flat_operands(callback, len(lowered.passed))
+        self._structured = None if is_flat else to_arguments(callback)
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
@@ -139,25 +124,29 @@ class _Crossing:
         refuse_call(lowered, host)
         recorder = self._recorder_now()
         before = host.calls
-        host.calls = before + self.order.size
+        host.calls = before + self._order.size
         collected, run = self._new_collected(), None
         guard = bytearray(b"\1")  # an interrupt clears it
-        log = Log(recorder, lowered, host, self.order)
+        log = Log(recorder, lowered, host, self._order, before)
         try:
-            run = self._run(operands, recorder, guard, log, before)
+            run = self._run(operands, recorder, log, before)
+            run.run(guard)
             stacked = collected.stack(run.results())
+            if run.failed is not None:
+                raise run.failed[1]
         except BaseException as error:
-            if run is not None and is_a(error, KeyboardInterrupt, EndedError):
-                run.end_workers()
-                _note_left(
-                    {"self": self, "recorder": recorder, "lowered": lowered, "host": host,
-                     "before": before, "run": run}
-                )  # fmt: skip
-            failed = collected.done if run is None or run.failed is None else run.failed
-            log.end(failed, error)
-            element = int(self.order[failed]) if schedule and failed < self.order.size else None
-            arguments = schedule.arguments(operands, failed) if schedule else operands
-            raise report_failure(error, lowered, before + failed + 1, element, arguments) from None
+            if run is not None and is_a(error, KeyboardInterrupt, EndedError, NotCalledError):
+                run.end_calls()
+            call, is_known = collected.done, True  # whose result was refused
+            if run is not None and run.failed is not None and run.failed[1] is error:
+                call, is_known = run.failed[0], run.is_known
+            log.end(call, error)
+            element, arguments = None, operands
+            if schedule is not None:
+                is_known &= call < self._order.size
+                element = int(self._order[call]) if is_known else None
+                arguments = schedule.arguments(operands, call) if is_known else ()
+            raise report_failure(error, lowered, before + call + 1, element, arguments) from None
         crossing = log.end()
         if recorder is not None:
             elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)
@@ -171,43 +160,32 @@ class _Crossing:
         self,
         operands: tuple[np.ndarray, ...],
         recorder: Recorder | None,
-        guard: bytearray,
         log: Log,
         before: int,
-    ) -> SpreadRun:
+    ) -> ChunkRun:
         host, options = self._host, self._options
         call = self._adapt(host.current)
         if recorder is not None and recorder.around is not None:
             call = recorder.around(self._lowered, call)
-        task = Task(
-            call,
-            self._keep,
-            functools.partial(pickled, host, options),
-            near=self._engine.near,
-            collect=self._collect,
-            numbers=self._numbers,
-        )
-        return SpreadRun(
-            engine_of(options.executor) if isinstance(options.executor, str) else self._engine,
-            task,
-            OperandSlices(operands, self._schedule, near=self._engine.near),
-            options,
-            element_cost_of(host),
-            guard,
-            clock=time.perf_counter_ns if recorder is None else recorder.clock,
-            stamped=recorder is not None,
-            structured=self._structured,
-            record=log.record,
-            facts=self._facts.after(before),
+        plan = [(0, None)] * len(operands) if self._schedule is None else self._schedule.plan
+        columns = [
+            Column(operand.reshape((math.prod(operand.shape[:axes]), *operand.shape[axes:])), rows)
+            if rows is not None
+            else Column(operand)
+            for operand, (axes, rows) in zip(operands, plan, strict=False)
+        ]
+        return ChunkRun(
+            self._pool or pool_of(options.executor),
+            Task(call, self._keep, functools.partial(pickled, host, options)),
+            columns,
+            self._structured,
+            self._facts.after(before),
+            log,
+            options.chunksize,
+            options.timeout,
         )
 
 
-def _note_left(names: Mapping[str, Any]) -> None:
-    """Note a crossing that an interrupt ended, by its local variables, while workers are in it."""
-    LEFT[:] = [left for left in (*LEFT, names) if left["run"].is_running()]
-
-
-LEFT: list[Mapping[str, Any]] = []
 CROSS = _Crossing.cross.__code__
 CROSSINGS.add(CROSS)
 WAITING.add(CROSS)
@@ -238,22 +216,14 @@ def _bytes_of(value: Any, name: str, options: Options) -> bytes:
         ) from error
 
 
-def _collect_numbers(
-    check: ResultChecker, kinds: Sequence[np.dtype], count: int, calls: Iterator[Any]
-) -> tuple[Any, BaseException | None]:
-    """Collect the results of calls that return one number, and the exception that ended them."""
-    own = CollectedResults(count, check, [()], kinds)
-    try:
-        (array,) = own.stack(calls)
-        check_ended(own.done, count)
-    except BaseException as error:
-        return own.so_far()[0], error
-    return array, None
+class _Checked(NamedTuple):
+    """A result that was checked in the thread that called the host function."""
+
+    arrays: tuple[np.ndarray, ...]
 
 
 def _accepting_checked(check: ResultChecker) -> ResultChecker:
-    """Wrap `check` to accept results that the worker has already checked."""
-    return lambda returned: returned.arrays if type(returned) is Checked else check(returned)
+    return lambda returned: returned.arrays if type(returned) is _Checked else check(returned)
 
 
 def _copying(check: ResultChecker) -> Callable[[Any], Any]:
@@ -265,6 +235,6 @@ def _copying(check: ResultChecker) -> Callable[[Any], Any]:
             return number
         if type(returned) is np.ndarray:
             return returned.copy()
-        return Checked(tuple(np.array(array) for array in check(returned)))
+        return _Checked(tuple(np.array(array) for array in check(returned)))
 
     return keep

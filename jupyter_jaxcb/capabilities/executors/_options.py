@@ -10,7 +10,11 @@ from typing import Any
 from ...stack import options
 from ...stack.call import did_you_mean, text_of
 
-EXECUTORS = ("threads", "processes", "dask", "ipyparallel", "mpi")
+EXECUTORS = ("threads", "processes", "dask", "ipyparallel")
+_CLIENTS = {  # module: what its clients, or the objects that they make, have
+    "distributed": ("get_executor", "_client"),
+    "ipyparallel": ("apply_async", "load_balanced_view"),
+}
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
 
 
@@ -23,13 +27,7 @@ def _check_chunksize(value: Any) -> int:
 @options.check("timeout")
 def _check_timeout(value: Any) -> float:
     __tracebackhide__ = True
-    return _number("timeout", value, numbers.Real, "seconds that a batch element may take", "2.5")
-
-
-@options.check("retries")
-def _check_retries(value: Any) -> int:
-    __tracebackhide__ = True
-    return _number("retries", value, numbers.Integral, "times to call a batch element again", "1")
+    return _number("timeout", value, numbers.Real, "seconds that a chunk may take", "2.5")
 
 
 def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
@@ -37,7 +35,7 @@ def _number(name: str, value: Any, kind: type, what: str, some: str) -> Any:
     __tracebackhide__ = True
     if isinstance(value, kind) and not isinstance(value, bool):
         number = int(value) if kind is numbers.Integral else float(value)  # type: ignore[arg-type]
-        if 0 < number < threading.TIMEOUT_MAX or (name == "retries" and number == 0):
+        if 0 < number < threading.TIMEOUT_MAX:
             return number
     raise ValueError(f"{name}={value!r} is not a valid number of {what}. Try {name}={some}.")
 
@@ -67,6 +65,11 @@ def _check_executor(executor: Any) -> Any:
             f"executor={text_of(executor)} is not an executor. Pass one of {known}, a "
             "concurrent.futures.Executor, a distributed.Client or an ipyparallel view."
         )
+    if getattr(executor, "_kwargs", {}).get("pure", True) and hasattr(executor, "_client"):
+        raise ValueError(
+            f"executor={text_of(executor)} runs equal calls once: that is dask's default. Pass "
+            "client.get_executor(pure=False), or the client."
+        )
     return executor
 
 
@@ -78,14 +81,12 @@ def _fits(kind: str, after: str) -> bool:
 
 
 def library_of(executor: Any) -> str | None:
-    """Return the library of a client, view or pool: "dask", "ipyparallel", "mpi" or None."""
+    """Return the library of a client, or of what it makes: "dask", "ipyparallel" or None."""
     root = type(executor).__module__.partition(".")[0]
-    if root == "distributed" and hasattr(executor, "get_executor"):
-        return "dask"
-    views = "apply_async", "load_balanced_view"
-    if root == "ipyparallel" and any(hasattr(executor, name) for name in views):
-        return "ipyparallel"
-    return "mpi" if root == "mpi4py" and hasattr(executor, "bootup") else None
+    for library, members in _CLIENTS.items():
+        if root == library and any(hasattr(executor, name) for name in members):
+            return "dask" if library == "distributed" else library
+    return None
 
 
 def is_shut_down(executor: Any) -> bool:
@@ -95,7 +96,7 @@ def is_shut_down(executor: Any) -> bool:
         getattr(executor, "_shutdown", False) is True
         or getattr(executor, "_shutdown_thread", False)
         or getattr(flags, "shutdown", False)
-        or (library_of(executor) == "dask" and executor.status in ("closed", "closing"))
+        or getattr(executor, "status", "") in ("closed", "closing")  # a client of dask
     )
 
 
@@ -108,14 +109,6 @@ def leaves_process(executor: Any) -> bool | None:
     root = type(executor).__module__.partition(".")[0]
     known = root in ("distributed", "ipyparallel", "loky", "mpi4py")
     return True if known or isinstance(executor, concurrent.futures.ProcessPoolExecutor) else None
-
-
-def stays_on_machine(executor: Any) -> bool:
-    """Return whether batch elements are known to run in other processes of this machine."""
-    if isinstance(executor, str):
-        return executor.startswith("processes")
-    root = type(executor).__module__.partition(".")[0]
-    return root == "loky" or isinstance(executor, concurrent.futures.ProcessPoolExecutor)
 
 
 options.refuse(

@@ -1,27 +1,16 @@
-"""Find the calls that workers are in, from the stacks of all threads.
-
-The quoted names in this module are local variables of `_crossing` and of the worker: rename them
-in both places.
-"""
+"""Find the calls that workers are in: in threads from their stacks, elsewhere by their futures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
-from jupyter_jaxcb_worker import ChunkOutcome, run_elements
+from jupyter_jaxcb_worker import Chunk, run_chunk
 
 from ...stack.dispatch import CallElsewhere, finds_calls
 from ...stack.trace import stack_of
-from ._crossing import CROSS, LEFT
-from ._flight import SubmittedChunk
-
-
-class _Begun(NamedTuple):
-    thread: str
-    outcome: ChunkOutcome
-    inside: list[FrameType]
+from ._chunks import IN_FLIGHT
 
 
 @finds_calls
@@ -30,50 +19,39 @@ def calls_of_workers(
 ) -> Iterator[CallElsewhere]:
     """Yield the calls that workers are in, given the innermost frames and names of all threads.
 
-    A call of another process counts until its result is received.
+    Of a chunk in a process of ours, nobody here knows how far it is: it counts as its first call
+    until it comes back.
     """
-    begun: dict[int, _Begun] = {}  # by number of the chunk
-    crossings = [names for names in LEFT if names["run"].is_running()]
     for ident, innermost in frames.items():
         inside: list[FrameType] = []
         for frame in stack_of(innermost):
-            if frame.f_code is CROSS:
-                crossings.append(frame.f_locals)
-            elif frame.f_code is run_elements.__code__ and "outcome" in frame.f_locals:
-                found = _Begun(
-                    names.get(ident, f"thread {ident}"), frame.f_locals["outcome"], inside
-                )
-                begun[frame.f_locals["chunk"].number] = found
-            inside = [*inside, frame]
-    for crossing in crossings:
-        run = crossing.get("run")
-        for flight in list(run.flights.values()) if run is not None else ():
-            call = _call_of_worker(crossing, flight, begun.get(flight.chunk.number))
-            if call is not None:
-                yield call
+            if frame.f_code is run_chunk.__code__ and "stamps" in frame.f_locals:
+                chunk, stamps = frame.f_locals["chunk"], frame.f_locals["stamps"]
+                crossing, done = chunk.crossing, len(stamps) - 1
+                if crossing is not None and 0 <= done < chunk.count:
+                    thread, took = names.get(ident, f"thread {ident}"), stamps[-1] - stamps[0]
+                    yield _call(crossing, chunk, done, thread, stamps[-1], list(inside), took)
+                inside = []
+            else:
+                inside.append(frame)
+    for future, chunk in list(IN_FLIGHT.items()):
+        crossing, pid_of = chunk.crossing, getattr(chunk.executors[-1], "pid_of", None)
+        pid = None if pid_of is None else pid_of(future)
+        if pid is not None and crossing is not None:
+            yield _call(crossing, chunk, 0, f"pid {pid}", chunk.sent_ns, [], 0)
 
 
-def _call_of_worker(
-    crossing: Mapping[str, Any], flight: SubmittedChunk, begun: _Begun | None
-) -> CallElsewhere | None:
-    recorded = crossing["recorder"] is not None
-    if begun is not None:
-        stamps = begun.outcome.stamps
-        place = len(stamps) - 1 if recorded else 0
-        call, start = flight.start + place, stamps[-1] if recorded and stamps else None
-        if not stamps or call >= flight.stop:
-            return None  # not begun, or finished
-        took = stamps[-1] - stamps[0]
-        return _call(crossing, call, begun.thread, start, begun.inside, place, took)
-    mark = flight.mark
-    if mark is None:
-        return None
-    start = max(mark.since_ns, flight.sent_ns) if recorded else None
-    call = flight.start + mark.element
-    return _call(crossing, call, f"pid {mark.pid}", start, [], mark.element, 0)
-
-
-def _call(crossing: Mapping[str, Any], call: int, *about: Any) -> CallElsewhere:
-    """Return a call, given its index in the crossing and the last fields of `CallElsewhere`."""
-    element = int(crossing["self"].order[call])
-    return CallElsewhere(crossing, element, crossing["before"] + call + 1, *about)
+def _call(
+    crossing: Mapping[str, Any],
+    chunk: Chunk,
+    done: int,
+    thread: str,
+    start_ns: int,
+    inside: list[FrameType],
+    took_ns: int,
+) -> CallElsewhere:
+    """Return a call of a chunk of which `done` calls have returned."""
+    call = chunk.start + done
+    start = None if crossing["recorder"] is None else start_ns
+    element, number = int(crossing["order"][call]), crossing["before"] + call + 1
+    return CallElsewhere(crossing, element, number, thread, start, inside, done, took_ns)

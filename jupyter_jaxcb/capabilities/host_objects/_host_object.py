@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
+import numbers
+import operator
+import os
+import reprlib
 import sys
+import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
-from ...recording import active, on_one_line
+from ...recording import active, on_one_line, visible
 from ._key import key_of
-from ._size import default_limit, parsed
-from ._store import Limits, Store
+from ._size import default_limit, parsed, resident_bytes, visible_bytes
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_AGAIN_SECONDS = 1.0  # a waiting thread runs Python so often, so that it can be interrupted
 
 
 class HostObjectInfo(NamedTuple):
@@ -44,6 +51,36 @@ class HostObjectInfo(NamedTuple):
     seconds_hashing: float
 
 
+class _Kept:
+    """An object that is kept.
+
+    Attributes:
+        value: the object.
+        name: of the function that made it.
+        close: closes it; None: nothing does, or in a forked child, its parent does.
+        since: `time.monotonic` when it was made.
+        made_ns: the time that it took to make it.
+        nbytes: its memory.
+    """
+
+    def __init__(self, value: Any, name: str, close: Any, since: float) -> None:
+        self.value, self.name, self.close, self.since = value, name, close, since
+        self.made_ns = self.nbytes = 0
+
+    def references(self) -> int:
+        """Return the number of references to the object."""
+        return sys.getrefcount(self.value)
+
+
+_ALONE = _Kept(object(), "", None, 0.0).references()  # with no reference but that of `_Kept`
+# The lock of all host objects. It is held for lookups only, never while user code runs. Reentrant,
+# because a destructor run by the garbage collector may come here.
+_lock = threading.RLock()
+_changed = threading.Condition(_lock)  # an object was made, or will not be kept
+_waits_for: dict[int, list[int]] = {}  # by thread, the entry of `HostObject._making`
+_dropped: list[_Kept] = []  # not closed yet
+
+
 class HostObject(Generic[_P, _T]):
     """A function whose results are kept on the host, see `host_object`."""
 
@@ -52,27 +89,38 @@ class HostObject(Generic[_P, _T]):
     ) -> None:
         self._function, self._options = function, options
         self._token = token or uuid.uuid4().hex
-        self._compare = options["compare"]
-        name = on_one_line(getattr(function, "__name__", type(function).__name__))
-        limits = Limits(options["max_bytes"], options["max_objects"], options["max_age"])
-        self._store = Store(name, limits, options["size"], options["close"])
-        self.__qualname__: str = name
+        self._name = on_one_line(getattr(function, "__name__", type(function).__name__))
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()  # used least recently first
+        self._making: dict[Hashable, list[int]] = {}  # the thread that makes it
+        self._bytes = 0
+        self._largest_growth = 0  # of the process's memory, by making one object
+        # computed, found and removed objects; time in the function, saved and for hashing, in ns
+        self._counts = (0,) * 6
+        self.__qualname__: str = self._name
         functools.update_wrapper(self, function)
-        self._signature = _signature_of(function)
-        weakref.finalize(self, self._store.clear)
+        try:
+            self._signature: inspect.Signature | None = inspect.signature(function)
+        except (TypeError, ValueError):  # of some functions in C
+            self._signature = None
+        weakref.finalize(self, lambda kept: _report(_drop(kept)), self._kept)
         _known[self._token] = self
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return the kept object for arguments of this content, or compute it."""
-        store = self._store
         began = time.perf_counter_ns()
         args, kwargs = self._spelled_out(args, kwargs)
-        key = key_of(store.name, args, kwargs, self._compare)
+        key = tuple(
+            (place, key_of(x, f"argument {place} of {self._name}", self._options["compare"]))
+            for place, x in (*enumerate(args), *sorted(kwargs.items()))
+        )
         hashed_ns = time.perf_counter_ns() - began
-        value, happened = store.get(key, lambda: self._function(*args, **kwargs), hashed_ns)
+        value, *counts = self._get(key, lambda: self._function(*args, **kwargs))
+        counts.append(hashed_ns)
+        with _lock:
+            self._counts = tuple(map(operator.add, self._counts, counts))
         recorder = active()
         if recorder is not None:
-            recorder.objects.add(self.__qualname__, happened, store.totals()[1])
+            recorder.object_used(self.__qualname__, counts, self._bytes)
         return value
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -88,13 +136,108 @@ class HostObject(Generic[_P, _T]):
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
+    def _get(self, key: Hashable, make: Callable[[], Any]) -> tuple[Any, int, int, int, int, int]:
+        """Return the object for `key`, kept or made, and what to add to `_counts`."""
+        mine, gone = [threading.get_ident()], []
+        try:
+            with _lock:
+                while key not in self._kept and key in self._making:
+                    _waits_for[mine[0]] = holder = self._making[key]
+                    while holder != mine and holder[0] in _waits_for:
+                        holder = _waits_for[holder[0]]
+                    if holder == mine:
+                        raise RuntimeError(
+                            f"{self._name} needs its own object: it calls itself with equal "
+                            "arguments, also through the functions of other host objects. Compute "
+                            "the object without it, or call it with other arguments."
+                        )
+                    _changed.wait(_AGAIN_SECONDS)
+                _waits_for.pop(mine[0], None)
+                kept, age = self._kept.get(key), self._options["max_age"]
+                if kept is not None and age is not None and time.monotonic() - kept.since > age:
+                    gone.append(self._remove(key))
+                elif kept is not None:
+                    self._kept.move_to_end(key)
+                    return kept.value, 0, 1, 0, 0, kept.made_ns
+                self._making[key] = mine
+            _report(_close_unused(gone))
+            kept = self._made(make)
+            value = kept.value  # refers to the object, so it is not closed here
+            with _lock:
+                removed = self._keep(key, kept) if self._making.get(key) is mine else [kept]
+            _report(_close_unused(removed))
+            return value, 1, 0, len(gone) + len(removed), kept.made_ns, 0
+        finally:
+            _waits_for.pop(mine[0], None)
+            if key in self._making:
+                with _lock:
+                    if self._making.get(key) is mine:
+                        del self._making[key]
+                        for thread in [one for one, of in _waits_for.items() if of is mine]:
+                            del _waits_for[thread]  # which may not have run yet
+                        _changed.notify_all()
+
+    def _made(self, make: Callable[[], Any]) -> _Kept:
+        """Make an object, and measure it."""
+        memory, began = resident_bytes(), time.perf_counter_ns()
+        kept = _Kept(make(), self._name, self._options["close"], time.monotonic())
+        kept.made_ns = time.perf_counter_ns() - began
+        if kept.close and (kept.value is None or isinstance(kept.value, int | str | bytes | tuple)):
+            raise TypeError(
+                f"{self._name} returned {kept.value!r}, of type {type(kept.value).__name__}. With "
+                "close=, return an object of a class of its own, for instance one that holds the "
+                "number of the handle, so that its last use is known."
+            )
+        try:
+            kept.nbytes = self._bytes_of(kept.value, resident_bytes() - memory)
+        except BaseException:
+            _report(_close_unused([kept]))
+            raise
+        return kept
+
+    def _bytes_of(self, value: Any, growth: int) -> int:
+        size: Any = self._options["size"]
+        if size is None:
+            nbytes = visible_bytes(value)
+            if nbytes is not None:
+                return nbytes
+            # Free memory does not grow the process: what one object took, others may take too.
+            self._largest_growth = max(self._largest_growth, growth)
+            return self._largest_growth
+        which = on_one_line(f"size={getattr(size, '__name__', type(size).__name__)}")
+        try:
+            nbytes = size(value)
+        except Exception as error:
+            error.add_note(f"raised by {which}, for an object of {self._name}")
+            raise
+        if isinstance(nbytes, numbers.Real) and 0 <= float(nbytes) < float("inf"):
+            return int(float(nbytes))
+        raise ValueError(
+            f"{which} returned {reprlib.repr(nbytes)} for an object of {self._name}. Return its "
+            "bytes, at least 0."
+        )
+
+    def _keep(self, key: Hashable, kept: _Kept) -> list[_Kept]:
+        """Keep one more object; return those that the limits push out."""
+        self._kept[key] = kept
+        self._bytes += kept.nbytes
+        most, most_bytes = self._options["max_objects"], self._options["max_bytes"]
+        removed = []
+        while len(self._kept) > most or self._bytes > most_bytes:
+            removed.append(self._remove(next(iter(self._kept))))
+        return removed
+
+    def _remove(self, key: Hashable) -> _Kept:
+        kept = self._kept.pop(key)
+        self._bytes -= kept.nbytes
+        return kept
+
     def info(self) -> HostObjectInfo:
         """Return how often objects were computed and found, and what is kept now."""
-        objects, nbytes, counted = self._store.totals()
-        computed, found, removed, *times = counted
-        return HostObjectInfo(
-            computed, found, removed, objects, nbytes, *(ns / 1e9 for ns in times)
-        )
+        with _lock:
+            computed, found, removed, *times = self._counts
+            kept = len(self._kept), self._bytes
+        return HostObjectInfo(computed, found, removed, *kept, *(ns / 1e9 for ns in times))
 
     def clear(self) -> None:
         """Remove all objects, and close them, each as soon as nothing refers to it.
@@ -102,17 +245,19 @@ class HostObject(Generic[_P, _T]):
         Raises:
             ExceptionGroup: `close` failed; all other objects were closed.
         """
-        errors = self._store.clear()
+        with _lock:
+            self._bytes, self._making = 0, {}  # what is being made will not be kept
+            _changed.notify_all()
+            errors = _drop(self._kept)
         if errors:
-            raise ExceptionGroup(f"closing objects of {self._store.name} failed", errors)
+            raise ExceptionGroup(f"closing objects of {self._name} failed", errors)
 
     def __repr__(self) -> str:
-        objects, nbytes, _ = self._store.totals()
-        return f"<host object {self._store.name}: {objects:,} kept, {nbytes:,} bytes>"
+        return f"<host object {self._name}: {len(self._kept):,} kept, {self._bytes:,} bytes>"
 
     def __reduce__(self) -> Any:
-        module = sys.modules.get(self.__module__)
         name = self.__qualname__
+        module = sys.modules.get(self.__module__)
         if self.__module__ != "__main__" and getattr(module, name, None) is self:
             return name
         return _in_this_process, (self._token, self._function, self._options)
@@ -124,6 +269,73 @@ _known: weakref.WeakValueDictionary[str, HostObject[..., Any]] = weakref.WeakVal
 
 def _in_this_process(token: str, function: Any, options: dict[str, Any]) -> HostObject[..., Any]:
     return _known.get(token) or HostObject(function, options, token)
+
+
+def _drop(kept: dict[Hashable, _Kept]) -> list[Exception]:
+    """Remove all objects of a function, and close them as `_close_unused` does."""
+    with _lock:
+        dropped = list(kept.values())
+        kept.clear()
+    return _close_unused(dropped)
+
+
+def _close_unused(dropped: Iterable[_Kept] = (), all_of_them: bool = False) -> list[Exception]:
+    """Close `dropped` objects and earlier ones, as far as nothing refers to them.
+
+    Returns:
+        The errors of `close`.
+    """
+    with _lock:
+        _dropped.extend(one for one in dropped if one.close is not None)
+        ready = {one for one in _dropped if all_of_them or one.references() <= _ALONE}
+        _dropped[:] = [one for one in _dropped if one not in ready]
+    errors = []
+    try:
+        while ready:
+            one = ready.pop()
+            try:
+                one.close(one.value)
+            except Exception as error:
+                note = f"This happened while an object of {one.name} was closed."
+                error.add_note(visible(note))
+                errors.append(error)
+    finally:  # after an interrupt
+        with _lock:
+            _dropped.extend(ready)
+    return errors
+
+
+def _report(errors: list[Exception]) -> None:
+    """Report errors of `close` in the background, as Python reports those of threads."""
+    for error in errors:
+        facts = type(error), error, error.__traceback__, threading.current_thread()
+        threading.excepthook(threading.ExceptHookArgs(facts))
+
+
+@atexit.register
+def _close_at_exit() -> None:
+    for host_object in list(_known.values()):
+        _report(_drop(host_object._kept))
+    _report(_close_unused(all_of_them=True))
+
+
+def _in_forked_child() -> None:
+    """Go on with the one thread that the child has; the objects are its parent's to close."""
+    global _lock, _changed
+    _lock = threading.RLock()
+    _changed = threading.Condition(_lock)
+    _dropped.clear()
+    _waits_for.clear()
+    for host_object in list(_known.values()):
+        for kept in host_object._kept.values():
+            kept.close = None
+        own = [threading.get_ident()]
+        making = host_object._making
+        host_object._making = {key: thread for key, thread in making.items() if thread == own}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)
 
 
 @overload
@@ -201,7 +413,17 @@ def host_object(
     >>> inverse.info().computed, inverse.info().found
     (1, 1)
     """
-    _check_limits(max_objects, max_age)
+    is_number = isinstance(max_objects, int) and not isinstance(max_objects, bool)
+    if not is_number or max_objects < 1:
+        raise ValueError(
+            f"max_objects={max_objects!r} is not a number of objects above zero. Pass a whole "
+            "number, as in max_objects=8."
+        )
+    if max_age is not None and not (isinstance(max_age, int | float) and max_age > 0):
+        raise ValueError(
+            f"max_age={max_age!r} is not a number of seconds above zero. Pass one, as in "
+            "max_age=60, or None to keep objects however old they are."
+        )
     for name, called in (("size", size), ("close", close)):
         if called is not None and not callable(called):
             raise TypeError(
@@ -213,48 +435,17 @@ def host_object(
         "max_bytes": limit, "max_objects": max_objects, "max_age": max_age, "size": size,
         "close": close, "compare": compare,
     }  # fmt: skip
-    return _kept(options) if function is None else _kept(options)(function)
 
-
-def _check_limits(max_objects: Any, max_age: Any) -> None:
-    is_number = isinstance(max_objects, int) and not isinstance(max_objects, bool)
-    if not is_number or max_objects < 1:
-        raise ValueError(
-            f"max_objects={max_objects!r} is not a number of objects above zero. Pass a whole "
-            "number, as in max_objects=8."
-        )
-    if max_age is None:
-        return
-    if not isinstance(max_age, int | float) or not max_age > 0:
-        raise ValueError(
-            f"max_age={max_age!r} is not a number of seconds above zero. Pass one, as in "
-            "max_age=60, or None to keep objects however old they are."
-        )
-
-
-def _kept(options: dict[str, Any]) -> Callable[[Any], HostObject[..., Any]]:
     def decorated(function: Any) -> HostObject[..., Any]:
         if not callable(function):
             raise TypeError(
                 f"host_object needs a function, not {on_one_line(repr(function))}. Put "
                 "@jaxcb.host_object above one."
             )
-        _clear_earlier(function)
+        name = getattr(function, "__qualname__", "")
+        earlier = getattr(function, "__globals__", {}).get(name)
+        if isinstance(earlier, HostObject):  # its cell runs again
+            earlier.clear()
         return HostObject(function, options)
 
-    return decorated
-
-
-def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):  # of some functions in C
-        return None
-
-
-def _clear_earlier(function: Callable[..., Any]) -> None:
-    """Remove the objects of a function that this one replaces, as its cell runs again."""
-    name = getattr(function, "__qualname__", "")
-    earlier = getattr(function, "__globals__", {}).get(name)
-    if isinstance(earlier, HostObject):
-        earlier.clear()
+    return decorated if function is None else decorated(function)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from jax.tree_util import PyTreeDef, tree_leaves, tree_unflatten
+from jax.tree_util import tree_leaves, tree_unflatten
 
 from ...stack import options
-from ...stack.call import HostFunction, Static, did_you_mean, signature_of
+from ...stack.call import HostFunction, did_you_mean, name_of, signature_of
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -36,37 +37,21 @@ def _check_linear(linear: Any) -> str:
     return ", ".join(names)
 
 
-options.refuse(
-    "derivative",
-    "linear",
-    "central differences would take the place of the transpose",
-    "Drop derivative='finite', and differentiate by the other arguments with defjvp or "
-    "defresidual.",
-)
-options.refuse(
-    "gradient",
-    "linear",
-    "the derivative of a linear function is the function itself",
-    "Drop gradient=.",
-)
-options.refuse(
-    "has_side_effect",
-    "linear",
-    "a derivative calls it, or its transpose, as often as JAX needs them",
-    "Drop has_side_effect=True.",
-)
-
-
-class ByOthers(Protocol):
-    """The derivative by all arguments, for one batch element of a call: an `Element`."""
-
-    def of_function(self, element: Any) -> Any:
-        """Return the tangent of the result."""
-        ...
-
-    def of_transpose(self, element: Any) -> Any:
-        """Return the tangent of the result of the transpose, of which `element` is a call."""
-        ...
+for _option, _why, _fix in (
+    (
+        "derivative",
+        "central differences would take the place of the transpose",
+        "Drop derivative='finite', and differentiate by the other arguments with defjvp or "
+        "defresidual.",
+    ),
+    ("gradient", "the derivative of a linear function is the function itself", "Drop gradient=."),
+    (
+        "has_side_effect",
+        "a derivative calls it, or its transpose, as often as JAX needs them",
+        "Drop has_side_effect=True.",
+    ),
+):
+    options.refuse(_option, "linear", _why, _fix)
 
 
 @dataclasses.dataclass(eq=False)
@@ -81,8 +66,8 @@ class Linear:
         transposed: its transpose; None: there is none.
         original: the function of which it is the transpose. A transpose takes the cotangent in the
             place of the first linear parameter, and not the other ones.
-        by_others: its derivative by all arguments, see `_others`; None: there is none. That of a
-            transpose is its original's.
+        by_others: its derivative by all arguments, a `Residual` or an `OwnRule`; None: there is
+            none. That of a transpose is its original's.
     """
 
     host: HostFunction
@@ -91,12 +76,17 @@ class Linear:
     leading: int = 0
     transposed: Linear | None = None
     original: Linear | None = None
-    by_others: ByOthers | None = None
+    by_others: Any = None
 
     @property
     def is_self_adjoint(self) -> bool:
         """Whether it is its own adjoint: the conjugate of its transpose."""
         return self.options.linear_self_adjoint
+
+    @property
+    def first(self) -> str:
+        """The first parameter of its calls in which it is linear."""
+        return next(one.name for one in self.parameters() if one.name in self.names)
 
     def parameters(self) -> list[Parameter]:
         """Return the parameters of its calls; of a transpose, under the names of its original."""
@@ -124,9 +114,9 @@ class Linear:
     def places(self, callback: Any) -> list[int]:
         """Return which operands of a call it is linear in, by the order of `names`."""
         count = callback.in_tree.num_leaves - len(callback.static.values)
-        arguments = self.arguments(callback, [_Place(n) for n in range(count)])
-        leaves = tree_leaves(arguments.vectors)
-        return [leaf.number for leaf in leaves if isinstance(leaf, _Place)]
+        marks = [object() for _ in range(count)]
+        leaves = tree_leaves(self.arguments(callback, marks).vectors)
+        return [n for leaf in leaves for n, mark in enumerate(marks) if leaf is mark]
 
     def call(self, others: Mapping[str, Any], vectors: Any) -> tuple[tuple[Any, ...], dict]:
         """Return positional and keyword arguments of a call.
@@ -137,14 +127,21 @@ class Linear:
         """
         given = (vectors,) if len(self.names) == 1 else vectors
         values = {**others, **dict(zip(self.names, given, strict=True))}
-        return arranged(self.parameters(), values)
-
-
-class CallTree(NamedTuple):
-    """Where the operands of a call are in its arguments, as in a `HostCallback`."""
-
-    in_tree: PyTreeDef  # of (args, kwargs)
-    static: Static
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        left_out = False  # a parameter: those after it are passed by keyword
+        for one in self.parameters():
+            if one.name not in values:
+                left_out = left_out or one.kind in _POSITIONAL
+            elif one.kind is Parameter.VAR_POSITIONAL:
+                args += values[one.name]
+            elif one.kind is Parameter.VAR_KEYWORD:
+                kwargs |= values[one.name]
+            elif one.kind is Parameter.KEYWORD_ONLY or left_out:
+                kwargs[one.name] = values[one.name]
+            else:
+                args.append(values[one.name])
+        return tuple(args), kwargs
 
 
 class Arguments(NamedTuple):
@@ -161,42 +158,6 @@ class Arguments(NamedTuple):
     behind: list[Any]
 
 
-class _Place:
-    """Stands for an operand."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def first_of(parameters: Sequence[Parameter], names: Sequence[str]) -> int:
-    """Return the place of the first parameter that is among `names`."""
-    return next(n for n, one in enumerate(parameters) if one.name in names)
-
-
-def arranged(
-    parameters: Sequence[Parameter], values: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return positional and keyword arguments that give parameters their values.
-
-    After a parameter without a value, the others are passed by keyword.
-    """
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    left_out = False
-    for one in parameters:
-        if one.name not in values:
-            left_out = left_out or one.kind in _POSITIONAL
-        elif one.kind is Parameter.VAR_POSITIONAL:
-            args += values[one.name]
-        elif one.kind is Parameter.VAR_KEYWORD:
-            kwargs |= values[one.name]
-        elif one.kind is Parameter.KEYWORD_ONLY or left_out:
-            kwargs[one.name] = values[one.name]
-        else:
-            args.append(values[one.name])
-    return tuple(args), kwargs
-
-
 def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> Linear:
     """Note in which parameters a host function is linear, as its options say.
 
@@ -206,7 +167,13 @@ def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> L
     __tracebackhide__ = True
     names = tuple((given.linear or "").split(", "))
     made = Linear(host, given, names, leading)
-    parameters = {one.name: one for one in _parameters(made, host)}
+    try:
+        parameters = {one.name: one for one in made.parameters()}
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"cannot register {host.name} as linear: its parameters are unknown. Wrap it, as in "
+            f"def solve(a, b): return {host.name}(a, b)."
+        ) from None
     for name in names:
         if name not in parameters:
             raise ValueError(
@@ -214,7 +181,9 @@ def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> L
                 f"{did_you_mean(name, parameters)} Its parameters are "
                 f"{', '.join(parameters) or 'none'}."
             )
-        if parameters[name].kind not in _POSITIONAL or not _comes_first(parameters, name):
+        before = itertools.takewhile(lambda one, name=name: one != name, parameters)
+        optional = [one for one in before if parameters[one].default is not Parameter.empty]
+        if parameters[name].kind not in _POSITIONAL or optional:
             raise ValueError(
                 f"linear={given.linear!r} of {host.name}: {name} cannot be passed by position "
                 "without passing optional parameters. Write it before these."
@@ -236,11 +205,18 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
             f"cannot define a transpose of {original.host.name}: linear_self_adjoint=True says "
             "that it is its own adjoint. Drop one of the two."
         )
-    parameters = original.parameters()
-    first = parameters[first_of(parameters, original.names)].name
-    made = Linear(host, _divided_as(original, host), (first,), original.leading)
+    made = Linear(host, _divided_as(original, host), (original.first,), original.leading)
     made.original = made.transposed = original
-    _check_parameters(made)
+    given = [one for one in made.parameters() if one.default is one.empty]
+    if all(one.kind in _POSITIONAL for one in given):
+        check_takes(
+            host.current,
+            [one.name for one in given],
+            f"the transpose of {original.host.name}",
+            f"the arguments of {original.host.name}, with the cotangent of the result in the place "
+            f"of {', '.join(original.names)}",
+            original.leading,
+        )
     original.transposed = host.derivative = made
     names = original.names
     what = f"that of {names[0]}" if len(names) == 1 else f"a tuple of those of {', '.join(names)}"
@@ -272,39 +248,26 @@ def _divided_as(original: Linear, host: HostFunction) -> options.Options:
     return dataclasses.replace(given, partitioned=tuple(names))
 
 
-def _check_parameters(transposed: Linear) -> None:
-    """Raise TypeError if a transpose does not take the arguments that it gets."""
+def check_takes(
+    function: Callable[..., Any], names: Sequence[str], what: str, given: str, leading: int = 0
+) -> None:
+    """Raise TypeError if a function does not take the arguments `names`, by position.
+
+    Args:
+        function: the function.
+        names: the arguments, in words.
+        what: what it is used as.
+        given: what it gets.
+        leading: the number of parameters before these.
+    """
     __tracebackhide__ = True
-    host, original = transposed.host, transposed.original
-    given = [one for one in transposed.parameters() if one.default is one.empty]
-    if original is None or not all(one.kind in _POSITIONAL for one in given):
-        return
     try:
-        signature = signature_of(host.current, transposed.leading)
+        signature = signature_of(function, leading)
     except (TypeError, ValueError):  # unknown
         return
     try:
-        signature.bind(*given)
+        signature.bind(*names)
     except TypeError as error:
         raise TypeError(
-            f"cannot use {host.name}{signature} as the transpose of {original.host.name}: {error}. "
-            f"It gets the arguments of {original.host.name}, with the cotangent of the result in "
-            f"the place of {', '.join(original.names)}."
-        ) from None
-
-
-def _comes_first(parameters: Mapping[str, Parameter], name: str) -> bool:
-    """Return whether no optional parameter comes before a parameter."""
-    before = list(parameters)[: list(parameters).index(name)]
-    return all(parameters[one].default is Parameter.empty for one in before)
-
-
-def _parameters(linear: Linear, host: HostFunction) -> list[Parameter]:
-    __tracebackhide__ = True
-    try:
-        return linear.parameters()
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"cannot register {host.name} as linear: its parameters are unknown. Wrap it, as in "
-            f"def solve(a, b): return {host.name}(a, b)."
+            f"cannot use {name_of(function)}{signature} as {what}: {error}. It gets {given}."
         ) from None

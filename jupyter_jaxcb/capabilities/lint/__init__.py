@@ -1,11 +1,19 @@
 """Static checks of host functions.
 
-`_purity` warns about side effects in pure callbacks, `_worker_state` about state of io functions
-whose calls leave the process. Both read source code through `_changes`. `_jax_inside` warns about
-JAX in host functions, which it finds in the bytecode (`_references`). `_jaxs_own` warns where JAX's
-own callbacks give wrong numbers.
+`_effects` warns about side effects in pure callbacks, and about state of io functions whose calls
+leave the process; `_jax_inside` warns about JAX in host functions. Both read functions through
+`_source`, without running them. `_jaxs_own` warns where JAX's own callbacks give wrong numbers.
 """
 
+from ._effects import (
+    ImpureFunctionWarning,
+    WorkerStateWarning,
+    impurities,
+    is_impure,
+    users_function,
+    warn_of_impurity,
+    warn_of_worker_state,
+)
 from ._jax_inside import (
     JaxInHostFunctionWarning,
     advice_for_jax_inside,
@@ -21,12 +29,4 @@ from ._jaxs_own import (
     warn_of_finished_elements,
     warn_of_lost_axes,
 )
-from ._purity import (
-    ImpureFunctionWarning,
-    impurities,
-    is_impure,
-    users_function,
-    warn_of_impurity,
-)
-from ._references import loads
-from ._worker_state import WorkerStateWarning, warn_of_worker_state
+from ._source import may_reach, references_of

@@ -23,7 +23,7 @@ from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
 from ...stack.call import HostCallback, HostFunction, Topic, notes
 from ...stack.trace import is_cell
-from ._references import loads
+from ._source import references_of
 
 # Public modules of JAX whose functions compute, and the functions in them that do not.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())
@@ -64,24 +64,23 @@ def jax_inside(host: HostFunction) -> JaxUse | None:
 
 
 def _first_use(host: HostFunction) -> JaxUse | None:
-    function = host.current
-    while isinstance(function, functools.partial):
+    function: Any = host.current
+    while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
         function = function.func
     operations = _operations()
     own = _name_in_jax(function, host.name, operations)
     if own:
-        return JaxUse(own, jitted=isinstance(function, _COMPILED) and own == host.name)
-    for load in loads(host.current):
-        name = _name_in_jax(load.value, load.name, operations)
-        if name and (load.whole or isinstance(load.value, jnp.ufunc)):  # jnp.add.reduce
-            file = load.code.co_filename
-            return JaxUse(name, file, load.line, is_cell(file))
+        return JaxUse(own, jitted=issubclass(type(function), _COMPILED) and own == host.name)
+    for text, value, file, line, whole, *_ in references_of(host.current):
+        name = _name_in_jax(value, text, operations)
+        if name and (whole or issubclass(type(value), jnp.ufunc)):  # jnp.add.reduce
+            return JaxUse(name, file, line, is_cell(file))
     return None
 
 
 def _name_in_jax(value: Any, written: str, operations: dict[int, str]) -> str:
     """Return the name of `value` in JAX if it computes; empty for anything else."""
-    return operations.get(id(value), written if isinstance(value, _COMPILED) else "")
+    return operations.get(id(value), written if issubclass(type(value), _COMPILED) else "")
 
 
 def _operations() -> dict[int, str]:
@@ -123,11 +122,7 @@ def warn_of_jax_inside(callback: HostCallback, platform: str, *_: Any) -> Note |
 def warn_of_jax_inside_jaxs_own(function: Any, site: Site, platform: str) -> Note | None:
     """As `warn_of_jax_inside`, for the function of a callback of JAX's own API."""
     host = HostFunction(function)
-    try:
-        use = _first_use(host)
-    except Exception:  # a callable without code may raise anything when it is examined
-        use = None
-    return _note_of(host, use, site, platform)
+    return _note_of(host, _first_use(host), site, platform)
 
 
 def _note_of(host: HostFunction, use: JaxUse | None, site: Site, platform: str) -> Note | None:

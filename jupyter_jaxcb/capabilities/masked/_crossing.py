@@ -69,7 +69,7 @@ class NeededElements:
 
     def _record(self, needed: int, recorder: Recorder | None) -> int:
         if recorder is not None:
-            recorder.masks.add(self._lowered, (self._size, needed))
+            recorder.counts.add(self._lowered, elements=self._size, needed=needed)
         return needed
 
     @selects_in("cross")
@@ -135,7 +135,7 @@ def _if_needed(plan: CallPlan) -> Crossing:
         needed = bool(mask)
         recorder = recorder_now()
         if recorder is not None:
-            recorder.masks.add(lowered, (1, int(needed)))
+            recorder.counts.add(lowered, elements=1, needed=int(needed))
         return call(*arrays) if needed else zeros
 
     return reporting_interrupts(cross, lowered, host)

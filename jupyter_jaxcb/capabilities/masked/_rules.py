@@ -15,7 +15,7 @@ from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
 from ... import jax_compat
 from ...stack.call import is_array
-from ..derivatives import Gate, plain
+from ..derivatives import Gate
 from ._mask import masking, zero_elsewhere
 
 
@@ -136,12 +136,15 @@ def _vjp(
     places = frozenset(nondiff_argnums)
 
     @functools.wraps(forward)
-    def masked_forward(mask: Any, *args: Any) -> tuple[Any, Any]:
-        mask = plain(mask)
+    def masked_forward(mask: Any, *args: Any) -> Any:
+        mask = _plain(mask)
         moving = iter(_stood_in(mask, [x for n, x in enumerate(args) if n not in places]))
         args = tuple(x if n in places else next(moving) for n, x in enumerate(args))
         with masking(mask):
-            out, residuals = forward(*args)
+            pair = forward(*args)
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            return pair  # JAX says what is wrong with it
+        out, residuals = pair
         return out, (mask, residuals)
 
     @functools.wraps(backward)
@@ -149,6 +152,8 @@ def _vjp(
         *fixed, (mask, residuals), cotangent = args
         with masking(mask):
             cotangents = backward(*fixed, residuals, cotangent)
+        if not isinstance(cotangents, tuple | list):
+            return cotangents  # JAX says what is wrong with them
         return (None, *zero_elsewhere(mask, tuple(cotangents)))
 
     return masked_forward, masked_backward
@@ -156,17 +161,21 @@ def _vjp(
 
 def _stood_in(mask: Any, args: Sequence[Any]) -> Any:
     """Apply `with_stand_ins` to arguments that may be flagged for differentiation."""
-
-    def is_flagged(leaf: Any) -> bool:
-        return isinstance(leaf, CustomVJPPrimal)
-
-    values = with_stand_ins(mask, tree_map(plain, args, is_leaf=is_flagged))
+    values = with_stand_ins(mask, tree_map(_plain, args, is_leaf=_is_flagged))
     return tree_map(
-        lambda leaf, x: dataclasses.replace(leaf, value=x) if is_flagged(leaf) else x,
+        lambda leaf, x: dataclasses.replace(leaf, value=x) if _is_flagged(leaf) else x,
         args,
         values,
-        is_leaf=is_flagged,
+        is_leaf=_is_flagged,
     )
+
+
+def _plain(leaf: Any) -> Any:
+    return leaf.value if _is_flagged(leaf) else leaf
+
+
+def _is_flagged(leaf: Any) -> bool:
+    return isinstance(leaf, CustomVJPPrimal)
 
 
 def _tangents(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,52 +7,19 @@ import functools
 import math
 import os
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable
 
 import jax
 
 from ... import jax_compat
 from ...recording import visible
-from ...stack.errors import add_note, is_a, show
+from ...stack.errors import KeptError, add_note, is_a, show
 from ...stack.interrupt import InFlight, finish_before_executors_end, interrupt, interrupt_at_exit
-from ._queue import Failures, queue
-
-
-class Unfinished(InFlight):
-    """As `InFlight`, but done only when the calls that the programs queued are made, too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: int | None = None  # number of the last crossing queued; None: not known yet
-        self._end: float = math.inf  # of the last one that was queued before `end`
-
-    def is_done(self, patience: bool = False) -> bool:
-        """Return whether all programs are done, and the calls that they queued."""
-        if self._last is None:
-            if not super().is_done(patience):
-                return False
-            self._last = queue.added
-        return queue.is_done(self._last)
-
-    def end(self) -> None:
-        """End the cell: crossings that are queued from now on belong to a later one."""
-        self._end = queue.added
-
-    def includes(self, number: int) -> bool:
-        """Return whether the crossing with this number was queued before `end`."""
-        return number <= self._end
-
-    def wait(self, seconds: float, look: Callable[[], None] = lambda: None) -> bool:
-        """See `InFlight.wait`."""
-        with queue.waited_for():
-            return super().wait(seconds, look)
-
+from ._queue import QueuedCalls, queue
 
 _SAY_AFTER_SECONDS = 1.0
-_NOBODY_WAITED = "A queued host call failed, and no jax.effects_barrier() has raised its error:"
-_ending = False  # whether Python is ending
 
 
 class QueueFullWarning(UserWarning):
@@ -64,6 +31,29 @@ class QueueFullWarning(UserWarning):
     >>> import warnings, jupyter_jaxcb as jaxcb
     >>> warnings.filterwarnings("ignore", category=jaxcb.QueueFullWarning)
     """
+
+
+class Unfinished(InFlight):
+    """As `InFlight`, but done only when the calls that the programs queued are made, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: threading.Event | None = None  # behind the last crossing; None: not known yet
+        self._end: threading.Event | None = None  # behind the last one before `end`
+
+    def is_done(self, patience: bool = False) -> bool:
+        """Return whether all programs are done, and the calls that they queued."""
+        if self._last is None and super().is_done(patience):
+            self._last = queue.mark()
+        return self._last is not None and self._last.is_set()
+
+    def end(self) -> None:
+        """End the cell: crossings that are queued from now on belong to a later one."""
+        self._end = queue.mark()
+
+    def is_delivering(self) -> bool:
+        """Return whether the queue's thread makes a call that was queued before `end`."""
+        return self._end is None or not self._end.is_set()
 
 
 @functools.cache
@@ -84,40 +74,35 @@ def settle() -> None:
         jax.errors.JaxRuntimeError: one of them failed; a note counts the others.
     """
     __tracebackhide__ = True
-    if queue.is_own_thread():
+    failure = None if queue.is_own_thread() else _failure()
+    if failure is None:
         return
+    if is_a(failure.error, Exception):
+        raise jax.errors.JaxRuntimeError(f"INTERNAL: {failure.text}") from failure.error
+    raise failure.error  # SystemExit: not an error of the program
+
+
+def _failure() -> KeptError | None:
+    """Wait for the queue and return what failed first, with a note that counts other failures."""
     queue.wait()
-    dropped = queue.take_dropped()
+    with queue.lock:
+        dropped, queue.dropped = queue.dropped, QueuedCalls()
     if dropped:
         warnings.warn(
             f"the queue was full, so it dropped {dropped}. Pass on_full='wait', or "
             "raise the limit with jaxcb.set_queue_limit.",
             QueueFullWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    failures = queue.take_failures()
-    if failures is None:
-        return
-    error = _noted(failures)
-    if _ending:
-        show(error, failures.first.traceback, _NOBODY_WAITED)
-    elif is_a(error, Exception):
-        raise jax.errors.JaxRuntimeError(f"INTERNAL: {failures.first.text}") from error
-    else:  # SystemExit: not an error of the program
-        raise error
-
-
-def _noted(failures: Failures) -> BaseException:
-    note = "queued calls that failed after it: "
-    if failures.more:
-        add_note(failures.first.error, f"{note}{failures.more:,}", instead_of=note)
-    return failures.first.error
+    failure, later = queue.take_failures()
+    if failure is not None and later:
+        note = "queued calls that failed after it: "
+        add_note(failure.error, f"{note}{later:,}", instead_of=note)
+    return failure
 
 
 def _settle_at_exit() -> None:
     """Finish the programs and make the queued calls before Python ends; Ctrl-C drops them."""
-    global _ending
-    _ending = True
     interrupt_at_exit()  # it is registered earlier, so it would come later
     begun, said = time.monotonic(), False
 
@@ -134,4 +119,7 @@ def _settle_at_exit() -> None:
     except KeyboardInterrupt:
         interrupt()
         print(visible(f"dropped {queue.drop()}"), file=sys.stderr)
-    settle()
+    failure = _failure()
+    if failure is not None:
+        what = "A queued host call failed, and no jax.effects_barrier() has raised its error:"
+        show(failure.error, failure.traceback, what)

@@ -6,18 +6,17 @@ the crossings, whichever programs and threads made these.
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import contextvars
+import numbers
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import QUEUE_THREAD, LoweredSite, Recorder, add_backlog
+from ...recording import QUEUE_THREAD, ROW, LoweredSite, Recorder, add_backlog
 from ...stack.errors import (
     EndedError,
     HostCallError,
@@ -25,12 +24,12 @@ from ...stack.errors import (
     attribute_of,
     describe,
     error_by_number,
+    failing_while,
     forget_error,
     is_a,
 )
 from ...stack.interrupt import end_call_in
 from ...stack.trace import AWAITING_ROOM, EAGER
-from ._recorder import QueuedRecorder
 
 LIMIT_BYTES = 256 << 20
 OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays
@@ -47,21 +46,16 @@ class Source(NamedTuple):
     """One queued site in one program: what all of its crossings share.
 
     Attributes:
-        deliver: makes the host calls of one crossing, which are reported to the recorder.
         lowered: the site.
+        make_calls: makes the host calls of one crossing.
+        calls: returns the number of host calls of a crossing with certain operands.
         nbytes: the size of a crossing's arrays; 0 if `OVERHEAD_BYTES` covers them.
-        calls: the number of host calls of a crossing with certain operands.
     """
 
-    deliver: Callable[[Crossed, QueuedRecorder | None], object]
     lowered: LoweredSite
-    nbytes: int
+    make_calls: Callable[..., object]
     calls: Callable[[Sequence[np.ndarray]], int]
-
-    @property
-    def name(self) -> str:
-        """The name of the host function."""
-        return self.lowered.site.function
+    nbytes: int
 
 
 # A crossing in the queue: its site; the recorder that was active when the program made it, and when
@@ -81,18 +75,58 @@ class QueuedCalls(Counter[str]):
         return f"{count:,} queued {'call' if count == 1 else 'calls'} ({names or 'none waiting'})"
 
 
-class Failures(NamedTuple):
-    """The failed calls that have not been reported."""
+class QueuedRecorder:
+    """A recorder, as the crossing reports to it that comes out of the queue.
 
-    first: KeptError
-    more: int  # number of later ones
+    A call leaves `left` in the instant in which it gets its row, so each call of the crossing is in
+    one of both.
+
+    Attributes:
+        whole: the recorder that was active when the program made the crossing.
+        crossed_ns: when the program made the crossing.
+        left: the number of its calls that are not recorded; None: the crossing is over.
+        counts: not those of `whole`, because the program's crossing has counted its mask.
+        plain: always empty, so that each call is recorded with its time in the queue.
+    """
+
+    def __init__(self, whole: Recorder, crossed_ns: int, left: int, lock: Any) -> None:
+        self.whole, self.crossed_ns, self._lock = whole, crossed_ns, lock
+        self.left: int | None = left
+        self.counts = type(whole.counts)()
+        self.plain: dict[LoweredSite, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def called(self, rows: bytes, first: bool = True) -> None:
+        """As `Recorder.called`, but not for what a worker returns after the crossing is over."""
+        with self._lock:
+            if self.left is not None:
+                self.whole.called(rows, first)
+                self.left -= len(rows) // ROW.itemsize
+
+    def over(self, lowered: LoweredSite, *, ended: bool) -> None:
+        """Count what is `left` of the crossing: its calls will not be made."""
+        with self._lock:
+            if self.left:
+                self.whole.counts.add(lowered, **{"ended" if ended else "skipped": self.left})
+            self.left = None
 
 
 class Queue:
     """A first-in, first-out queue with a limit in bytes, and the thread that empties it.
 
+    Besides crossings it holds marks, which are set in their turn: when the calls of all crossings
+    before them are made.
+
+    Not a `queue.Queue`, whose lock would double the time of a crossing. What the program's thread
+    does with each crossing, `has_room` and `add`, takes no lock while the queue's thread is awake.
+
     Attributes:
         limit_bytes: there is no room beyond it, except for a single crossing.
+        recorder: records the call that is being made; None if nothing does.
+        lock: no call is recorded while another thread holds it, see `Backlog`.
+        dropped: the calls that were dropped unrecorded, because the queue was full.
     """
 
     def __init__(self) -> None:
@@ -101,43 +135,29 @@ class Queue:
 
     def begin(self) -> None:
         """Begin anew: in a forked process, the thread and the calls are those of the parent."""
+        self.recorder: QueuedRecorder | None = None
         # Reentrant: a destructor run by the garbage collector may call a program that comes here.
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
-        self._items: collections.deque[Crossed] = collections.deque()
-        self._array_bytes = 0  # of the crossings in the queue and the one being delivered
-        self._taken = 0  # crossings that left the queue, to be delivered or dropped
+        self.lock = threading.RLock()
+        self.dropped = QueuedCalls()
+        self._changed = threading.Condition(self.lock)
+        self._items: deque[Crossed | threading.Event] = deque()
         self._delivering: Crossed | None = None
-        self._recorder: QueuedRecorder | None = None  # of `_delivering`
-        self._number = 0  # of `_delivering`, among the crossings added
+        self._array_bytes = 0  # of the crossings in the queue and the one being delivered
         self._idle = True  # whether the thread waits for a crossing, or does not run
-        self._waiting = 0  # threads that wait for deliveries
+        self._marks = 0  # that are not set: somebody waits for the crossings before them
         self._thread: threading.Thread | None = None
         self._rested_ns = 0  # its CPU time when it last rested
-        self._failures: Failures | None = None
-        self._dropped = QueuedCalls()  # calls, because the queue was full
-
-    def set_limit(self, nbytes: int) -> int:
-        """Set `limit_bytes`; return the previous one."""
-        with self._changed:
-            before, self.limit_bytes = self.limit_bytes, nbytes
-            self._changed.notify_all()
-        return before
-
-    @property
-    def added(self) -> int:
-        """The number of crossings that were added so far."""
-        with self._changed:
-            return self._taken + len(self._items)
-
-    @property
-    def number(self) -> int:
-        """The number of the crossing whose calls are being made."""
-        return self._number
+        self._failed: KeptError | None = None  # the first one that was not reported,
+        self._failed_later = 0  # and the number of the others
 
     def is_own_thread(self) -> bool:
         """Return whether this is the thread that makes the host calls."""
         return self._thread is threading.current_thread()
+
+    def is_busy(self) -> bool:
+        """Return whether anything is queued or running, or a failure is to be reported."""
+        with self.lock:
+            return bool(self._items or self._delivering or self._failed)
 
     def has_room(self, nbytes: int) -> bool:
         """Return whether a crossing with arrays of that size fits."""
@@ -145,42 +165,26 @@ class Queue:
         used = count * OVERHEAD_BYTES + self._array_bytes
         return used + nbytes + OVERHEAD_BYTES <= self.limit_bytes or not count
 
-    def wait_for_room(self, nbytes: int, look: Callable[[], None]) -> None:
-        """Wait until `has_room`; `look` is called regularly, and may raise."""
-        while not self.has_room(nbytes) and not self.is_own_thread():
-            look()
-            with self.waited_for(), self._changed:
-                if not self.has_room(nbytes):
-                    self._changed.wait(_POLL_SECONDS)
-
-    def add(self, crossed: Crossed, nbytes: int) -> None:
-        """Add a crossing with arrays of that size, whether it fits or not."""
+    def add(self, item: Crossed | threading.Event, nbytes: int = 0) -> None:
+        """Add a crossing with arrays of that size, whether it fits or not, or a mark."""
         if nbytes:
-            with self._changed:
+            with self.lock:
                 self._array_bytes += nbytes
-        self._items.append(crossed)
+        self._items.append(item)
         if self._idle:
             self._wake()
 
-    def _wake(self) -> None:
-        """Make the thread deliver what was added; start it if it does not run."""
+    def mark(self) -> threading.Event:
+        """Return a mark behind the crossings that were added so far."""
+        mark = threading.Event()
         with self._changed:
-            self._changed.notify_all()
-            if self._thread is not None or self._start():
-                self._idle = False
-                return
-        self._deliver_next()
-
-    def is_done(self, number: int) -> bool:
-        """Return whether the first `number` crossings are delivered or dropped.
-
-        Whoever waits for them calls this again and again, so it starts the thread anew if that has
-        died.
-        """
-        with self._changed:
-            if self._items and self._thread is None:
-                self._start()
-            return number <= self._taken and not (self._delivering and self._number <= number)
+            if not self._items and self._delivering is None:
+                mark.set()  # whoever looks at once sees that nothing is queued
+                return mark
+            self._marks += 1
+            self._changed.notify_all()  # ends a rest
+        self.add(mark)
+        return mark
 
     def wait(self, look: Callable[[], None] = lambda: None) -> None:
         """Wait until the crossings that were added so far are delivered or dropped.
@@ -190,27 +194,93 @@ class Queue:
         Args:
             look: called regularly, and may raise.
         """
-        number = self.added
-        if self.is_own_thread():
-            return
-        with self.waited_for():
-            while not self.is_done(number):
+        if not self.is_own_thread():
+            mark = self.mark()
+            while not mark.is_set():
                 look()
-                with self._changed:
-                    if not self.is_done(number):
-                        self._changed.wait(_POLL_SECONDS)
+                mark.wait(_POLL_SECONDS)
 
-    @contextlib.contextmanager
-    def waited_for(self) -> Iterator[None]:
-        """Deliver without rests while the block runs."""
-        with self._changed:
-            self._waiting += 1
-            self._changed.notify_all()
-        try:
-            yield
-        finally:
+    def wait_for_room(self, nbytes: int, look: Callable[[], None]) -> None:
+        """Wait until `has_room`; `look` is called regularly, and may raise."""
+        while not self.has_room(nbytes) and not self.is_own_thread():
+            look()
             with self._changed:
-                self._waiting -= 1
+                if not self.has_room(nbytes):
+                    self._changed.wait(_POLL_SECONDS)
+
+    def _wake(self) -> None:
+        """Make the thread deliver what was added; start it if it does not run."""
+        with self._changed:
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=QUEUE_THREAD, daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError:  # Python is ending, or out of threads
+                    self._thread = None
+            self._idle = self._thread is None
+        if self._idle:
+            self._deliver_next()
+
+    def _run(self) -> None:
+        while self.is_own_thread():  # not in a process that a host function has forked
+            self._deliver_next()
+            if time.thread_time_ns() - self._rested_ns > _SLICE_NS:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Let the program run for a while, if it makes crossings and nobody waits for them."""
+        with self._changed:
+            before = len(self._items)
+            if not self._marks:
+                self._changed.wait(_LOOK_SECONDS)
+            grows = len(self._items) > before and self.has_room(self.limit_bytes // 2)
+            if grows and not self._marks:
+                self._changed.wait(_REST_SECONDS)
+        self._rested_ns = time.thread_time_ns()
+
+    def _deliver_next(self) -> None:
+        """Set the next mark, or make the host calls of the next crossing; wait for one of both.
+
+        Whatever a host function or the report of its error raises is kept for the next barrier.
+        """
+        with self._changed:
+            while not self._items:
+                self._idle = True  # before the next look: who adds a crossing now sees it
+                if not self._items:
+                    self._changed.wait()
+                self._idle = False
+                if not self._marks:
+                    self._changed.wait(_REST_SECONDS)  # more will come
+            item = self._items.popleft()
+            if isinstance(item, threading.Event):
+                self._marks -= 1
+                return item.set()
+            source, whole, crossed_ns, during, context, operands = self._delivering = item
+            recorder = self.recorder = whole and QueuedRecorder(
+                whole, crossed_ns, source.calls(operands), self.lock
+            )
+        failed = None
+        try:
+            with failing_while(during):
+                context.run(source.make_calls, *operands)
+        except HostCallError as error:
+            failed = error_by_number(error.number)
+            forget_error(error.number)  # JAX will not raise it
+        except BaseException as error:
+            traceback = attribute_of(error, "__traceback__")
+            failed = KeptError(0, error, traceback, describe(error), during)
+        ended = failed is not None and is_a(failed.error, EndedError)  # by `drop`
+        if recorder is not None:
+            recorder.over(source.lowered, ended=ended)
+        with self._changed:
+            if self._delivering is item:  # not in a process that the host function has forked
+                self._array_bytes -= source.nbytes
+                self._delivering = self.recorder = None
+            if failed is not None and not ended:
+                self._failed_later += self._failed is not None
+                self._failed = self._failed or failed
+            self._changed.notify_all()
 
     def drop(self) -> QueuedCalls:
         """Drop what is queued, and end the call that is running if it runs Python code.
@@ -219,164 +289,100 @@ class Queue:
             The number of calls in the dropped crossings, by the name of the host function.
         """
         with self._changed:
-            dropped = [self._items.popleft() for _ in range(len(self._items))]
+            items = [self._items.popleft() for _ in range(len(self._items))]
+            dropped = crossings_in(items)
+            self._items.extend(one for one in items if isinstance(one, threading.Event))
             self._array_bytes -= sum(source.nbytes for source, *_ in dropped)
-            self._taken += len(dropped)
             self._changed.notify_all()
         thread = self._thread
         if thread is not None and thread.ident is not None and not self.is_own_thread():
             end_call_in(thread.ident)
         for source, recorder, *_, operands in dropped:
             if recorder is not None:
-                recorder.queue.ended(source.lowered, source.calls(operands))
-        return _by_name(dropped)
+                recorder.counts.add(source.lowered, ended=source.calls(operands))
+        return by_name(dropped)
 
     def waiting_calls(self) -> QueuedCalls:
         """Count the calls in the queue, by the name of the host function."""
-        return _by_name(list(self._items))
+        return by_name(crossings_in(self._items))
 
-    @property
-    def lock(self) -> contextlib.AbstractContextManager[Any]:
-        """No call is recorded while another thread holds it, see `Backlog`."""
-        return self._lock
-
-    def left(self, recorder: Recorder, since_ns: int) -> dict[LoweredSite, int]:
+    def left(self, recorder: Recorder, since_ns: int) -> Counter[LoweredSite]:
         """Count the calls queued since `since_ns` that `recorder` will get, by site."""
-        found: Counter[LoweredSite] = Counter()
-        for source, reports_to, crossed_ns, *_, operands in list(self._items):
+        left: Counter[LoweredSite] = Counter()
+        for source, reports_to, crossed_ns, *_, operands in crossings_in(self._items):
             if reports_to is recorder and crossed_ns >= since_ns:
-                found[source.lowered] += source.calls(operands)
-        begun, own = self._delivering, self._recorder
-        if begun is not None and own is not None and own.whole is recorder and own.left:
-            found[begun[0].lowered] += own.left if own.crossed_ns >= since_ns else 0
-        return dict(+found)
+                left[source.lowered] += source.calls(operands)
+        begun, own = self._delivering, self.recorder
+        if begun and own and own.whole is recorder and own.crossed_ns >= since_ns:
+            left[begun[0].lowered] += own.left or 0
+        return +left
 
-    def is_busy(self) -> bool:
-        """Return whether anything is queued or running, or a failure is to be reported."""
-        return not self.is_done(self.added) or self._failures is not None
-
-    def take_failures(self) -> Failures | None:
-        """Return the failures that have not been reported, and count them as reported."""
-        with self._changed:
-            failures, self._failures = self._failures, None
+    def take_failures(self) -> tuple[KeptError | None, int]:
+        """Return the first failure that was not reported, and the number of those after it."""
+        with self.lock:
+            failures = self._failed, self._failed_later
+            self._failed, self._failed_later = None, 0
         return failures
 
-    def note_dropped(self, name: str, calls: int) -> None:
-        """Count the calls of a crossing that was dropped unrecorded, because the queue was full."""
-        with self._changed:
-            self._dropped[name] += calls
 
-    def take_dropped(self) -> QueuedCalls:
-        """Return the calls counted by `note_dropped` since the last time, by name."""
-        with self._changed:
-            dropped, self._dropped = self._dropped, QueuedCalls()
-        return dropped
-
-    def _start(self) -> bool:
-        """Start the thread; return whether that was possible."""
-        self._thread = threading.Thread(target=self._run, name=QUEUE_THREAD, daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError:  # Python is ending, or out of threads
-            self._thread = None
-        return self._thread is not None
-
-    def _run(self) -> None:
-        own = threading.current_thread()
-        try:
-            while self._thread is own:  # not in a process that a host function has forked
-                self._deliver_next()
-                self._rest()
-        finally:  # nothing is known to end it; the next crossing or barrier starts another
-            with self._changed:
-                if self._thread is own:
-                    self._thread, self._idle = None, True
-
-    def _deliver_next(self) -> None:
-        """Make the host calls of the next crossing; wait for one if there is none.
-
-        Whatever a host function or the report of its error raises is kept for the next barrier.
-        """
-        crossed, recorder = self._take()
-        source, lock, ended = crossed[0], self._lock, False
-        try:
-            source.deliver(crossed, recorder)
-        except HostCallError as error:
-            ended = was_ended(error)
-            self._note_failure(error)
-        except EndedError:
-            ended = True
-        except BaseException as error:
-            traceback = attribute_of(error, "__traceback__")
-            self._note(KeptError(0, error, traceback, describe(error), crossed[3]))
-        finally:
-            if recorder is not None and recorder.left:
-                recorder.settle(source.lowered, ended=ended)
-            with self._changed:
-                if self._lock is lock:  # not in a process that the host function has forked
-                    self._array_bytes -= source.nbytes
-                    self._delivering = self._recorder = None
-                if self._waiting:
-                    self._changed.notify_all()
-
-    def _take(self) -> tuple[Crossed, QueuedRecorder | None]:
-        with self._changed:
-            while not self._items:
-                self._idle = True  # before the next look: who adds a crossing now sees it
-                if not self._items:
-                    self._changed.wait()
-                self._idle = False
-                if not self._waiting:
-                    self._changed.wait(_REST_SECONDS)  # more will come
-            self._taken += 1
-            self._number = self._taken
-            crossed = self._delivering = self._items.popleft()
-            recorder = crossed[1]
-            if recorder is not None:
-                source, _, crossed_ns, *_, operands = crossed
-                calls = source.calls(operands)
-                self._recorder = QueuedRecorder(recorder, crossed_ns, calls, self._lock)
-            return crossed, self._recorder
-
-    def _note_failure(self, error: HostCallError) -> None:
-        kept = error_by_number(error.number)
-        forget_error(error.number)  # JAX will not raise it
-        if kept is not None and not was_ended(error):
-            self._note(kept)
-
-    def _note(self, kept: KeptError) -> None:
-        """Keep a failure for the next barrier, which reports the first and counts the others."""
-        with self._changed:
-            if self._failures is not None:
-                self._failures = self._failures._replace(more=self._failures.more + 1)
-            else:
-                self._failures = Failures(kept, 0)
-
-    def _rest(self) -> None:
-        """Let the program run for a while, if it makes crossings and no thread waits."""
-        if self._waiting or time.thread_time_ns() - self._rested_ns < _SLICE_NS:
-            return
-        before = self.added
-        time.sleep(_LOOK_SECONDS)
-        if self.added != before and self.has_room(self.limit_bytes // 2):
-            time.sleep(_REST_SECONDS)
-        self._rested_ns = time.thread_time_ns()
+def crossings_in(items: Iterable[Crossed | threading.Event]) -> list[Crossed]:
+    """Return the crossings among `items`."""
+    return [one for one in list(items) if not isinstance(one, threading.Event)]
 
 
-def was_ended(error: HostCallError) -> bool:
-    """Return whether a call failed because it was ended by an interrupt or by `drop_queued`."""
-    kept = error_by_number(error.number)
-    return kept is not None and is_a(kept.error, EndedError)
-
-
-def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
-    found = QueuedCalls()
+def by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
+    """Count the calls of `crossings`, by the name of the host function."""
+    calls = QueuedCalls()
     for source, *_, operands in crossings:
-        found[source.name] += source.calls(operands)
-    return found
+        calls[source.lowered.site.function] += source.calls(operands)
+    return calls
 
 
 EAGER.add(Queue._deliver_next.__code__)
 AWAITING_ROOM.add(Queue.wait_for_room.__code__)
 queue = Queue()
 add_backlog(queue)
+
+
+def set_queue_limit(nbytes: int) -> int:
+    """Set how many bytes the queue of queued callbacks may hold; 256 MB at first.
+
+    Each crossing counts with its arrays and another kilobyte. If there is no room for one more, the
+    program waits, or drops its calls if the callback is registered with ``on_full="drop"``. One
+    crossing always has room, however large it is.
+
+    Args:
+        nbytes: the limit in bytes, at least 0.
+
+    Returns:
+        The previous limit in bytes.
+
+    Raises:
+        ValueError: if `nbytes` is negative or not an integer.
+
+    >>> import jupyter_jaxcb as jaxcb
+    >>> before = jaxcb.set_queue_limit(64 << 20)
+    >>> jaxcb.set_queue_limit(before) == 64 << 20
+    True
+    """
+    if not isinstance(nbytes, numbers.Integral) or isinstance(nbytes, bool) or nbytes < 0:
+        raise ValueError(f"{nbytes!r} is not a number of bytes. Try set_queue_limit(64 << 20).")
+    before, queue.limit_bytes = queue.limit_bytes, int(nbytes)
+    return before
+
+
+def drop_queued() -> int:
+    """Drop the queued host calls that have not begun, and end the one that is running.
+
+    The running call gets an exception at its next Python instruction; C code runs until it returns.
+    A recording counts the calls that are dropped.
+
+    Returns:
+        The number of calls that waited. Those of the batch that is running are not in it; they are
+        dropped too, and counted in a recording.
+
+    >>> import jupyter_jaxcb as jaxcb
+    >>> jaxcb.drop_queued()
+    0
+    """
+    return queue.drop().total()

@@ -1,7 +1,7 @@
 """``check()``: test whether a host function keeps the contract of its flavor.
 
-`_check` runs the checks on a `_subject`; `_vmap` and `_derivative` are the two large ones.
-`_wrapped` finds the callbacks that a function calls.
+`_check` lists the checks in order; each yields findings. A `Subject` is the host function with the
+arguments of one call, and `Elements` are further values made up from them.
 """
 
 from ._check import check

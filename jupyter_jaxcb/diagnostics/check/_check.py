@@ -5,31 +5,39 @@ from __future__ import annotations
 import contextlib
 import functools
 import numbers
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from jax.tree_util import tree_leaves
 
 from ... import jax_compat
 from ...capabilities.lint import impurities, jax_inside
 from ...recording import Check, Checks, Finding, Frame, on_one_line
 from ...register import Callback
+from ...stack.call import name_of
 from ...stack.errors import message_of
-from ...stack.results import ResultError
+from ...stack.results import ResultError, kind_of
 from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
-from . import _derivative, _linear, _rows, _threads, _vmap
+from ._batches import ROWS, VMAP, rows_findings, vmap_findings
+from ._calls_of import calls_of
 from ._compare import REPEATED, difference
+from ._derivative import KIND as DERIVATIVE
+from ._derivative import derivative_findings
+from ._elements import Elements
+from ._linear import KIND as LINEAR
+from ._linear import linear_findings
 from ._subject import OutOfTime, Subject, one_line
-from ._vmap import BATCHED, ElementSamples, matches_single_calls, takes_any_batch, vmap_findings
-from ._wrapped import CallsOf
+from ._threads import KIND as THREADS
+from ._threads import threads_findings, threads_of
 
-_TWICE = "same inputs twice"
-
-_NOT_COMPARED = {  # derivatives by kind of rule
-    "finite": "the rule is finite differences",
-    "residual": "it follows from the residual",
-}
+_RESULT, _TWICE, _INPUTS = "declared result", "same inputs twice", "inputs unchanged"
+_DISTINCT = 1e-13  # relative difference from which on numbers in float64 are not rounding errors
+_WARNINGS = ("warnings", "_py_warnings")  # modules whose output is shown
+_one_at_a_time = threading.RLock()  # streams are replaced for one check
 
 
 def check(
@@ -49,13 +57,13 @@ def check(
     them.
 
     If it has a derivative rule, or returns its gradient, the derivative is compared with finite
-    differences, which take nine runs for each argument, or 25 if the function is not smooth. The
+    differences, which take five runs for each argument, or 15 if the function is not smooth. The
     first four arguments are checked one by one, the others together.
 
     If it is registered with ``linear=``, random combinations of vectors at three scales test
     whether it is linear, and ``sum(f(b) * ct) == sum(b * transposed(ct))`` whether its transpose is
     right: a wrong sign, a conjugate too many or too few, and the function itself are named as
-    such. A residual must be zero at the function's result, and ``-b`` at zero.
+    such. The derivative that follows from a residual is compared with differences, as a rule is.
 
     If it is registered with ``partitioned=``, it is called with the halves of the rows, and with
     each row if there are at most eight: parts must give the rows that all rows together give.
@@ -118,258 +126,236 @@ def check(
         )
     with Unrecorded(), enabled():
         if isinstance(callback, Callback):
-            return _Checking(Subject(callback, args, kwargs, tolerance)).check()
-        return _check_callbacks_of(CallsOf(callback, args, kwargs), tolerance)
+            return _checked(Subject(callback, args, kwargs), tolerance)
+        calls, name = calls_of(callback, args, kwargs), name_of(callback)
+        if not (calls.known or calls.unknown):
+            raise TypeError(
+                f"cannot check {name}: called with these arguments, it calls no registered "
+                "callback of flavor pure, buffer, io or debug. Register the host function by "
+                "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls "
+                "it."
+            )
+        subjects = [Subject(one, *given) for one, given in calls.known.items()]
+        checks = [_checked(one, tolerance) for one in subjects]
+        left_out = {one.host.name: why for one, why in calls.unknown.items()}
+        if calls.rest:
+            left_out[f"what {name} calls next"] = calls.rest
+        return Checks(name, tuple(checks), left_out)
 
 
-def _check_callbacks_of(calls: CallsOf, tolerance: float) -> Checks:
-    __tracebackhide__ = True
-    if not (calls.found or calls.unknown):
-        raise TypeError(
-            f"cannot check {calls.name}: called with these arguments, it calls no registered "
-            "callback of flavor pure, buffer, io or debug. Register the host function by "
-            "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls it."
-        )
-    subjects = [Subject(one, *given, tolerance) for one, given in calls.found.items()]
-    checks = [_Checking(one).check() for one in subjects]
-    left_out = {one.host.name: why for one, why in calls.unknown.items()}
-    if calls.rest:
-        left_out[f"what {calls.name} calls next"] = calls.rest
-    return Checks(calls.name, tuple(checks), left_out)
+def _checked(subject: Subject, tolerance: float) -> Check:
+    """Run the checks of one callback, one after the other."""
+    findings: list[Finding] = []
+    kept: list[str] = []
+    left_out: dict[str, str] = {}
+    notes: list[str] = []
+    methods: dict[str, bool] = {}
 
-
-class _Checking:
-    """Runs the checks of one callback, one after the other."""
-
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._findings: list[Finding] = []
-        self._kept: list[str] = []
-        self._left_out: dict[str, str] = {}
-        self._methods: dict[str, bool] = {}
-        self._result: list[np.ndarray] = []
-
-    @functools.cached_property
-    def _elements(self) -> ElementSamples:
-        return ElementSamples(self._subject)
-
-    def check(self) -> Check:
-        subject = self._subject
-        repeatable = subject.callback.flavor in ("pure", "buffer")
-        optional = self._optional()
-        in_threads = _threads.has_threads(subject)
-        if in_threads and not repeatable:
-            self._left_out[_threads.KIND] = f"an {subject.callback.flavor} function is called once"
-        if repeatable := repeatable and not subject.settings.get("has_side_effect"):
-            self._run("source", self._source)
-        if self._run("declared result", self._declared) and repeatable:
-            repeats = self._run(_TWICE, self._twice)
-            self._add_misfit()
-            self._run("inputs unchanged", self._unchanged)
-            self._run("no JAX inside", self._no_jax)
-            if repeats:
-                self._run(_vmap.KIND, self._vmap)
-                self._run(_derivative.KIND, self._derivative)
-                for kind, run in optional.items():
-                    self._run(kind, run)
-                repeats = self._repeats_at_the_end()
-            if repeats and in_threads:
-                self._run(_threads.KIND, lambda: _threads.threads_findings(self._elements))
-            if not repeats:
-                self._discard(_vmap.KIND, _derivative.KIND, *optional)
-            if not any(one.what.startswith("it prints") for one in self._findings):
-                self._run("no printing", self._printed)
-        return Check(
-            subject.name,
-            subject.callback.flavor,
-            tuple(self._findings),
-            tuple(self._kept),
-            self._left_out,
-            self._methods,
-        )
-
-    def _optional(self) -> dict[str, Callable[[], Iterator[Finding | str]]]:
-        """Return the checks of options that the callback has, by their kinds."""
-        checks = {}
-        if self._subject.callback.host.derivative is not None:
-            checks[_linear.KIND] = lambda: _linear.linear_findings(self._subject)
-        if self._subject.settings.get("partitioned") and self._subject.avals:
-            checks[_rows.KIND] = lambda: _rows.rows_findings(self._elements)
-        return checks
-
-    def _run(self, kind: str, check: Callable[[], Iterator[Finding | str]]) -> bool:
-        """Run one check and keep its findings; return whether there are none.
-
-        Args:
-            kind: of the check.
-            check: yields findings, and texts that say why something was not checked.
-        """
+    def run(kind: str, check: Callable[[], Iterator[Finding | str]]) -> bool:
+        """Keep the findings of a check, or why something was not checked."""
         found: list[Finding | str] = []
         try:
             found.extend(check())
         except OutOfTime as error:
             found.append(str(error))
-        findings = [one for one in found if isinstance(one, Finding)]
+        wrong = [one for one in found if isinstance(one, Finding)]
         skipped = [one for one in found if isinstance(one, str)]
-        self._findings += findings
+        findings.extend(wrong)
         if skipped:
-            self._left_out[kind] = "; ".join(skipped)
-        elif not findings:
-            self._kept.append(kind)
-        return not findings
+            left_out[kind] = "; ".join(skipped)
+        elif not wrong:
+            kept.append(kind)
+        return not wrong
 
-    def _repeats_at_the_end(self) -> bool:
-        """Whether it still returns its first result after all other calls."""
-        try:
-            found = list(self._again(" after all other calls"))
-        except OutOfTime:
-            return True
-        self._findings += found
-        if found:
-            self._kept.remove(_TWICE)
-        return not found
+    flavor = subject.callback.flavor
+    in_threads = threads_of(subject.settings.get("executor")) > 0
+    if flavor in ("io", "debug"):
+        if in_threads:
+            left_out[THREADS] = f"an {flavor} function is called once"
+        run(_RESULT, lambda: _first_result(subject, [], notes))
+        return Check(subject.name, flavor, tuple(findings), tuple(kept), left_out)
 
-    def _add_misfit(self) -> None:
-        """Add a finding if it did not return the declared result for made-up values."""
-        if "_elements" in self.__dict__ and self._elements.misfit:
-            self._kept.remove("declared result")
-            advice = (
-                "A compiled program has the same shapes and dtypes for all values: pad the result "
-                "or convert it to what is declared."
-            )
-            self._findings.append(Finding("declared result", self._elements.misfit, advice))
-
-    def _discard(self, *kinds: str) -> None:
-        """Discard checks that compare results, because results are not repeatable."""
-        self._findings = [one for one in self._findings if one.kind not in kinds]
-        self._kept = [kind for kind in self._kept if kind not in kinds]
-        self._left_out |= dict.fromkeys(kinds, "its results are not repeatable")
-        self._methods = {}
-
-    def _source(self) -> Iterator[Finding]:
-        for one in impurities(self._subject.callback.host.current, self._subject.leading):
-            yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.advice}.")
-
-    def _declared(self) -> Iterator[Finding]:
-        """Run it for the first time and check its result."""
-        subject = self._subject
-        try:
-            self._result = subject.run()
-        except ResultError as error:
-            yield Finding(
-                "declared result",
-                str(error),
-                "Declare what it returns, or return what it declares.",
-            )
-        except Exception as error:
-            if isinstance(error, ValueError) and "read-only" in message_of(error):
-                yield _writes(f"it fails on read-only arrays: {message_of(error)}")
-            else:
-                yield Finding(
-                    "declared result",
-                    f"it fails on these arguments: {one_line(error)}",
-                    "Call the undecorated function with NumPy arrays to see where.",
-                )
-
-    def _twice(self) -> Iterator[Finding]:
-        """Run it again, and once more after other inputs, which it may remember."""
-        found = list(self._again(""))
-        if not found:
-            for values in list(zip(*self._elements.variants, strict=True))[1:]:
-                self._elements.takes(list(values))
-            found = list(self._again(" after calls with other arguments"))
-        yield from found
-
-    def _again(self, when: str) -> Iterator[Finding]:
-        subject = self._subject
-        try:
-            wrong = difference(subject.run(), self._result, subject.paths, REPEATED)
-            what = f"a second call with the same inputs{when} returns {wrong}" if wrong else ""
-        except Exception as error:
-            what = f"a second call with the same inputs{when} fails: {one_line(error)}"
-        if what:
-            yield Finding(
-                _TWICE,
-                what,
-                "Register it as io, which is called as often as the program says, or pass what "
-                "changes as an argument.",
-            )
-
-    def _unchanged(self) -> Iterator[Finding]:
-        """Run it on writable arrays."""
-        subject = self._subject
-        operands = [array.copy() for array in subject.operands]
-        try:
-            subject.run(operands, writable=True)
-        except Exception as error:
-            if not list(self._again("")):  # else it fails on any arrays
-                yield Finding(
-                    "inputs unchanged",
-                    f"it fails on writable arrays: {one_line(error)}",
-                    "Accept both read-only arrays, as from programs, and writable ones.",
-                )
-            return
-        wrong = difference(operands, subject.operands, subject.names, 1.0)
-        if wrong:
-            yield _writes(f"after the call its input is {wrong}")
-
-    def _printed(self) -> Iterator[Finding]:
-        text = self._subject.printed.strip().partition("\n")[0]
-        if text:
-            yield Finding(
-                "no printing",
-                f"it prints {text[:60]!r}",
-                "Print in a debug callback (jaxcb.debug), or register it as io.",
-            )
-
-    def _no_jax(self) -> Iterator[Finding | str]:
-        subject = self._subject
-        if subject.settings.get("arrays") == "jax":
-            yield 'it is registered with arrays="jax"'
-            return
-        use = jax_inside(subject.callback.host)
-        seen = None if use else jax_compat.first_operation(self._call)
-        if use or seen:
-            yield Finding(
-                "no JAX inside",
-                f"it uses JAX: {use or _where(*seen)}",  # type: ignore[misc]
-                "Use NumPy in the host function: JAX may deadlock there.",
-            )
-
-    def _call(self) -> None:
-        with contextlib.suppress(Exception):  # reported by the checks that compare results
-            self._subject.call()
-
-    def _vmap(self) -> Iterator[Finding | str]:
-        subject = self._subject
-        method = subject.settings.get("vmap_method")
-        if method in BATCHED:
-            yield from vmap_findings(self._elements, method)
-        elif not subject.operands or not subject.avals:
-            yield "no array to map over"
-        elif not takes_any_batch(subject.callback.host.current):
-            each = "each batch element is a separate call"
-            yield f"{method}: {each}" if method else "vmap_method=None: vmap is refused"
-        else:
-            for method in BATCHED:
-                self._methods[method] = matches_single_calls(self._elements, method)
-
-    def _derivative(self) -> Iterator[Finding | str]:
-        rule = self._subject.callback.rule
-        if rule in ("jvp", "vjp", "gradient"):
-            yield from _derivative.derivative_findings(self._subject, self._result)
-        else:
-            yield _NOT_COMPARED.get(rule or "", "it has no rule")
-
-
-def _writes(what: str) -> Finding:
-    return Finding(
-        "inputs unchanged",
-        what,
-        "Copy an argument before writing to it, as in np.array(x), or register the function as "
-        "buffer, which writes into its result.",
+    result: list[np.ndarray] = []
+    again = functools.partial(_again, subject, result)
+    elements = functools.cache(lambda: Elements(subject))
+    comparing: dict[str, Callable[[], Iterator[Finding | str]]] = {
+        VMAP: lambda: vmap_findings(elements(), methods),
+        DERIVATIVE: lambda: derivative_findings(subject, result, tolerance),
+    }
+    if subject.settings.get("linear"):
+        comparing[LINEAR] = lambda: linear_findings(subject)
+    if subject.settings.get("partitioned") and subject.avals:
+        comparing[ROWS] = lambda: rows_findings(elements())
+    with _printed() as text:
+        repeatable = not subject.settings.get("has_side_effect")
+        if repeatable:
+            run("source", lambda: _source(subject))
+        if run(_RESULT, lambda: _first_result(subject, result, notes)) and repeatable:
+            repeats = run(_TWICE, lambda: _twice(elements, again))
+            if elements.cache_info().currsize and elements().misfit:
+                kept.remove(_RESULT)
+                advice = "A compiled program has the same shapes and dtypes for all values: pad the"
+                advice += " result or convert it to what is declared."
+                findings.append(Finding(_RESULT, elements().misfit, advice))
+            run(_INPUTS, lambda: _unchanged(subject, again))
+            run("no JAX inside", lambda: _no_jax(subject))
+            for kind, check in comparing.items() if repeats else ():
+                run(kind, check)
+            with contextlib.suppress(OutOfTime):
+                late = again(" after all other calls") if repeats else []
+                if late:
+                    findings.extend(late)
+                    kept.remove(_TWICE)
+                    repeats = False
+            if repeats and in_threads:
+                run(THREADS, lambda: threads_findings(elements()))
+            if not repeats:  # which is why other results differ
+                findings[:] = [one for one in findings if one.kind not in comparing]
+                kept[:] = [kind for kind in kept if kind not in comparing]
+                left_out |= dict.fromkeys(comparing, "its results are not repeatable")
+                methods.clear()
+            if not any(one.what.startswith("it prints") for one in findings):
+                run("no printing", lambda: _no_printing("".join(text)))
+    return Check(
+        subject.name, flavor, tuple(findings), tuple(kept), left_out, methods, tuple(notes)
     )
 
 
-def _where(file: str, line: int) -> str:
-    return Frame("", file, line, cell=is_cell(file)).where
+def _source(subject: Subject) -> Iterator[Finding]:
+    for one in impurities(subject.callback.host.current, subject.leading):
+        yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.advice}.")
+
+
+def _first_result(
+    subject: Subject, result: list[np.ndarray], notes: list[str]
+) -> Iterator[Finding]:
+    """Run it for the first time, keep its result, and note numbers that became equal."""
+    try:
+        result.extend(subject.run())
+    except ResultError as error:
+        advice = "Declare what it returns, or return what it declares."
+        yield Finding(_RESULT, str(error), advice)
+    except Exception as error:
+        if isinstance(error, ValueError) and "read-only" in message_of(error):
+            yield _writes(f"it fails on read-only arrays: {message_of(error)}")
+            return
+        advice = "Call the undecorated function with NumPy arrays to see where."
+        yield Finding(_RESULT, f"it fails on these arguments: {one_line(error)}", advice)
+    leaves = tree_leaves(subject.returned)
+    for returned, got, path in zip(leaves, result, subject.paths, strict=False):
+        if kind_of(got.dtype) == "f" and np.asarray(returned).dtype == np.float64 != got.dtype:
+            numbers = np.sort(np.asarray(returned), axis=None)
+            with np.errstate(all="ignore"):
+                rounded = numbers.astype(got.dtype)
+                gaps = np.diff(numbers) > _DISTINCT * np.abs(numbers[1:])
+            lost = np.flatnonzero(gaps & (rounded[1:] == rounded[:-1]))
+            if lost.size:
+                one, other = numbers[lost[0] : lost[0] + 2].tolist()
+                notes.append(
+                    f"it returns float64{path and f' at {path}'}, and {got.dtype} is declared: "
+                    f"{one!r} and {other!r} both become {rounded[lost[0]]}"
+                )
+
+
+def _twice(elements: Callable[[], Elements], again: Callable) -> Iterator[Finding]:
+    """Run it again, and once more after other inputs, which it may remember."""
+    found = again("")
+    if not found:
+        for values in list(zip(*elements().variants, strict=True))[1:]:
+            elements().takes(list(values))
+        found = again(" after calls with other arguments")
+    yield from found
+
+
+def _again(subject: Subject, result: list[np.ndarray], when: str) -> list[Finding]:
+    try:
+        wrong: Any = difference(subject.run(), result, subject.paths, REPEATED)
+        what = f"returns {wrong}" if wrong else ""
+    except Exception as error:
+        what = f"fails: {one_line(error)}"
+    advice = "Register it as io, which is called as often as the program says, or pass what "
+    advice += "changes as an argument."
+    return [Finding(_TWICE, f"a second call with the same inputs{when} {what}", advice)] * bool(
+        what
+    )
+
+
+def _unchanged(subject: Subject, again: Callable) -> Iterator[Finding]:
+    """Run it on writable arrays."""
+    operands = [array.copy() for array in subject.operands]
+    try:
+        subject.run(operands, writable=True)
+    except Exception as error:
+        if not again(""):  # else it fails on any arrays
+            advice = "Accept both read-only arrays, as from programs, and writable ones."
+            what = f"it fails on writable arrays: {one_line(error)}"
+            yield Finding(_INPUTS, what, advice)
+        return
+    wrong = difference(operands, subject.operands, subject.names, 1.0)
+    if wrong:
+        yield _writes(f"after the call its input is {wrong}")
+
+
+def _writes(what: str) -> Finding:
+    advice = (
+        "Copy an argument before writing to it, as in np.array(x), or register the function as "
+    )
+    return Finding(_INPUTS, what, f"{advice}buffer, which writes into its result.")
+
+
+def _no_jax(subject: Subject) -> Iterator[Finding | str]:
+    if subject.settings.get("arrays") == "jax":
+        yield 'it is registered with arrays="jax"'
+        return
+
+    def call() -> None:
+        with contextlib.suppress(Exception):  # reported by the checks that compare results
+            subject.run()
+
+    use: Any = jax_inside(subject.callback.host)
+    seen = None if use else jax_compat.first_operation(call)
+    if seen:
+        use = Frame("", *seen, cell=is_cell(seen[0])).where
+    if use:
+        advice = "Use NumPy in the host function: JAX may deadlock there."
+        yield Finding("no JAX inside", f"it uses JAX: {use}", advice)
+
+
+def _no_printing(text: str) -> Iterator[Finding]:
+    line = text.strip().partition("\n")[0]
+    if line:
+        advice = "Print in a debug callback (jaxcb.debug), or register it as io."
+        yield Finding("no printing", f"it prints {line[:60]!r}", advice)
+
+
+class _Stream:
+    """Stands in for a stream, and keeps what one thread writes to it."""
+
+    def __init__(self, shown: Any, text: list[str]) -> None:
+        self._shown, self._text, self._thread = shown, text, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        is_warning = sys._getframe(1).f_globals.get("__name__") in _WARNINGS
+        if threading.get_ident() != self._thread or is_warning:
+            return self._shown.write(text)
+        self._text.append(text)
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shown, name)
+
+
+@contextlib.contextmanager
+def _printed() -> Iterator[list[str]]:
+    """Yield a list that receives what this thread prints, in place of the screen."""
+    text: list[str] = []
+    with (
+        _one_at_a_time,
+        contextlib.redirect_stdout(_Stream(sys.stdout, text)),  # type: ignore[type-var]
+        contextlib.redirect_stderr(_Stream(sys.stderr, text)),  # type: ignore[type-var]
+    ):
+        yield text

@@ -11,6 +11,7 @@ import numpy as np
 from ...stack.results import kind_of
 
 REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
+SAME = 0.6  # and two ways to compute the same
 
 
 class Difference(NamedTuple):
@@ -28,80 +29,41 @@ def difference(
     found: Sequence[np.ndarray],
     expected: Sequence[np.ndarray],
     paths: Sequence[str],
-    power: float = 0.6,
+    power: float = SAME,
 ) -> Difference | None:
-    """Find the first element that differs.
+    """Return the first element that differs; None if there is none.
 
     Args:
         found: flat results.
         expected: the results to compare with.
         paths: the path of each result in its structure.
-        power: floating-point numbers may differ by eps of the dtype to this power.
-
-    Returns:
-        The difference; None if there is none.
+        power: floating-point numbers may differ by eps of the dtype to this power, relative to the
+            largest one.
     """
     for one, other, path in zip(found, expected, paths, strict=True):
-        first = _first_difference(one, other, power)
-        if first is not None:
-            place = np.unravel_index(first, one.shape)
-            at = f"{path}{list(map(int, place))}" if place else path
-            where = f" at {at}" if at else ""
-            return Difference(str(one[place]), where, str(other[place]))
-    return None
-
-
-def differing_rows(
-    found: Sequence[np.ndarray], expected: Sequence[np.ndarray], power: float = 0.6
-) -> list[int]:
-    """Return the rows, along the first axes, in which results differ; see `difference`."""
-    wrong: set[int] = set()
-    for one, other in zip(found, expected, strict=True):
-        differs = ~close(one, other, power, _largest(other))
-        wrong.update(np.flatnonzero(differs.reshape(len(one), -1).any(axis=1)).tolist())
-    return sorted(wrong)
-
-
-def _first_difference(one: np.ndarray, other: np.ndarray, power: float) -> int | None:
-    """Return the flat index of the first difference; blockwise, to save memory."""
-    one, other = one.reshape(-1), other.reshape(-1)
-    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, one.size, _BLOCK)]
-    largest = max((_largest(other[block]) for block in blocks), default=0.0)
-    for block in blocks:
-        wrong = ~close(one[block], other[block], power, largest)
+        wrong = ~close(one, other, power)
         if wrong.any():
-            return block.start + int(wrong.argmax())
+            place = np.unravel_index(int(wrong.argmax()), one.shape)
+            at = f"{path}{list(map(int, place))}" if place else path
+            return Difference(str(one[place]), f" at {at}" if at else "", str(other[place]))
     return None
 
 
-_BLOCK = 1 << 16  # elements
-
-
-def _is_exact(dtype: np.dtype) -> bool:
-    return kind_of(dtype) in ("b", "i")
+def close(one: np.ndarray, other: np.ndarray, power: float = SAME) -> np.ndarray:
+    """Return which elements are equal, up to rounding errors of floating-point numbers."""
+    with np.errstate(all="ignore"):  # infinities, and signaling NaN
+        same = one == other
+        if same.all() or kind_of(one.dtype) in ("b", "i"):
+            return same
+        eps = float(ml_dtypes.finfo(one.dtype).eps)
+        one, other = wide(one), wide(other)
+        sizes = np.abs(other)
+        largest = sizes.max(initial=0.0, where=np.isfinite(sizes))
+        near = np.abs(one - other) <= eps**power * largest
+        return near | same | (np.isnan(one) & np.isnan(other))
 
 
 def wide(x: Any) -> np.ndarray:
     """Return an array in float64 or complex128."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
-
-
-def _largest(array: np.ndarray) -> float:
-    """Return the largest finite absolute value."""
-    if _is_exact(array.dtype):
-        return 0.0
-    with np.errstate(all="ignore"):  # signaling NaN
-        sizes = np.abs(wide(array))
-    return float(sizes.max(initial=0.0, where=np.isfinite(sizes)))
-
-
-def close(one: np.ndarray, other: np.ndarray, power: float, largest: float) -> np.ndarray:
-    """Return which elements are equal, up to rounding errors relative to `largest`."""
-    if _is_exact(one.dtype):
-        return one == other
-    eps = float(ml_dtypes.finfo(one.dtype).eps)
-    with np.errstate(all="ignore"):
-        one, other = wide(one), wide(other)
-        near = np.abs(one - other) <= eps**power * largest
-    return near | (one == other) | (np.isnan(one) & np.isnan(other))

@@ -1,29 +1,25 @@
-"""Run the host function of a callback repeatedly on given arguments."""
+"""The host function of a callback with the arguments of one call, to be run many times."""
 
 from __future__ import annotations
 
-import contextlib
-import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_unflatten
 
 from ... import jax_compat
-from ...capabilities.linear import CallTree
 from ...register import Callback
-from ...stack.call import Static, is_array, without_leading
+from ...stack.call import is_array, signature_of, without_leading
 from ...stack.errors import describe
 from ...stack.flavors.buffer import run_checked
 from ...stack.results import leaf_paths, result_avals, result_checker
-from ._captured_output import printed
 
 SECONDS = 10.0  # no run begins after this time
-ALONE = 4  # arguments that are checked one by one; the others together
-LARGE = 1 << 22  # bytes of arguments and results from which on few copies are made
+_LARGE = 1 << 22  # bytes of arguments and results from which on few values are made up
+_NUMBERS = (bool, int, float, complex)
 clock = time.monotonic
 
 
@@ -36,92 +32,79 @@ class Subject:
 
     Attributes:
         callback: the callback.
-        name: its name.
-        tolerance: the error of derivatives that is allowed, relative to slope and result.
         operands: the arrays among the leaves of the arguments, as the host function gets them.
-        names: the names of the operands, ``args[0]['w']``.
+        names: their names, ``args[0]['w']``.
         unbatched: whether each operand is a Python number among arrays, which vmap does not map.
-        leading: number of parameters of the host function before the arguments (the output).
+        leading: the number of parameters of the host function before the arguments: the output.
         avals: the declared results, flat.
-        paths: the paths of the declared results in their structure.
-        printed: the beginning of its printed output.
+        paths: their paths in the declared structure.
+        values: how many of the results are the value; the others are the gradient returned with it.
+        returned: what the host function returned in the last run, as it was.
     """
 
-    def __init__(
-        self,
-        callback: Callback,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        tolerance: float = 0.0,
-    ) -> None:
-        self.callback, self.name, self.tolerance = callback, callback.host.name, tolerance
-        self._begun, self._runs, self._running = clock(), 0, 0.0
-        leaves, self._in_tree = tree_flatten((args, kwargs))
-        self._static = {n: leaf for n, leaf in enumerate(leaves) if not is_array(leaf)}
-        self.places = [n for n in range(len(leaves)) if n not in self._static]
-        self.operands = [_as_host_gets(leaves[n]) for n in self.places]
-        dtypes = [jax.typeof(leaves[n]).dtype for n in self.places]
-        self._keys = [jax_compat.key_implementation(dtype) for dtype in dtypes]
-        numbers = [type(leaves[n]) in _NUMBERS for n in self.places]
-        self.unbatched = [number and not all(numbers) for number in numbers]
+    def __init__(self, callback: Callback, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.callback, self.settings, self.name = callback, callback.settings, callback.host.name
+        self._begun, self._runs, self._seconds, self.returned = clock(), 0, 0.0, None
+        self._leaves, self._in_tree = tree_flatten((args, kwargs))
         paths, _ = tree_flatten_with_path((args, kwargs))
-        self.names = [_words(keystr(paths[n][0])) for n in self.places]
+        self._places = [n for n, leaf in enumerate(self._leaves) if is_array(leaf)]
+        arrays = [self._leaves[n] for n in self._places]
+        self._keys = [jax_compat.key_implementation(jax.typeof(x).dtype) for x in arrays]
+        data = [
+            x if key is None else jax.random.key_data(x)
+            for x, key in zip(arrays, self._keys, strict=True)
+        ]
+        self.operands = [np.array(x, jax.typeof(x).dtype) for x in data]
+        words = [keystr(paths[n][0]) for n in self._places]
+        self.names = [f"{'args' if text[1] == '0' else 'kwargs'}{text[3:]}" for text in words]
+        numbers = [type(x) in _NUMBERS for x in arrays]
+        self.unbatched = [number and not all(numbers) for number in numbers]
         self.leading = 1 if callback.flavor == "buffer" else 0
-        self.avals, self._out_tree = (), None
+        self.avals, self._out_tree, self.paths, self.values = (), None, [], 0
         if callback.returned is not None:
             function = without_leading(callback.host.current, self.leading)
             self.avals, self._out_tree = result_avals(callback.returned, function, args, kwargs)
-            self.paths = leaf_paths(tree_unflatten(self._out_tree, self.avals))
-        self.printed = ""
+            declared = tree_unflatten(self._out_tree, self.avals)
+            self.paths = leaf_paths(declared)
+            value = declared[0] if callback.rule == "gradient" else declared
+            self.values = len(tree_leaves(value))
 
     @property
     def is_large(self) -> bool:
-        """Whether batches and copies of its arrays would take much memory."""
-        results = sum(int(np.prod(y.shape)) * np.dtype(y.dtype).itemsize for y in self.avals)
-        return sum(array.nbytes for array in self.operands) + results > LARGE
-
-    def pause(self) -> None:
-        """Check the time between two runs.
-
-        Raises:
-            OutOfTime: the runs so far took too long.
-        """
-        if self._runs and clock() - self._begun > SECONDS:
-            each = self._running / self._runs
-            raise OutOfTime(
-                f"no time left after {SECONDS:.0f} s, each run takes {each:.2g} s; pass arguments "
-                "for which it is quicker"
-            )
+        """Whether batches of its arrays would take much memory."""
+        sizes = [int(np.prod(y.shape)) * np.dtype(y.dtype).itemsize for y in self.avals]
+        return sum(sizes) + sum(x.nbytes for x in self.operands) > _LARGE
 
     @property
     def seconds_each(self) -> float:
         """How long a run took on average."""
-        return self._running / max(self._runs, 1)
+        return self._seconds / max(self._runs, 1)
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The options that it was registered with."""
-        return self.callback.settings
+    def pause(self) -> None:
+        """Raise OutOfTime if the runs so far took too long."""
+        if self._runs and clock() - self._begun > SECONDS:
+            raise OutOfTime(
+                f"no time left after {SECONDS:.0f} s, each run takes "
+                f"{self.seconds_each:.2g} s; pass arguments for which it is quicker"
+            )
 
     def run(
         self,
         operands: Sequence[np.ndarray] | None = None,
         *,
         axes: tuple[int, ...] = (),
-        dtypes: Sequence[Any] | None = None,
         rows: int | None = None,
+        dtypes: Sequence[Any] | None = None,
         writable: bool = False,
-        fresh: bool = False,
     ) -> list[np.ndarray]:
         """Make one host call and check its result against the declared one.
 
         Args:
             operands: replace the operands of the subject.
-            axes: batch axes that lead each declared shape.
+            axes: batch axes before each declared shape.
+            rows: replaces the size of the first axis of each declared shape.
             dtypes: replace the declared dtypes.
-            rows: replace the size of the first axis of each declared shape.
             writable: pass the arrays themselves, writable, instead of read-only copies.
-            fresh: the arrays were made for this run and are passed without a copy.
 
         Returns:
             Copies of the results, flat.
@@ -132,152 +115,93 @@ class Subject:
         """
         self.pause()
         given = list(self.operands if operands is None else operands)
-        given = given if writable else [_locked(array, fresh=fresh) for array in given]
-        shapes = [(*axes, *aval.shape) for aval in self.avals]
-        shapes = shapes if rows is None else [(rows, *shape[1:]) for shape in shapes]
-        kinds = [np.dtype(d) for d in (dtypes or [aval.dtype for aval in self.avals])]
+        if not writable:
+            given = [array.copy() for array in given]
+            for array in given:
+                array.flags.writeable = False
+        shapes = [(*axes, *(aval.shape if rows is None else (rows, *aval.shape[1:])))
+                  for aval in self.avals]  # fmt: skip
+        kinds = [np.dtype(dtype) for dtype in dtypes or [aval.dtype for aval in self.avals]]
         if self.leading:
-            return self._write(given, shapes, kinds)
+            outs, tree = list(map(np.empty, shapes, kinds)), self._out_tree
+            again = not self.settings.get("has_side_effect")
+            write = lambda: self._call(given, tree_unflatten(tree, outs))  # type: ignore # noqa: E731
+            run_checked(write, outs, self.paths, self.name, again)
+            return outs
         cast = self.settings.get("cast", False) or dtypes is not None
         check = result_checker(self.name, self._out_tree, shapes, kinds, cast=cast)
-        with self.quiet():
-            result = self._call(given)
-        return [np.array(array) for array in check(result)]
-
-    def call(self) -> None:
-        """Make one host call and ignore its result."""
-        if self.leading:
-            self.run()
-        else:
-            self.pause()
-            with self.quiet():
-                self._call([_locked(array, fresh=False) for array in self.operands])
+        self.returned = self._call(given)
+        return [np.array(array) for array in check(self.returned)]
 
     def _call(self, operands: Sequence[np.ndarray], *leading: Any) -> Any:
-        if self.settings.get("arrays") == "jax":
-            operands = self._in_jax(operands)
-        args, kwargs = self._arguments(operands)
+        in_jax = self.settings.get("arrays") == "jax"
+        args, kwargs = self._arguments(self.in_jax(operands) if in_jax else operands)
         begun = clock()
         try:
             return self.callback.host.current(*leading, *args, **kwargs)
         finally:
-            self._runs, self._running = self._runs + 1, self._running + clock() - begun
+            self._runs, self._seconds = self._runs + 1, self._seconds + clock() - begun
 
-    def _in_jax(self, operands: Sequence[Any]) -> list[Any]:
-        """Return operands as JAX arrays, and key data as keys."""
-        arrays = map(jax.numpy.asarray, operands)
+    def applied(self, *operands: Any) -> list[Any]:
+        """Call the callback, as JAX code does; return its floating-point results, flat."""
+        self.pause()
+        args, kwargs = self._arguments(self.in_jax(operands))
+        results = tree_leaves(self.callback(*args, **kwargs))
+        return [y for y in results if jax.numpy.issubdtype(y.dtype, np.inexact)]
+
+    def in_jax(self, operands: Sequence[Any]) -> list[Any]:
+        """Return operands as JAX arrays, and the data of keys as keys."""
         return [
-            x if key is None else jax.random.wrap_key_data(x, impl=key)
-            for x, key in zip(arrays, self._keys, strict=True)
+            jax.numpy.asarray(x) if key is None else jax.random.wrap_key_data(x, impl=key)
+            for x, key in zip(operands, self._keys, strict=True)
         ]
 
     def _arguments(self, operands: Sequence[Any]) -> tuple[Any, Any]:
-        arrays = dict(zip(self.places, operands, strict=True))
-        leaves = [arrays.get(n, self._static.get(n)) for n in range(self._in_tree.num_leaves)]
-        return tree_unflatten(self._in_tree, leaves)
+        arrays = dict(zip(self._places, operands, strict=True))
+        return tree_unflatten(
+            self._in_tree, [arrays.get(n, leaf) for n, leaf in enumerate(self._leaves)]
+        )
 
-    def differentiable(self) -> Callable[..., list[Any]]:
-        """Return a function of the operands that calls the callback, for differentiation.
+    def operands_of(
+        self,
+        names: Collection[str] | None = None,
+        *,
+        without: Collection[int] = (),
+        floating: bool = True,
+    ) -> list[int]:
+        """Return the operands of some parameters.
 
-        It returns the floating-point results.
+        Args:
+            names: the parameters; None: all.
+            without: the positions of arguments to leave out.
+            floating: whether to return only floating-point ones that are not empty.
         """
-
-        def call(*operands: Any) -> list[Any]:
-            args, kwargs = self._arguments(self._in_jax(operands))
-            results = jax.tree.leaves(self.callback(*args, **kwargs))
-            return [y for y in results if jax.numpy.issubdtype(y.dtype, np.inexact)]
-
-        return call
-
-    @property
-    def arguments_of_call(self) -> CallTree:
-        """Where its operands are in the arguments of the call."""
-        return CallTree(self._in_tree, Static(self._static))
-
-    def callback_result(self) -> Any:
-        """Call the callback on its arguments, and return what it returns, in its structure."""
-        args, kwargs = self._arguments(self._in_jax(self.operands))
-        return self.callback(*args, **kwargs)
-
-    def argument_of(self, place: int) -> int | None:
-        """Return the positional argument that an operand belongs to; None: a keyword argument."""
-        args, _ = tree_unflatten(self._in_tree, range(self._in_tree.num_leaves))
-        for number, argument in enumerate(args):
-            if self.places[place] in jax.tree.leaves(argument):
-                return number
-        return None
-
-    def is_differentiated_by(self, place: int) -> bool:
-        """Return whether the rule of the callback, if it has one, covers an operand."""
-        if self.callback.rule != "gradient":
-            return self.argument_of(place) not in self.callback.not_differentiated
-        args, kwargs = tree_unflatten(self._in_tree, range(self._in_tree.num_leaves))
-        names = inspect.signature(self.callback.host.current).bind(*args, **kwargs).arguments
-        of_gradient = [names.get(name) for name in self.settings["gradient"].split(", ")]
-        return self.places[place] in jax.tree.leaves(of_gradient)
-
-    @property
-    def values(self) -> int:
-        """How many of its results are its value; the others are the gradient that it returns."""
-        if self.callback.rule != "gradient":
-            return len(self.avals)
-        return len(jax.tree.leaves(tree_unflatten(self._out_tree, self.avals)[0]))
-
-    def _write(
-        self, operands: Sequence[Any], shapes: Sequence[Any], kinds: Sequence[Any]
-    ) -> list[np.ndarray]:
-        outs = [np.empty(shape, kind) for shape, kind in zip(shapes, kinds, strict=True)]
-        tree: Any = self._out_tree
-
-        def run() -> None:
-            with self.quiet():
-                self._call(operands, tree_unflatten(tree, outs))
-
-        run_checked(run, outs, self.paths, self.name, not self.settings.get("has_side_effect"))
-        return outs
-
-    @contextlib.contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Hide what a pure function prints, because it is run many times."""
-        if self.callback.flavor not in ("pure", "buffer"):
-            yield
-            return
-        with printed() as text:
-            try:
-                yield
-            finally:
-                if not self.printed.strip():
-                    self.printed = "".join(text)[:_SHOWN]
+        args, kwargs = tree_unflatten(self._in_tree, range(len(self._leaves)))
+        try:
+            signature = signature_of(self.callback.host.current, self.leading)
+            bound = signature.bind(*args, **kwargs)
+            named, args, kwargs = bound.arguments, bound.args, bound.kwargs
+        except (TypeError, ValueError):  # it has no signature
+            named = {}
+        chosen: Any = [arg for n, arg in enumerate(args) if n not in without], kwargs
+        leaves = tree_leaves(chosen if names is None else [named.get(name) for name in names])
+        found = [n for n, place in enumerate(self._places) if place in leaves]
+        if not floating:
+            return found
+        return [n for n in found if self.operands[n].size and is_inexact(self.operands[n].dtype)]
 
 
-def one_by_one(places: Sequence[int]) -> list[list[int]]:
+def is_inexact(dtype: Any) -> bool:
+    """Return whether a derivative may be by, or of, arrays of `dtype`."""
+    return jax.numpy.issubdtype(dtype, np.inexact)
+
+
+def one_by_one(places: Sequence[int], alone: int = 4) -> list[list[int]]:
     """Group places: the first few alone, the others together."""
-    alone, rest = places[:ALONE], list(places[ALONE:])
-    return [*([n] for n in alone), *([rest] if rest else [])]
+    rest = list(places[alone:])
+    return [*([n] for n in places[:alone]), *([rest] if rest else [])]
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Return an error in one line, ``ValueError: no luck``."""
     return describe(error).strip().partition("\n")[0]
-
-
-_SHOWN = 1000  # characters kept of its printed output
-_NUMBERS = (bool, int, float, complex)
-
-
-def _as_host_gets(x: Any) -> np.ndarray:
-    if jax_compat.key_implementation(jax.typeof(x).dtype) is not None:
-        x = jax.random.key_data(x)
-    return np.array(x, jax.typeof(x).dtype)
-
-
-def _locked(array: np.ndarray, *, fresh: bool) -> np.ndarray:
-    """Return a read-only copy, as host functions get it, or a `fresh` array itself."""
-    copy = array if fresh else array.copy()
-    copy.flags.writeable = False
-    return copy
-
-
-def _words(path: str) -> str:
-    """Turn ``[0][0]['w']`` into ``args[0]['w']``, ``[1]['scale']`` into ``kwargs['scale']``."""
-    return f"args{path[3:]}" if path.startswith("[0]") else f"kwargs{path[3:]}"

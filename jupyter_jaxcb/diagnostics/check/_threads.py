@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ...capabilities.executors import engine_of, leaves_process
 from ...recording import Finding
-from ...stack.call import option
 from ...stack.trace import is_machinery
 from ._compare import REPEATED, difference
+from ._elements import Elements
 from ._subject import SECONDS, Subject, one_line
-from ._vmap import ElementSamples
 
 KIND = "same in threads"
 _LATER = (0, 5, 25)  # in each round: steps by which a call begins after the one before it
@@ -25,71 +23,78 @@ _STEPS = 2_000  # operations of Python that calls make in step
 _START_SECONDS, _STEP_SECONDS = 2.0, 0.3  # how long a call waits for the others
 
 
-def has_threads(subject: Subject) -> bool:
-    """Return whether its calls run in threads of an executor."""
-    return leaves_process(subject.settings.get("executor")) is False
+def threads_of(executor: Any) -> int:
+    """Return how many threads run the calls; 0 if the executor has none."""
+    if isinstance(executor, str):
+        name, _, count = executor.partition(":")
+        return int(count or 3) if name == "threads" else 0
+    return executor._max_workers if isinstance(executor, ThreadPoolExecutor) else 0
 
 
-def threads_findings(elements: ElementSamples) -> Iterator[Finding | str]:
-    """Yield a finding if calls side by side give other results than one after the other.
-
-    Yields a text if there is nothing to compare.
-    """
-    subject = elements.subject
-    engine = engine_of(subject.settings["executor"])
-    inputs, alone = _inputs(elements, engine.workers)
-    if engine.workers < 2:
-        yield "its executor has one worker"
-    elif len(inputs) < 2:
-        yield "no two different inputs that it accepts were found"
-    else:
-        for later in _LATER:
-            found = _together(subject, engine, inputs, later)
-            wrong = _wrong(elements, inputs, alone, found)
-            if wrong:
-                yield _finding(subject, len(inputs), wrong, _still(subject, inputs, alone))
-                return
-
-
-def _inputs(
-    elements: ElementSamples, most: int
-) -> tuple[list[list[np.ndarray]], list[list[np.ndarray]]]:
-    """Return distinct inputs, and the results of single calls with them."""
-    inputs: dict[tuple[bytes, ...], list[np.ndarray]] = {}
-    results = []
-    for n in range(min(elements.count, most)):
+def threads_findings(elements: Elements) -> Iterator[Finding | str]:
+    """Yield a finding if calls side by side give other results than one after the other."""
+    subject, inputs, alone = elements.subject, [], []
+    count = threads_of(subject.settings["executor"])
+    for n in range(min(elements.count, count)):
         operands = [values[n] for values in elements.variants]
-        key = tuple(x.tobytes() for x in operands)
-        if key not in inputs and elements.takes(operands):
-            inputs[key] = operands
-            results.append(elements.result((n,) * len(operands)))
-    return list(inputs.values()), results
-
-
-def _together(subject: Subject, engine: Any, inputs: Sequence[Any], later: int) -> list[Any]:
-    """Make a call with each of the inputs at once; return their results, or errors."""
-    seconds = SECONDS + 10 * len(inputs) * subject.seconds_each
-    barrier = threading.Barrier(len(inputs))
-    futures = [
-        engine.submit(_in_step, barrier, n * later, subject, operands)
-        for n, operands in enumerate(inputs)
-    ]
-    found: list[Any] = []
-    for future in futures:
-        try:
-            found.append(future.result(seconds))
-        except concurrent.futures.TimeoutError as error:
-            if future.done():
-                found.append(error)
+        is_new = operands and all(
+            any(x.tobytes() != y.tobytes() for x, y in zip(operands, others, strict=True))
+            for others in inputs
+        )
+        if is_new and elements.takes(operands):
+            inputs.append(operands)
+            alone.append(elements.result([n] * len(operands)))
+    if count < 2:
+        yield "its executor has one worker"
+        return
+    if len(inputs) < 2:
+        yield "no two different inputs that it accepts were found"
+        return
+    for later in _LATER:
+        wrong = []
+        for operands, expected, got in zip(
+            inputs, alone, _together(subject, inputs, later), strict=True
+        ):
+            if isinstance(got, BaseException):
+                what = f"fails ({one_line(got)})"
+            elif isinstance(got, str):
+                what = got
             else:
-                found.append(f"has not returned after {seconds:.0f} s")
-        except Exception as error:
-            found.append(error)
+                differs = difference(got, expected, subject.paths, REPEATED)
+                what = f"returns {differs}" if differs else ""
+            if what:
+                wrong.append(f"{what} for {elements.shown(operands) or 'the given arguments'}")
+        if wrong:
+            what = f"called with {len(inputs)} inputs at once in threads, it {'; it '.join(wrong)}"
+            stays = subject.settings.get("arrays") == "jax" or subject.settings.get("compile")
+            other = "" if stays else ", or register it with executor='processes'"
+            advice = "Let calls share nothing that they change, hold a threading.Lock() while they"
+            yield Finding(KIND, what, f"{advice} do{other}.")
+            return
+
+
+def _together(subject: Subject, inputs: list[list[np.ndarray]], later: int) -> list[Any]:
+    """Call it with all inputs at once; return results, errors, and words for calls that hang."""
+    seconds = SECONDS + 10 * len(inputs) * subject.seconds_each
+    found: list[Any] = [f"has not returned after {seconds:.0f} s"] * len(inputs)
+    barrier = threading.Barrier(len(inputs))
+
+    def call(n: int) -> None:
+        try:
+            found[n] = _in_step(barrier, n * later, subject, inputs[n])
+        except BaseException as error:
+            found[n] = error
+
+    threads = [threading.Thread(target=call, args=(n,), daemon=True) for n in range(len(inputs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds)
     return found
 
 
 def _in_step(
-    barrier: threading.Barrier, later: int, subject: Subject, operands: Any
+    barrier: threading.Barrier, later: int, subject: Subject, operands: list[np.ndarray]
 ) -> list[np.ndarray]:
     """Make a call that waits for the other calls before each operation of Python.
 
@@ -99,6 +104,12 @@ def _in_step(
     """
     left = _STEPS
 
+    def wait(seconds: float) -> None:
+        try:
+            barrier.wait(seconds)
+        except threading.BrokenBarrierError:
+            pass
+
     def step(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
         if not left or barrier.broken:
@@ -107,12 +118,12 @@ def _in_step(
             return None
         left -= 1
         frame.f_trace_opcodes = True
-        _wait(barrier, _STEP_SECONDS)
+        wait(_STEP_SECONDS)
         return step
 
-    _wait(barrier, _START_SECONDS)
+    wait(_START_SECONDS)
     for _ in range(later):
-        _wait(barrier, _STEP_SECONDS)
+        wait(_STEP_SECONDS)
     traced = sys.gettrace() is not None  # by a debugger, which is left alone
     if not traced:
         sys.settrace(step)
@@ -122,55 +133,3 @@ def _in_step(
         if not traced:
             sys.settrace(None)
         barrier.abort()
-
-
-def _wait(barrier: threading.Barrier, seconds: float) -> None:
-    try:
-        barrier.wait(seconds)
-    except threading.BrokenBarrierError:
-        pass
-
-
-def _wrong(
-    elements: ElementSamples,
-    inputs: Sequence[list[np.ndarray]],
-    alone: Sequence[list[np.ndarray]],
-    found: Sequence[Any],
-) -> list[str]:
-    """Say for which inputs the results differ from those of single calls, and how."""
-    wrong = []
-    for operands, expected, got in zip(inputs, alone, found, strict=True):
-        what: Any = got
-        if isinstance(got, Exception):
-            what = f"fails ({one_line(got)})"
-        elif not isinstance(got, str):
-            differs = difference(got, expected, elements.subject.paths, REPEATED)
-            what = differs and f"returns {differs}"
-        if what:
-            wrong.append(f"{what} for {elements.shown(operands) or 'the given arguments'}")
-    return wrong
-
-
-def _still(subject: Subject, inputs: Sequence[Any], alone: Sequence[Any]) -> bool:
-    """Return whether single calls still give the results that they gave before."""
-    try:
-        return not any(
-            difference(subject.run(operands), expected, subject.paths, REPEATED)
-            for operands, expected in zip(inputs, alone, strict=True)
-        )
-    except Exception:
-        return False
-
-
-def _finding(subject: Subject, count: int, wrong: Sequence[str], still: bool) -> Finding:
-    what = f"called with {count} inputs at once in threads, it {'; it '.join(wrong)}"
-    if not still:
-        what += "; after that, single calls no longer give the results of before"
-    leave = option(subject.callback.host, "executor", "processes")
-    stays = subject.settings.get("arrays") == "jax" or subject.settings.get("compile")
-    return Finding(
-        KIND,
-        what,
-        "Let calls share nothing that they change, hold a threading.Lock() while they do"
-        f"{'' if stays else f', or register it with {leave}'}.",
-    )

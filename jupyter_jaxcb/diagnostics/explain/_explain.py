@@ -84,11 +84,8 @@ class ArrayCall(NamedTuple):
 
 def _compiled(lower: Callable[[], Any]) -> Recording:
     """Lower and compile a program without using JAX's caches, and return its outcomes."""
-    if not jax_compat.watches_programs():
-        raise RuntimeError(
-            f"cannot explain programs of JAX {jax.__version__}: it compiles them in another way. "
-            "Install JAX 0.10.0 to 0.12.0, or a newer jupyter_jaxcb."
-        )
+    if reason := jax_compat.why_off("statuses"):
+        raise RuntimeError(f"cannot explain programs: {reason}")
     recorder = Recorder()
     # The hooks that inspect lowered programs are active only while something is recorded.
     with Listening(), ThreadRecorder(recorder), jax_compat.fresh_caches(), jax.disable_jit(False):

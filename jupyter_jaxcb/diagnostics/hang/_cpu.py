@@ -8,7 +8,6 @@ import threading
 import time
 from typing import NamedTuple
 
-from ...recording import HAS_GIL
 from ...stack.trace import without_collecting
 
 _BUSY = 0.05  # of one core, which others may use too
@@ -81,10 +80,10 @@ def _clocks() -> list[tuple[int, int]]:
     """Return the ident and the clock of each thread that runs Python.
 
     All of it runs in C, so no thread can end between its discovery and the look at its clock, which
-    may crash for a thread that has ended. Without the GIL, one can.
+    may crash for a thread that has ended.
     """
     clock_of = getattr(time, "pthread_getcpuclockid", None)
-    if clock_of is None or not HAS_GIL:  # the first on Windows
+    if clock_of is None:  # on Windows
         return []
     frames = itertools.chain.from_iterable(itertools.starmap(sys._current_frames, [()]))
     idents, same = itertools.tee(frames)

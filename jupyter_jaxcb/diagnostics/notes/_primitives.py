@@ -128,12 +128,11 @@ def _with_shard(ctx: Any, operands: Any, axes: Any, sizes: Any, note: Note) -> t
     shards = 1
     if jax_compat.shard_count(ctx) > 1:
         shards = jax_compat.times_called(ctx, everywhere=True)  # of this process
-    number = jax_compat.shard_number(ctx) if shards > 1 else None
-    if number is None:
+    if shards == 1:
         return ctx, operands, axes, _facts(note, ctx, axes[0], sizes, 1)
     at = 1 + len(note.names)
     note = dataclasses.replace(note, loops=(shards, *note.loops))
-    operands = (*operands[:at], number, *operands[at:])
+    operands = (*operands[:at], jax_compat.shard_number(ctx), *operands[at:])
     axes = (*axes[:at], (None,) * len(sizes), *axes[at:])
     avals = [*ctx.avals_in[:at], SHARD_NUMBER, *ctx.avals_in[at:]]
     ctx = dataclasses.replace(ctx, avals_in=avals)

@@ -39,7 +39,7 @@ class EagerCalls:
 
     @contextlib.contextmanager
     def made(self, held: Held, kept: Callable[[Any], Any] | None) -> Iterator[Any]:
-        """Enclose an eager call and yield its callback; see `jax_compat.OwnCallbacks.eager`."""
+        """Enclose an eager call and yield its callback; see `BuiltinWatcher.eager`."""
         elision.executed(held.bind)
         here, program = self._here, None
         if kept is not None:

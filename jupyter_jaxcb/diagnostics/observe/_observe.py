@@ -89,7 +89,8 @@ def observe_jax(
     after ``%load_ext jupyter_jaxcb``. Run it for the first time inside the block, or call
     `jax.clear_caches()`. Sample values are taken only of jupyter_jaxcb's callbacks.
 
-    Blocks may be nested and entered in several threads.
+    Blocks may be nested and entered in several threads. With a JAX that is not supported, they
+    record only jupyter_jaxcb's callbacks, and a warning says so.
 
     Args:
         capacity: as for `record`.
@@ -99,7 +100,6 @@ def observe_jax(
         A context manager that yields a `Record`, as `record`.
 
     Raises:
-        RuntimeError: this version of JAX is not supported; the message says what is missing.
         ValueError: as for `record`.
         jax.errors.JaxRuntimeError: as for `record`.
 
@@ -137,11 +137,7 @@ class _ObserveBlock(Block):
 
 
 def start_observing(user: object) -> None:
-    """Observe JAX's own callbacks from now on, until all users call `stop_observing`.
-
-    Raises:
-        RuntimeError: see `observe_jax`.
-    """
+    """Observe JAX's own callbacks from now on, until all users call `stop_observing`."""
     _join(_users, user)
 
 
@@ -155,9 +151,6 @@ def start_noting(user: object) -> None:
 
     Their calls are not recorded and cost nothing more. A later observation knows the lines,
     statuses and vmaps of programs compiled since. A note lives as long as its program.
-
-    Raises:
-        RuntimeError: see `observe_jax`.
     """
     _join(_noters, user)
 
@@ -168,12 +161,9 @@ def stop_noting(user: object) -> None:
 
 
 def _join(group: set[object], user: object) -> None:
-    group.add(user)
-    try:
+    if jax_compat.is_on("observation"):
+        group.add(user)
         _reconcile()
-    except RuntimeError:
-        _leave(group, user)
-        raise
 
 
 def _leave(group: set[object], user: object) -> None:

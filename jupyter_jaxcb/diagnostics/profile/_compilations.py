@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ... import jax_compat
+import jax
+
 from ...recording import Compilation
 from ...stack import elision
 
@@ -19,6 +21,13 @@ class Stage(NamedTuple):
     start_ns: int  # on the recorder's clock
     end_ns: int
     thread: int  # as `threading.get_ident` numbers it
+
+
+_KINDS = {  # events of `jax.monitoring`, and what they measure
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
 
 
 class Compilations:
@@ -35,12 +44,13 @@ class Compilations:
 
     def watch(self) -> None:
         """Collect, in any thread, until `unwatch`."""
-        jax_compat.watch_compilation_times(self._ended)
+        jax.monitoring.register_event_duration_secs_listener(self._ended)
         elision.watch_compilations(self._compiled)
 
     def unwatch(self) -> None:
         """Collect no longer; also after an interrupted `watch`."""
-        jax_compat.unwatch_compilation_times(self._ended)
+        with contextlib.suppress(AssertionError, ValueError):  # an interrupt came before
+            jax.monitoring.unregister_event_duration_listener(self._ended)
         elision.unwatch_compilations(self._compiled)
 
     def outermost(self) -> list[Stage]:
@@ -59,7 +69,11 @@ class Compilations:
     def _compiled(self, compilation: Compilation) -> None:
         self.programs.append(compilation)
 
-    def _ended(self, kind: str, function: str, seconds: float) -> None:
+    def _ended(self, event: str, duration_secs: float, **kwargs: Any) -> None:
         end = time.perf_counter_ns()
-        start = end - round(seconds * 1e9)
-        self.stages.append(Stage(kind, function, start, end, threading.get_ident()))
+        if event not in _KINDS:
+            return
+        name = str(kwargs.get("fun_name", ""))
+        name = name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
+        start = end - round(duration_secs * 1e9)
+        self.stages.append(Stage(_KINDS[event], name, start, end, threading.get_ident()))

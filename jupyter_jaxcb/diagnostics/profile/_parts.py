@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -201,21 +201,15 @@ def _operations(keys: list[Key]) -> dict[Key, elision.Operation]:
     if not wanted:  # to ask JAX for its programs would initialize its backends
         return {}
     modules = {name for name, _ in wanted}
-    found = {}
-    for name, read in jax_compat.modules_of_programs():
-        if name in modules:
-            found.update(_read(name, read, wanted))
-    return found
-
-
-def _read(
-    name: str, read: Callable[[], bytes], wanted: dict[tuple[str, int | None], dict[str, Key]]
-) -> dict[Key, elision.Operation]:
-    """Return the wanted operations of a program; none if it cannot be read: XLA's names remain."""
-    try:
-        module = read()
-        keys = wanted.get((name, elision.program_number(module)), {})
-        operations = elision.operations(module, set(keys)) if keys else {}
-    except (ValueError, RuntimeError):  # a later XLA may store it otherwise, or not give it
-        return {}
-    return {keys[title]: operation for title, operation in operations.items()}
+    operations: dict[Key, elision.Operation] = {}
+    for module in jax_compat.modules_of_programs():
+        if module.name not in modules:
+            continue
+        try:
+            number = elision.program_number(module.as_serialized_hlo_module_proto())
+            titles = wanted.get((module.name, number), {})
+            of_module = elision.operations(module.to_string(), titles) if titles else {}
+        except (ValueError, RuntimeError):  # a later XLA may store it otherwise, or not give it
+            continue  # XLA's names remain
+        operations |= {titles[title]: operation for title, operation in of_module.items()}
+    return operations

@@ -77,7 +77,7 @@ def profile(
     >>> _ = step(1.0)
     >>> with jaxcb.profile() as p:
     ...     _ = step(2.0).block_until_ready()
-    >>> p.profile.of_kind("host") > 0.9 * p.profile.wall_ns
+    >>> p.profile.of_kind("host") > 0.19e9  # of the 0.2 s that it sleeps
     True
     """
     return ProfileBlock(capacity, sample_values)

@@ -20,5 +20,6 @@ from ._running import (
     calls_on_stack,
     running_calls,
     still_running,
+    unfinished_programs,
     warn_of_running,
 )

@@ -17,7 +17,7 @@ from ...recording import DEFAULT_CAPACITY, LoweredSite, Recorder, activate
 from ...stack import elision
 from ...stack.call import switches
 from ...stack.trace import Block
-from ._running import notice_jax_inside, running_calls
+from ._running import awaits_workers, notice_jax_inside, running_calls
 
 Wanted = tuple[int, bool]  # capacity, and whether sample values are kept
 
@@ -137,4 +137,4 @@ def _still_records(recorder: Recorder, capacity: int) -> bool:
     program waits for stay in the block in which the program ran.
     """
     awaited = any(call.lowered.is_awaited for call in running_calls(recorder))
-    return awaited and 2 * recorder.room() > capacity
+    return (awaited or awaits_workers(recorder)) and 2 * recorder.room() > capacity

@@ -147,20 +147,25 @@ class RecordBlock(Block):
                 _warn_of(left)
 
     def end(self) -> None:
+        unfinished = jax_compat.unfinished_programs()
         stop(self)  # first: no call begins after the search for those that run
-        self.yielded._recording = self.so_far()
+        self.yielded._recording = self._so_far(unfinished)
 
     def so_far(self) -> Recording:
         """Return the recording so far, also on another thread; the block goes on."""
-        return self._frozen([] if self._recorder is None else still_running(self._recorder))
+        return self._so_far(set())
 
-    def _frozen(self, running: list[tuple[Any, ...]]) -> Recording:
+    def _so_far(self, unfinished: set[Any]) -> Recording:
         if self._recorder is None or self._mark is None:
             return Recording(environment=environment())
         left = self._left_ns
         code = (left - self._mark.at_ns, left) if left else None
         return self._recorder.freeze(
-            self._mark, environment=environment(), running=running, code=code
+            self._mark,
+            environment=environment(),
+            running=still_running(self._recorder),
+            code=code,
+            unfinished=unfinished | jax_compat.unfinished_programs(),
         )
 
 
@@ -220,6 +225,6 @@ def drain(budget_seconds: float = BUDGET_SECONDS) -> int:
 def environment() -> dict[str, str]:
     """Return the versions and backend that statuses depend on."""
     known = {"jax": jax.__version__, "backend": jax_compat.backend_name()}
-    if not jax_compat.watches_programs():
+    if not jax_compat.is_on("statuses"):
         known["statuses"] = "unknown, except of callbacks that ran"
     return known

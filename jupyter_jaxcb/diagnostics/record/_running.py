@@ -16,7 +16,14 @@ from ...capabilities.lint import body_of, jax_inside, warn_once
 from ...recording import Frame, JaxUse, LoweredSite, Recorder
 from ...stack.call import HostFunction
 from ...stack.dispatch import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code, stack_of
+from ...stack.trace import (
+    JAX_FOLDER,
+    WAITING,
+    frames_of_threads,
+    is_cell,
+    is_user_code,
+    stack_of,
+)
 
 
 class RunningCall(NamedTuple):
@@ -51,6 +58,11 @@ def still_running(recorder: Recorder) -> list[tuple[Any, ...]]:
     ]
 
 
+def unfinished_programs() -> set[Any]:
+    """Return the watched programs of which a run may go on, whichever thread dispatched it."""
+    return jax_compat.unfinished_programs()
+
+
 def all_running_calls() -> list[RunningCall]:
     """Return the host calls that are running in any thread, recorded or not."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
@@ -67,6 +79,22 @@ def all_running_calls() -> list[RunningCall]:
         for find in FINDERS
         for call in find(frames, names)
     ]
+
+
+def awaits_workers(recorder: Recorder) -> bool:
+    """Return whether a program waits for workers whose calls are not all in `recorder` yet.
+
+    Between two chunks of batch elements no call may be running.
+    """
+    crossings = (
+        frame.f_locals
+        for innermost in frames_of_threads().values()
+        for frame in stack_of(innermost)
+        if frame.f_code in WAITING
+    )
+    return any(
+        names.get("recorder") is recorder and names["lowered"].is_awaited for names in crossings
+    )
 
 
 def calls_on_stack(innermost: FrameType | None, thread: str) -> Iterator[RunningCall]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +34,6 @@ color:inherit;white-space:nowrap;padding:0}
 .jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px;
 stroke:var(--jp-layout-color1,Canvas);stroke-width:3px;paint-order:stroke}
 """
-_QUANTILE = re.compile(r"p\d+")
 _SMALL, _LARGE, _OWN = (120, 18), (400, 130), (400, 50)
 
 
@@ -88,31 +86,22 @@ def _plots(one: Series) -> Html:
 
 
 def _own_plots(one: Series) -> list[Html]:
-    """Return a plot of each number of the user, but quantiles, which are part of the large one."""
+    """Return a plot of each number of the user."""
     none, no_values = np.zeros_like(one.nan), np.empty((len(one.mean), 0, 0))
     plots = []
     for name, values in one.own.items():
-        if not _QUANTILE.fullmatch(name):
-            own = dataclasses.replace(
-                one,
-                mean=values,
-                min=values,
-                max=values,
-                nan=none,
-                inf=none,
-                values=no_values,  # those of the variable
-                own={},
-            )
-            plots += [element("div", name), _plot(own, *_OWN, True)]
+        own = dataclasses.replace(
+            one,
+            mean=values,
+            min=values,
+            max=values,
+            nan=none,
+            inf=none,
+            values=no_values,  # those of the variable
+            own={},
+        )
+        plots += [element("div", name), _plot(own, *_OWN, True)]
     return plots
-
-
-def _bands(one: Series) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the pairs of curves with a band between them: the range, and the user's quantiles."""
-    names = sorted(filter(_QUANTILE.fullmatch, one.own), key=lambda name: int(name[1:]))
-    curves = [one.min, *(one.own[name] for name in names), one.max]
-    pairs = zip(curves[: len(curves) // 2], reversed(curves), strict=False)
-    return [(_finite(low).min(axis=1), _finite(high).max(axis=1)) for low, high in pairs]
 
 
 def _each(one: Series) -> list[np.ndarray]:
@@ -124,9 +113,10 @@ def _each(one: Series) -> list[np.ndarray]:
 
 def _plot(one: Series, width: int, height: int, is_large: bool) -> Html:
     middle = thinned(curve(one), width)
-    bands = [thinned(curve, width) for band in _bands(one) for curve in band]
+    low = thinned(_finite(one.min).min(axis=1), width)
+    high = thinned(_finite(one.max).max(axis=1), width)
     each = [thinned(curve, width // 4) for curve in _each(one)]
-    known = np.concatenate([middle, *bands] if is_large else [middle])
+    known = np.concatenate([middle, low, high] if is_large else [middle])
     known = known[np.isfinite(known)]
     bottom, top = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     if top == bottom:  # a constant is in the middle, not on the edge
@@ -140,9 +130,8 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> Html:
 
     parts = []
     if is_large:
-        for low, high in zip(bands[::2], bands[1::2], strict=True):
-            band = [*points(low), *reversed(points(high))]
-            parts.append(element("polygon", class_="band", points=_text(band)))
+        band = [*points(low), *reversed(points(high))]
+        parts.append(element("polygon", class_="band", points=_text(band)))
         for curve_of_one in each:
             parts.append(element("polyline", class_="each", points=_text(points(curve_of_one))))
     parts.append(element("polyline", class_="line", points=_text(points(middle))))

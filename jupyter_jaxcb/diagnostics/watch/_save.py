@@ -48,19 +48,6 @@ def _columns(rows: Sequence[Row]) -> dict[str, list]:
     return table
 
 
-def _parquet(seen: Any, path: str) -> None:
-    try:
-        import pyarrow  # pyright: ignore[reportMissingImports]
-        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "a .parquet file needs pyarrow, which is not installed. Run `pip install pyarrow`, or "
-            "save a .csv file.",
-            name="pyarrow",
-        ) from error
-    parquet.write_table(pyarrow.table(_columns(seen.rows)), path)
-
-
 def _perfetto(seen: Any, path: str) -> None:
     """Write a counter for the mean of each variable, and an event where a value is bad."""
     histories = [one for one in seen._store.histories() if one.facts.note.rows]
@@ -99,9 +86,4 @@ def _html(seen: Any, path: str) -> None:
         )
 
 
-WRITERS: dict[str, Write] = {
-    ".csv": _csv,
-    ".parquet": _parquet,
-    ".json": _perfetto,
-    ".html": _html,
-}
+WRITERS: dict[str, Write] = {".csv": _csv, ".json": _perfetto, ".html": _html}

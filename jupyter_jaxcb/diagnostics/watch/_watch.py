@@ -131,14 +131,13 @@ class Watch:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was seen to a file, in the format that the ending of its name selects.
 
-        * ``.csv`` and ``.parquet``: the rows, with a column for each field.
+        * ``.csv``: the rows, with a column for each field.
         * ``.json``: the mean of each variable as a counter over time, and bad values as events,
           for https://ui.perfetto.dev.
         * ``.html``: the table with its plots, as a page that needs no other file.
 
         Raises:
             ValueError: the ending is unknown; the message lists the known ones.
-            ModuleNotFoundError: Parquet needs pyarrow, which is not installed.
             OSError: the file cannot be written, because its folder does not exist, for instance.
         """
         writer_of(path)(self, os.fspath(path))
@@ -269,6 +268,10 @@ class watching:  # used as a function
                 ": JAX was tracing a function when the block began. Put the block around the call "
                 "of that function."
             )
+        if not jax_compat.is_on("watch"):
+            watch._why_nothing = f": {jax_compat.why_off('watch')}"
+            self._stack, self._watch = None, watch
+            return watch
         changes = jax_compat.Changes()
         with contextlib.ExitStack() as stack:
             if sinking:
@@ -291,6 +294,8 @@ class watching:  # used as a function
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         __tracebackhide__ = True
         self._watch._has_ended = error is None
+        if self._stack is None:  # watching is off
+            return
         if not self._following.is_on():
             self._watch._why_nothing = (
                 ": sys.settrace was called in the block, by a debugger or a coverage tool for "

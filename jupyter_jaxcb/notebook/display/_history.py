@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ...report import SiteSummary
+from ...report import RunSiteView, RunsView, SiteKeyView, SiteSummary
 
 MOST_RUNS = 20  # of a cell
 _MOST_CELLS = 200
 _MOST_SITES = 200  # of a run
 
 
-class _SiteKey(NamedTuple):
-    """What the runs of a cell have in common about a site."""
-
-    function: str
-    flavor: str
-    where: str
-    source: str
-
-
-class _SiteRun(NamedTuple):
-    """The figures of a site in one run."""
-
-    site: _SiteKey
-    consequence: str
-    calls: int
-    host_ns: int
-    elided: int
+_Figures = tuple[str, int, int, int]  # of `RunSiteView`, without the index of its key
 
 
 class _Run(NamedTuple):
     name: str  # the id of its recording, which the metadata of its output has
     number: int  # of the execution, as in the prompt
-    sites: tuple[_SiteRun, ...]
+    sites: tuple[tuple[SiteKeyView, _Figures], ...]
 
 
 class History:
@@ -65,7 +49,7 @@ class History:
         while len(self._runs) > _MOST_CELLS:
             self._runs.pop(next(iter(self._runs)))
 
-    def to_json(self, name: str) -> dict[str, Any] | None:
+    def to_json(self, name: str) -> RunsView | None:
         """Return a run and those of its cell before it, oldest first; None: it is not known."""
         for runs in self._runs.values():
             names = [run.name for run in runs]
@@ -74,23 +58,23 @@ class History:
         return None
 
 
-def _site_run(summary: SiteSummary) -> _SiteRun:
+def _site_run(summary: SiteSummary) -> tuple[SiteKeyView, _Figures]:
     site = summary.site
-    key = _SiteKey(site.function, site.flavor, summary.where, site.source)
-    return _SiteRun(key, summary.consequence, summary.calls, summary.host_ns, summary.elided)
+    key = SiteKeyView(site.function, site.flavor, summary.where, site.source)
+    return key, (summary.consequence, summary.calls, summary.host_ns, summary.elided)
 
 
-def _to_json(runs: list[_Run]) -> dict[str, Any]:
+def _to_json(runs: list[_Run]) -> RunsView:
     """Return runs as JSON, with each site that they have in common once."""
-    sites = dict.fromkeys(one.site for run in runs for one in run.sites)
-    places = {site: place for place, site in enumerate(sites)}
+    keys = dict.fromkeys(key for run in runs for key, _ in run.sites)
+    places = {key: place for place, key in enumerate(keys)}
     return {
-        "sites": [site._asdict() for site in sites],
+        "sites": [vars(key) for key in keys],
         "runs": [
             {
                 "id": run.name,
                 "number": run.number,
-                "sites": [[places[one.site], *one[1:]] for one in run.sites],
+                "sites": [RunSiteView(places[key], *figures) for key, figures in run.sites],
             }
             for run in runs
         ],

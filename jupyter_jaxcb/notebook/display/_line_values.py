@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...diagnostics import Series, brief, details, title
-from ...report import shorten
+from ...report import ValueView, shorten
 from ._origins import Origins
 
 MAX_OF_LINE = 4  # the line has no room for more
@@ -28,8 +28,8 @@ class LineValues:
 
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
-        self._files: dict[str, list[dict[str, Any]]] = {}
-        self._raised: dict[str, tuple[str, dict[str, Any]]] = {}  # file and value, by running cell
+        self._files: dict[str, list[ValueView]] = {}
+        self._raised: dict[str, tuple[str, ValueView]] = {}  # file and value, by running cell
 
     def add(self, series: Sequence[Series]) -> None:
         """Replace what is known of each cell that these variables are in."""
@@ -54,7 +54,8 @@ class LineValues:
         if error is not None and own and not isinstance(error, KeyboardInterrupt):
             code, line = own[-1]
             text = traceback.format_exception_only(type(error), error)[0].partition("\n")[0]
-            value = {
+            value: ValueView = {
+                "cell": running,
                 "line": line,
                 "source": linecache.getline(code.co_filename, line).strip(),
                 "name": code.co_name,
@@ -64,7 +65,7 @@ class LineValues:
             }
             self._raised[running] = code.co_filename, value
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[ValueView]:
         """Return the values of the cells whose source is still that of their last run."""
         found = []
         raised = [(file, [value]) for file, value in self._raised.values()]

@@ -10,8 +10,8 @@ from typing import Any
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import running_calls, warn_of_running
-from ...recording import LoweredSite, Mark, Recorder, Snapshot, YieldPoints
-from ...report import LONG_NS, CallColumns, Progress, SiteProgress, Where
+from ...recording import LoweredSite, Mark, Recorder, Recording, YieldPoints
+from ...report import LONG_NS, CallColumns, HangView, Progress, SiteProgress, Where
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LIVE = "jupyter_jaxcb_live"  # in the metadata, see live-outputs.ts; False: the cell has ended
@@ -49,7 +49,7 @@ class LiveView:
         self._shown: DisplayHandle | None = None
         self._running: Sequence[LoweredSite] = ()  # of the calls that ran at the last update
         self._held: list[tuple[CallColumns, int]] = []  # calls not sent yet, with their begin
-        self._hang: dict[str, str] = {}
+        self._hang: HangView = {}
         # A copy of the context, so that the thread's output goes to the running cell.
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -60,7 +60,7 @@ class LiveView:
         """Start the thread."""
         self._thread.start()
 
-    def tell(self, hang: dict[str, str] | None) -> None:
+    def tell(self, hang: HangView | None) -> None:
         """Show the notice that the cell hangs: its title, text and stacks; None removes it."""
         self._hang = hang or {}
 
@@ -93,7 +93,7 @@ class LiveView:
                 if given:
                     self._turns.end()
 
-    def _update(self, updates: int) -> Snapshot:
+    def _update(self, updates: int) -> Recording:
         """Show the current progress, after a number of earlier updates."""
         snapshot = self._recorder.snapshot(self._mark, self._progress.seen, self._running)
         running = running_calls(self._recorder)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ...recording import Check, Checks, Matrix
 from ...register import Callback
-from ...report import OUTPUT_TYPE, Output, Spot, check_output, matrix_output, matrix_to_text
+from ...report import (
+    OUTPUT_TYPE,
+    Output,
+    Spot,
+    SpotView,
+    check_output,
+    matrix_output,
+    matrix_to_text,
+)
 from ._origins import Origins
 
 _SCHEMA = 1
@@ -19,7 +26,7 @@ def output_bundle(text: str, output: Output, origins: Origins) -> tuple[dict, di
     return data, {OUTPUT_TYPE: {"places": [_place(spot, origins) for spot in output.spots]}}
 
 
-def _place(spot: Spot, origins: Origins) -> dict[str, Any]:
+def _place(spot: Spot, origins: Origins) -> SpotView:
     cell, line, number = origins.place(spot.file, spot.line)
     shown = number if spot.numbered else 0
     return {"cell": cell, "line": line, "source": spot.source, "number": shown}

@@ -7,7 +7,14 @@ from typing import Any
 
 from ...recording import Site
 from ...register import Callback
-from ...report import CallbackView, Rows, SiteProgress, unfinished
+from ...report import (
+    CallbackView,
+    Rows,
+    SiteProgress,
+    SnapshotView,
+    ValueView,
+    unfinished,
+)
 from ._origins import Origins
 from ._sites import Sites
 
@@ -20,9 +27,9 @@ def snapshot(
     origins: Origins,
     *,
     running: bool,
-    values: Sequence[dict[str, Any]] = (),
+    values: Sequence[ValueView] = (),
     live: Iterable[SiteProgress] = (),
-) -> dict[str, Any]:
+) -> SnapshotView:
     """Return the state of the session as JSON.
 
     Args:

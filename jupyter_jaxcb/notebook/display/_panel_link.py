@@ -11,7 +11,7 @@ import comm
 from IPython.core.interactiveshell import InteractiveShell
 
 from ...recording import Recording
-from ...report import SCHEMA, Place, to_message
+from ...report import SCHEMA, Place, RunsView, SnapshotView, to_message
 
 NAME = "jupyter_jaxcb"  # of the comm target, and of the only comm
 _VERSION = version("jupyter_jaxcb")
@@ -35,9 +35,9 @@ class Link:
     def __init__(
         self,
         shell: InteractiveShell,
-        snapshot: Callable[[], dict[str, Any]],
+        snapshot: Callable[[], SnapshotView],
         place: Place,
-        runs: Callable[[str], dict[str, Any] | None],
+        runs: Callable[[str], RunsView | None],
     ) -> None:
         kernel = getattr(shell, "kernel", None)
         self._has_page = kernel is not None and not hasattr(kernel, "engine_id")
@@ -45,7 +45,7 @@ class Link:
         self._place = place
         self._runs = runs
         self._comm: Any = None
-        self._sent: dict[str, Any] | None = None
+        self._sent: SnapshotView | None = None
         self._recordings: dict[str, Recording] = {}
 
     def open(self) -> None:
@@ -88,7 +88,7 @@ class Link:
             self._recordings.pop(next(iter(self._recordings)))
         return name
 
-    def _send_snapshot(self, snapshot: dict[str, Any]) -> None:
+    def _send_snapshot(self, snapshot: SnapshotView) -> None:
         self._sent = snapshot
         self._send({"type": "snapshot", "version": _VERSION, **snapshot})
 

@@ -14,8 +14,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument
 
 from ... import register, stack
-from ...stack import INFER, as_magic_options, did_you_mean, nothing_in, rows, scalar_of
-from ._registering import by_magic
+from ...stack import INFER, did_you_mean, nothing_in, rows, scalar_of
 
 FLAVORS: Mapping[str, Callable[..., Any]] = {
     flavor: getattr(register, flavor) for flavor in stack.FLAVORS
@@ -150,8 +149,8 @@ def decorator_of(
     try:
         decorator = FLAVORS[flavor](**given) if given else FLAVORS[flavor]
     except (TypeError, ValueError, ImportError) as error:
-        raise UsageError(as_magic_options(str(error), known)) from None
-    return by_magic(decorator), given.get("result")
+        raise UsageError(str(error)) from None
+    return decorator, given.get("result")
 
 
 def _value(name: str, given: Any, namespace: Mapping[str, Any]) -> Any:

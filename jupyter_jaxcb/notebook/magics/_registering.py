@@ -6,18 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def by_magic(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wrap the decorator `register` so that its messages name the options of the magic."""
-
-    def registering(function: Any) -> Any:
-        __tracebackhide__ = True
-        callback = register(function)
-        callback.host.made_by = "magic"
-        return callback
-
-    return registering
-
-
 class RulesOfTheCell:
     """Passes rules to their callback as soon as the cell has defined their functions, in any order.
 

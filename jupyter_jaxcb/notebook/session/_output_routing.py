@@ -82,8 +82,7 @@ class OutputRouting:
             return None
         with self._lock:
             if queue.is_own_thread():
-                cells, number = self._earlier, queue.number
-                cell = next((one for one in cells if one.in_flight.includes(number)), None)
+                cell = next((one for one in self._earlier if one.in_flight.is_delivering()), None)
             elif on_thread_of_xla():
                 cell = self._cell_of_program()
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,10 +22,11 @@ from ...diagnostics import (
     stop,
     stop_noting,
     stop_observing,
+    unfinished_programs,
 )
 from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording, visible
 from ...register import Callback
-from ...report import SiteProgress, SiteSummary, summarize
+from ...report import SiteProgress, SiteSummary, SnapshotView, summarize
 from ...stack import all_counted, host_error, interrupt, is_a, release
 from ..display import (
     History,
@@ -123,8 +123,7 @@ class Session:
             self._formatter.for_type(kind, self._check_bundle)
         self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
         if not is_off():
-            with contextlib.suppress(RuntimeError):  # `--jax` raises it again
-                start_noting(self)
+            start_noting(self)
         if self.automatic:
             self._start_recording()
         self._link.open()
@@ -176,7 +175,7 @@ class Session:
     def _check_bundle(self, found: Check | Checks) -> tuple[dict, dict]:
         return check_bundle(found, self.origins, self.callbacks)
 
-    def _snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> SnapshotView:
         running = self._depth > 0 or self._live is not None
         return snapshot(
             self.callbacks(), self.sites, self.origins, running=running,
@@ -349,11 +348,17 @@ class Session:
 
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
         mark = self._mark
+        in_runs = unfinished_programs()
         self._stop_recording()  # first: no call begins after the search for those that run
         running = still_running(recorder)
-        code = self.code.ns - self._code_before_ns, self.code.ended_ns
+        ran_ns = max(self.code.ns - self._code_before_ns, 0)  # a magic that compiles does not count
         made = recorder.freeze(
-            mark, cells=cells, environment=environment(), running=running, code=code
+            mark,
+            cells=cells,
+            environment=environment(),
+            running=running,
+            code=(ran_ns, self.code.ended_ns),
+            unfinished=in_runs | unfinished_programs(),
         )
         return self._threads.marked(made)
 
@@ -362,7 +367,12 @@ class Session:
         recorder, mark = self._recorder, self._mark
         if recorder is None or mark is None:
             return None
-        return recorder.freeze(mark, environment=environment(), running=still_running(recorder))
+        return recorder.freeze(
+            mark,
+            environment=environment(),
+            running=still_running(recorder),
+            unfinished=unfinished_programs(),
+        )
 
     @property
     def is_attended(self) -> bool:

@@ -35,4 +35,4 @@ def add_native_log(log: NativeLog) -> None:
 
 def add_backlog(backlog: Backlog) -> None:
     """Let recordings count the host calls that are to be made later."""
-    backlogs.append(backlog)
+    backlogs[:] = [backlog]

@@ -2,8 +2,7 @@
 
 A site's calls on one thread are plain once its sample values are taken, as long as nothing else is
 wanted of them. A call adds its start and end to a list, which is the least that it can do. From
-time to time the list is packed, to 16 bytes a call; rows are made when somebody needs them. Without
-the GIL no call is plain, because two threads could take the same times.
+time to time the list is packed, to 16 bytes a call; rows are made when somebody needs them.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ import contextlib
 import functools
 import itertools
 import struct
-import sysconfig
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
-from .._columns import ROW, CallLog, at_once, pack_row
-from .._facts import LoweredSite
+from .._facts import ROW, LoweredSite
+from ._log import CallLog, at_once, pack_row
 
-HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
 RECENT = 2 * 1_024  # numbers: with so many, a list is packed
 PACKED_BYTES = 1 << 20  # of one site on one thread: with so many, rows are made
 _FEW = 16  # calls whose rows are made faster in Python than in NumPy
@@ -35,17 +31,7 @@ NOT_PLAIN: tuple[int, list[int], int, int, Callable[[], int]]
 NOT_PLAIN = (0, [], 0, 0, time.perf_counter_ns)  # no thread has this ident
 
 
-class _Key(NamedTuple):
-    lowered: int
-    thread: int
-    version: int
-
-
-class _Part(NamedTuple):
-    """The times of certain calls: start, end, start, end, ..."""
-
-    packed: bytearray  # the earlier ones
-    recent: list[int]
+_Key = tuple[int, int, int]  # numbers of site, thread, and version of the host function's body
 
 
 class PlainCalls:
@@ -62,13 +48,13 @@ class PlainCalls:
     def __init__(self, log: CallLog, crossings: Iterator[int]) -> None:
         self._log = log
         self._crossings = crossings
-        self._parts: dict[_Key, _Part] = {}
+        # Start, end, start, end, ...: the earlier ones packed, and the recent ones.
+        self._parts: dict[_Key, tuple[bytearray, list[int]]] = {}
         self._attempts: set[object] = set()  # to take times, since the last one that won
 
     def times(self, lowered: int, thread: int, version: int) -> list[int]:
         """Return where start and end of certain calls go."""
-        key = _Key(lowered, thread, version)
-        return self._parts.setdefault(key, _Part(bytearray(), [])).recent
+        return self._parts.setdefault((lowered, thread, version), (bytearray(), []))[1]
 
     def pack(self) -> None:
         """Pack long lists, and make rows of many packed times."""
@@ -94,7 +80,7 @@ class PlainCalls:
 
     def any(self) -> bool:
         """Return whether there are times."""
-        return any(map(any, self._parts.values()))
+        return any(map(any, list(self._parts.values())))  # parts may be added meanwhile
 
     def _attempt(self) -> tuple[Callable[[], object], Callable[[], object]]:
         """Return what to call in the instant in which times are taken; raises KeyError."""

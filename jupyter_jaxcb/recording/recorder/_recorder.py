@@ -7,30 +7,31 @@ import itertools
 import threading
 import time
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from threading import get_ident
 from typing import Any, Protocol
 
 import numpy as np
 
-from .._columns import CallLog, counted_since, renumbered
 from .._facts import (
     Compilation,
     LoweredSite,
     MaskUse,
+    NotFinite,
     NotKept,
+    ObjectUse,
     Outcome,
     Program,
+    QueueUse,
     Running,
     Site,
 )
 from .._recording import Recording
-from ._plain import HAS_GIL, RECENT, PlainCalls, PlainTimes
+from ._log import CallLog, Counts
+from ._plain import RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
-from ._site_counts import KeyCounts, ObjectUses, QueueUses
-from ._window import BEGINNING, Mark, Snapshot, as_begun, as_observed, without_program
-from ._workers import WorkerRows, Workers
+from ._window import BEGINNING, Mark, as_begun, as_observed, renumbered, without_program
+from ._workers import Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
 
@@ -64,7 +65,8 @@ class Backlog(Protocol):
 
 
 native_logs: list[NativeLog] = []
-backlogs: list[Backlog] = []
+backlogs: list[Backlog] = []  # at most one
+QUEUE_THREAD = "queued calls"  # the name of the thread that makes queued calls
 COMPILED_THREAD = "compiled code"  # the name for all threads on which compiled code runs
 
 
@@ -81,10 +83,8 @@ class Recorder:
     Attributes:
         crossed_ns: when the calls that are recorded were queued; None: they were not.
         called: records rows of host calls, see `CallLog.append`; the one way to record calls.
-        values: collects sample values and counts non-finite results.
-        queue: counts what happens in the queue to queued crossings.
-        masks: counts the batch elements of masked crossings, and those whose mask was true.
-        objects: counts how host objects were used, by name.
+        values: collects sample values, and counts and marks non-finite results.
+        counts: what happened to a site, under names of fields of `QueueUse` and `MaskUse`.
         numbers: the number of each site.
         on_thread: has the number of the current thread, see `enlist_thread`.
         plain: what a site's next call needs to know if it is plain; see `make_plain`.
@@ -102,27 +102,24 @@ class Recorder:
     ) -> None:
         self.clock = clock
         self._observation = observation
-        self.values = Values(sample_values)
-        self.queue = QueueUses()
-        self.masks: KeyCounts[LoweredSite] = KeyCounts()
-        self.objects = ObjectUses()
+        self.counts = Counts()
+        self.values = Values(self.counts, sample_values)
+        self._object_bytes: dict[str, int] = {}  # by name
         self.around: Callable[[LoweredSite, Callable], Callable] | None = None
-        self._log = CallLog(capacity)
+        self._log = CallLog(capacity, self.counts)
         self.crossed_ns: int | None = None
         self._crossings = itertools.count()
         self._plain = PlainCalls(self._log, self._crossings)
         self.called: Callable[..., None] = self._log.append
         self.plain: PlainTimes = {}
         self._pause: Callable[[], None] | None = None
-        self._bound: dict[Site, int] = {}  # how often
         self.adrift: set[Site] = set()
         self.moved: set[Site] = set()
         self._lowered: list[LoweredSite] = []
         self._outcomes: list[Outcome] = []
         self._earlier: list[Outcome] = []  # of programs compiled before this recorder
         self._compilations: list[Compilation] = []
-        self._runs: dict[Program, int] = {}
-        self._unobserved: dict[Program, int] = {}  # runs
+        self._counted: dict[Program, None] = {}  # whose runs are counted
         self._errors: dict[str, int] = {}
         self._stale: set[LoweredSite] = set()
         self.on_thread = threading.local()
@@ -134,9 +131,9 @@ class Recorder:
 
     def bound(self, site: Site, *, adrift: bool = False) -> None:
         """Record that a site was bound: traced, or about to be called eagerly; see `adrift`."""
-        with self._lock:
-            self._bound[site] = self._bound.get(site, 0) + 1
-            if adrift:
+        self.counts.count(site, "bound")
+        if adrift:
+            with self._lock:
                 self.adrift.add(site)
 
     def placed(self, sites: Iterable[Site]) -> None:
@@ -164,20 +161,22 @@ class Recorder:
     def start_counting_runs(self, program: Program) -> None:
         """Record that `ran` will be called for each run of a program, from the first one on."""
         with self._lock:
-            self._runs.setdefault(program, 0)
+            self._counted[program] = None
 
     def ran(self, program: Program) -> None:
         """Record one run of a program."""
-        with self._lock:
-            if program in self._runs:
-                self._runs[program] += 1
-                if not self._observation() % 2:
-                    self._unobserved[program] = self._unobserved.get(program, 0) + 1
+        if program in self._counted:
+            self.counts.add(program, runs=1, unobserved=1 - self._observation() % 2)
 
     def lost_count(self, program: Program) -> None:
         """Record that the runs of a program are no longer known."""
         with self._lock:
-            self._runs.pop(program, None)
+            self._counted.pop(program, None)
+
+    def object_used(self, name: str, counts: Iterable[int], nbytes: int) -> None:
+        """Count uses of a host object, in the order of `ObjectUse`; its objects take `nbytes`."""
+        self.counts.add(name, **dict(zip(ObjectUse._fields[1:], counts, strict=False)))
+        self._object_bytes[name] = nbytes
 
     def stale(self, lowered: LoweredSite) -> None:
         """Record that a program called a registration that was replaced under the same name."""
@@ -199,8 +198,6 @@ class Recorder:
             version: number of the host function's body.
             plain: `self.plain`, from before anything about the call was looked up.
         """
-        if not HAS_GIL:
-            return
         number, thread = self.numbers[lowered], self.enlist_thread()
         times = self._plain.times(number, thread, version)
         full = RECENT if self._pause is None else 0
@@ -261,10 +258,10 @@ class Recorder:
                 self._enlist(name)
             return self._thread_names.index(name)
 
-    def worker_rows(self, part: WorkerRows) -> np.ndarray:
-        """Return rows of calls that a worker made, without site, crossing, version and errors."""
+    def worker_rows(self, *made: Any) -> np.ndarray:
+        """Return rows of calls that a worker made, see `Workers.rows`."""
         with self._lock:
-            return self._workers.rows(part)
+            return self._workers.rows(*made)
 
     def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
         """Record an error of a worker's call that was recorded before its result was checked."""
@@ -278,18 +275,19 @@ class Recorder:
     def not_kept(self, lowered: LoweredSite, crossings: int, host_ns: int) -> None:
         """Count crossings of one site for which there are no rows."""
         calls = crossings * (lowered.elements or 1)
-        self._log.count(NotKept(self.numbers[lowered], 0, calls, crossings, host_ns))
+        key = self.numbers[lowered], 0
+        self.counts.add(key, calls=calls, crossings=crossings, host_ns=host_ns)
 
     def count(self) -> int:
         """Return how many host calls are recorded, also those that are only counted."""
         self._collect()
-        return len(self._log) + sum(one.calls for one in self._log.not_kept().values())
+        return len(self._log) + _not_kept(self.counts.copy())
 
     def last_call(self) -> tuple[LoweredSite, int] | None:
         """Return the site of the call that ended last, and its number of calls; None: unknown."""
         self._collect()
         rows = self._log.rows()
-        if not len(rows) or self._log.not_kept():
+        if not len(rows) or _not_kept(self.counts.copy()):
             return None
         number = int(rows["lowered"][rows["end_ns"].argmax()])
         return list(self.numbers)[number], int((rows["lowered"] == number).sum())
@@ -297,46 +295,44 @@ class Recorder:
     def mark(self) -> Mark:
         """Return a mark of the current moment, to `freeze` later only what comes after it."""
         self._collect()
-        with self._lock:
-            bound, runs, unobserved = dict(self._bound), dict(self._runs), dict(self._unobserved)
         self.values.begin()
         self.forget_plain()
         return Mark(
-            len(self._log), bound, len(self._lowered), len(self._outcomes), runs,
-            self._log.not_kept(), len(self._compilations), len(self.values), self.values.counted(),
-            self._observation(), unobserved, self.queue.counts(), self.masks.counts(),
-            self.objects.counts(), self.clock(),
+            len(self._log), len(self._lowered), len(self._outcomes), len(self._compilations),
+            len(self.values), self.counts.copy(), self._observation(), self.clock(),
         )  # fmt: skip
 
-    def snapshot(self, since: Mark, calls: int, running: Iterable[LoweredSite] = ()) -> Snapshot:
-        """Return what was collected since `since`, leaving out its first `calls` host calls.
+    def snapshot(self, since: Mark, calls: int, running: Iterable[LoweredSite] = ()) -> Recording:
+        """Return what reports of progress need of what was collected since `since`.
 
-        The snapshot's sites include those in `running`.
+        The first `calls` host calls are left out. Sites have the numbers that they have in the
+        recorder; those in `running` are among them.
         """
         self._collect()
         for site in running:
             _ = self.numbers[site]
         with self._lock:
-            known, threads = list(self.numbers), list(self._thread_names)
-            errors = tuple(self._errors)
-            runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-        return Snapshot(
-            self._log.rows(since.calls + calls),
-            known,
-            threads,
-            [*self._earlier, *self._outcomes],
-            runs,
-            counted_since(self._log.not_kept(), since.not_kept),
-            errors,
+            known, threads, errors = tuple(self.numbers), (*self._thread_names,), (*self._errors,)
+            counted = list(self._counted)
+        new = self.counts.since(since.counts)
+        return Recording(
+            calls=self._log.rows(since.calls + calls),
+            lowered=known,
+            threads=threads,
+            outcomes=(*self._earlier, *self._outcomes),
+            runs={program: new.get(program, {}).get("runs", 0) for program in counted},
+            not_kept=tuple(NotKept(*key, **more) for key, more in _pairs(new)),
+            errors=errors,
         )
 
     def touched(self, since: Mark) -> bool:
         """Whether programs with sites were lowered or run, or host calls made, since `since`."""
         self._collect()
-        with self._lock:
-            ran = any(count != since.runs.get(p, 0) for p, count in self._runs.items())
-        called = len(self._log) > since.calls or self._log.not_kept() != since.not_kept
-        return called or ran or len(self._lowered) > since.lowered
+        if len(self._log) > since.calls or len(self._lowered) > since.lowered:
+            return True
+        return any(
+            {"runs", "calls"} & more.keys() for more in self.counts.since(since.counts).values()
+        )
 
     def freeze(
         self,
@@ -347,6 +343,7 @@ class Recorder:
         ahead: bool = False,
         running: Sequence[tuple[Any, ...]] = (),
         code: tuple[int, int] | None = None,
+        unfinished: Set[Program] = frozenset(),
     ) -> Recording:
         """Return what was collected since `since` (or from the start) as an immutable value.
 
@@ -358,25 +355,19 @@ class Recorder:
             running: the fields of each `Recording.running`, with the site as the first.
             code: how long the recorded code ran, and when it ended; by default since `since`, and
                 now.
+            unfinished: programs of which a run may go on after the recording.
         """
         if since is not None and running:
             # A call is in the part of the log in which it began, and in the one in which it ends.
             passed_ns = self.clock() - since.at_ns
             running = [one for one in running if one[4] <= passed_ns]
-        facts = cells, environment, ahead, running, code
-        return self._holding(backlogs, since or BEGINNING, Counter(), *facts)
-
-    def _holding(
-        self, waiting: Sequence[Backlog], since: Mark, left: Counter[LoweredSite], *facts: Any
-    ) -> Recording:
-        """As `freeze`, while those who make calls later report none: each is left or elsewhere."""
-        if not waiting:
-            return self._frozen(since, left, *facts)
-        backlog, *others = waiting
-        # An interrupt in a generator, or between two calls of an ExitStack, would leave it locked.
-        with backlog.lock:
-            left.update(backlog.left(self, since.at_ns))
-            return self._holding(others, since, left, *facts)
+        facts = cells, environment, ahead, running, code, unfinished
+        if not backlogs:
+            return self._frozen(since or BEGINNING, {}, *facts)
+        (backlog,) = backlogs
+        with backlog.lock:  # a call is left, or it has its row
+            left = backlog.left(self, (since or BEGINNING).at_ns)
+            return self._frozen(since or BEGINNING, left, *facts)
 
     def _frozen(
         self,
@@ -387,32 +378,26 @@ class Recorder:
         ahead: bool,
         running: Sequence[tuple[Any, ...]],
         code: tuple[int, int] | None,
+        unfinished: Set[Program],
     ) -> Recording:
         self._collect()
-        calls, all_not_kept = self._log.rows(since.calls), self._log.not_kept()
+        calls, new = self._log.rows(since.calls), self.counts.since(since.counts)
+        for site, calls_left in left.items():
+            if calls_left:
+                new.setdefault(site, {})["left"] = calls_left
         with self._lock:
-            known = list(self.numbers)
-            bound = {site: count - since.bound.get(site, 0) for site, count in self._bound.items()}
-            errors, workers = tuple(self._errors), self._workers.facts()
+            known, errors, workers = list(self.numbers), (*self._errors,), self._workers.facts()
             stale, adrift = set(self._stale), set(self.adrift)
-            runs = {p: n - since.runs.get(p, 0) for p, n in self._runs.items()}
-            unobserved = dict(self._unobserved)
-        not_kept = counted_since(all_not_kept, since.not_kept)
-        queue = self.queue.since(since.queue, left)
-        masks = self.masks.since(since.masks)
-        more = [
-            *self.values.changed(since.not_finite),
-            *(site for site, *_ in running),
-            *queue,
-            *masks,
-        ]
-        more += [known[one.lowered] for one in not_kept]
+            runs = {p: new.get(p, {}).get("runs", 0) for p in self._counted}
+        bound = {key: new[key]["bound"] for key in new if isinstance(key, Site)}
+        not_kept = [(known[number], error, more) for (number, error), more in _pairs(new)]
+        more = [key for key in new if isinstance(key, LoweredSite)]
+        more += [*(site for site, *_ in running), *(site for site, *_ in not_kept)]
         lowered, calls = renumbered(known, calls, self._lowered[since.lowered :], more)
         place = {fact: number for number, fact in enumerate(lowered)}
         ran = {program for program, count in runs.items() if count}
         ran |= {lowered[number].program for number in np.unique(calls["lowered"]).tolist()}
-        ran |= {known[one.lowered].program for one in not_kept}
-        ran |= {site.program for site, *_ in running}
+        ran |= {site.program for site, *_ in (*not_kept, *running)}
         took_ns, ended_ns = code or (0, 0)
         if code is None and not ahead and since is not BEGINNING:
             took_ns = self.clock() - since.at_ns
@@ -421,14 +406,26 @@ class Recorder:
         before = (*self._earlier, *self._outcomes[: since.outcomes])
         earlier = [outcome for outcome in before if outcome.program in ran]
         adrift -= {one.site for one in (*lowered, *earlier, *outcomes)}
-        lost = [site for site, count in bound.items() if count and site in adrift and not ahead]
+        lost = [site for site in bound if site in adrift and not ahead]
         eager = dict.fromkeys(one.site for one in lowered if one.program is None)
-        found = as_observed((*earlier, *outcomes), since, self._observation(), runs, unobserved)
+        missed = {program for program in runs if "unobserved" in new.get(program, {})}
+        found = as_observed((*earlier, *outcomes), since, self._observation(), runs, missed)
+
+        def made(kind: Any) -> Any:
+            """Return the facts of a kind that are made of counts."""
+            names = kind._fields[1:]
+            for key, sums in new.items():
+                if isinstance(key, LoweredSite | str) and not sums.keys().isdisjoint(names):
+                    first = place[key] if isinstance(key, LoweredSite) else key
+                    yield kind(first, **{name: sums[name] for name in names if name in sums})
+
         return Recording(
-            bound={site: count for site, count in bound.items() if count},
+            bound=bound,
             lowered=tuple(lowered),
             outcomes=(
-                *as_begun(found, calls, lowered, since),
+                *as_begun(
+                    found, calls, lowered, since, runs, unfinished, [site for site, *_ in running]
+                ),
                 *without_program(lost, (site for site in eager if site in self.moved)),
             ),
             runs={p: count for p, count in runs.items() if p in compiled or p in ran},
@@ -436,20 +433,21 @@ class Recorder:
             calls=calls,
             threads=tuple(self._thread_names),
             errors=errors,
-            overflow=sum(one.calls for one in not_kept),
-            not_kept=tuple(one._replace(lowered=place[known[one.lowered]]) for one in not_kept),
+            not_kept=tuple(NotKept(place[site], error, **sums) for site, error, sums in not_kept),
             environment=dict(environment or {}),
             cells=tuple(cells),
             compilations=tuple(self._compilations[since.compilations :]),
             sample_values=self.values.sample_values(since.sample_values, place, calls),
-            not_finite=self.values.unsound(since.not_finite, place),
+            not_finite=(*made(NotFinite),),
             not_finite_calls=self.values.marked(place, calls),
             ahead=ahead,
             running=tuple(Running(place[site], *rest) for site, *rest in running),
             workers=workers,
-            queue=tuple(use._replace(lowered=place[site]) for site, use in queue.items()),
-            masks=tuple(MaskUse(place[site], *counts) for site, counts in masks.items()),
-            objects=self.objects.since(since.objects),
+            queue=(*made(QueueUse),),
+            masks=(*made(MaskUse),),
+            objects=tuple(
+                use._replace(nbytes=self._object_bytes[use.name]) for use in made(ObjectUse)
+            ),
             wall_ns=took_ns,
             late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
@@ -462,6 +460,15 @@ class Recorder:
     def _enlist(self, name: str) -> int:
         self._thread_names.append(name)
         return len(self._thread_names) - 1
+
+
+def _pairs(new: Mapping[Any, dict[str, int]]) -> list[tuple[tuple[int, int], dict[str, int]]]:
+    """Return the counts of calls that were not kept, by the numbers of site and error."""
+    return [(key, sums) for key, sums in new.items() if type(key) is tuple and "calls" in sums]
+
+
+def _not_kept(sums: Mapping[Any, int]) -> int:
+    return sum(number for (_, name), number in sums.items() if name == "calls")
 
 
 class _ThreadEnd:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._columns import ROW, pack_row
-from .._facts import LoweredSite
+from .._facts import ROW, LoweredSite
+from ._log import pack_row
 from ._recorder import Recorder
 
 

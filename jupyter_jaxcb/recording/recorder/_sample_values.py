@@ -1,61 +1,52 @@
-"""Collect sample values of host calls, and count non-finite results."""
+"""Collect sample values of host calls, and which of them returned NaN or infinity."""
 
 from __future__ import annotations
 
 import collections
-import operator
+import itertools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from .._facts import ArrayValues, LoweredSite, NotFinite, NotFiniteCall, SampleValues, Site
-from ._array_values import array_values
+from .._facts import LoweredSite, NotFiniteCall, SampleValues, Site
+from ._log import Counts
 
 SAMPLES = 3  # calls kept for each site and shard, in each cell or block
 ELEMENTS = 6  # elements kept of an array
+LARGEST = 1 << 16  # elements of an array whose range is kept too
 KEPT = 1_000  # sampled calls kept in total
 MARKED = 10_000  # calls with non-finite results that are kept in total
 
-# The shape and copies of the first elements, never the user's array.
-_Head = tuple[tuple[int, ...], np.ndarray]
+# The shape, copies of the first elements, and words about all of them, never the user's array.
+_Head = tuple[tuple[int, ...], np.ndarray, str]
 Group = Literal["first", "failed", "not finite"]  # why a call is sampled
 _Whose = tuple[Site, int | None, Group]  # site, shard: `SAMPLES` calls are kept of each
-_Arrays = tuple[ArrayValues, ...]
 # Site and batch element of a call, and the number of its crossing; ~start_ns if that is not known.
 _Call = tuple[LoweredSite, int, int]
 _Crossings = Mapping[tuple[int, int], int]  # by site and start
-
-
-class _Everything:
-    """A set that contains everything, so that no site is sampled."""
-
-    def __contains__(self, other: object) -> bool:
-        return True
-
-    def add(self, other: object) -> None:
-        """Do nothing."""
 
 
 class Values:
     """The sample values of a recorder; thread-safe.
 
     Args:
+        counts: gets the numbers of calls with NaN or infinity.
         wanted: whether to keep sample values.
 
     Attributes:
         full: the sites that need no more sample values; checked on every host call.
     """
 
-    def __init__(self, wanted: bool = True) -> None:
+    def __init__(self, counts: Counts, wanted: bool = True) -> None:
+        self._counts = counts
         self._wanted = wanted
-        self._kept: list[tuple[_Call, list[_Head], list[_Head], _Arrays, Group]] = []
+        self._kept: list[tuple[_Call, list[_Head], list[_Head], Group]] = []
         self._taken: dict[_Whose, int] = {}
-        self._not_finite: dict[LoweredSite, tuple[int, int, int]] = {}
         self._marked: list[tuple[_Call, bool]] = []  # with non-finite results; passed on?
         self._lock = threading.Lock()
-        self.full: Any = set() if wanted else _Everything()
+        self.full: set[LoweredSite] = set()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -85,14 +76,11 @@ class Values:
             whose = lowered.site, lowered.shard, group
             count = self._taken[whose] = self._taken.get(whose, 0) + 1
             full = len(self._kept) >= KEPT
-            if group == "first" and (count >= SAMPLES or full):
+            if group == "first" and (count >= SAMPLES or full or not self._wanted):
                 self.full.add(lowered)
             if self._wanted and count <= SAMPLES and not full:
-                given, made = list(operands), list(results)
-                heads = [*map(_head, given)], [*map(_head, made)]
-                found = (array_values(n, one, ELEMENTS) for n, one in enumerate(given + made))
-                arrays = tuple(one for one in found if one is not None)
-                self._kept.append(((lowered, element, crossing), *heads, arrays, group))
+                heads = [*map(_head, operands)], [*map(_head, results)]
+                self._kept.append(((lowered, element, crossing), *heads, group))
 
     def mark(self, lowered: LoweredSite, crossing: int, element: int, passed_on: bool) -> None:
         """Keep which host call returned NaN or infinity, if there is room.
@@ -110,18 +98,7 @@ class Values:
         self, lowered: LoweredSite, produced: int, passed_on: int, infinite: int = 0
     ) -> None:
         """Count host calls that returned NaN or infinity; see `NotFinite` for the three counts."""
-        with self._lock:
-            before = self._not_finite.get(lowered, _NONE)
-            self._not_finite[lowered] = _added(before, (produced, passed_on, infinite))
-
-    def counted(self) -> dict[LoweredSite, tuple[int, int, int]]:
-        """Return the numbers of calls with non-finite results so far, by site."""
-        with self._lock:
-            return dict(self._not_finite)
-
-    def changed(self, since: Mapping[LoweredSite, tuple[int, int, int]]) -> set[LoweredSite]:
-        """Return the sites with non-finite results since `since`."""
-        return {fact for fact, counts in self.counted().items() if counts != since.get(fact)}
+        self._counts.add(lowered, produced=produced, passed_on=passed_on, infinite=infinite)
 
     def sample_values(
         self, since: int, place: Mapping[LoweredSite, int], calls: np.ndarray
@@ -137,14 +114,14 @@ class Values:
         crossings = _crossings(calls, place, [call for call, *_ in kept])
         taken: collections.Counter[_Whose] = collections.Counter()
         found: dict[tuple[int, int, int], SampleValues] = {}
-        for call, operands, results, arrays, group in kept:
+        for call, operands, results, group in kept:
             fact = call[0]
             whose = fact.site, fact.shard, group
             taken[whose] += 1  # a nested block may have kept more
             known = _known(call, place, crossings)
             if known and known not in found and taken[whose] <= SAMPLES:
                 words = _words(operands), _words(results)
-                found[known] = SampleValues(*known, *words, group == "failed", arrays)
+                found[known] = SampleValues(*known, *words, group == "failed")
         return tuple(found.values())
 
     def marked(
@@ -160,25 +137,6 @@ class Values:
             if known and known[1] in wanted:
                 found.append(NotFiniteCall(*known, passed_on))
         return tuple(found)
-
-    def unsound(
-        self, since: Mapping[LoweredSite, tuple[int, int, int]], place: Mapping[LoweredSite, int]
-    ) -> tuple[NotFinite, ...]:
-        """Count the calls with non-finite results since `since`, by site."""
-        found = []
-        for fact, counts in self.counted().items():
-            new = _added(counts, [-count for count in since.get(fact, _NONE)])
-            if any(new) and fact in place:
-                found.append(NotFinite(place[fact], *new))
-        return tuple(found)
-
-
-_NONE = (0, 0, 0)
-
-
-def _added(counts: Sequence[int], others: Sequence[int]) -> tuple[int, int, int]:
-    produced, passed_on, infinite = map(operator.add, counts, others)
-    return produced, passed_on, infinite
 
 
 def _crossings(
@@ -209,20 +167,39 @@ def value_words(value: np.ndarray | np.generic) -> str:
 
 def _head(value: Any) -> _Head:
     array = np.asarray(value)
-    return array.shape, array.flat[:ELEMENTS]
+    return array.shape, array.flat[:ELEMENTS], _range(array)
+
+
+def _range(array: np.ndarray) -> str:
+    """Return ``(0 to 14, 3 NaN)`` for an array of real numbers of which not all are listed."""
+    if not ELEMENTS < array.size <= LARGEST or array.dtype.kind in "bcOSUMm":
+        return ""
+    try:
+        numbers = array.astype(np.float64)  # NumPy cannot compare all dtypes of ml_dtypes
+    except (TypeError, ValueError):
+        return ""
+    finite, nan = array[np.isfinite(numbers)], np.count_nonzero(np.isnan(numbers))
+    words = []
+    if finite.size:
+        words.append(f"{_element(finite.min().item())} to {_element(finite.max().item())}")
+    if nan:
+        words.append(f"{nan:,} NaN")
+    if infinite := array.size - finite.size - nan:
+        words.append(f"{infinite:,} infinite")
+    return f"({', '.join(words)})"
 
 
 def _words(heads: Sequence[_Head]) -> tuple[str, ...]:
-    return tuple(_word(shape, head) for shape, head in heads)
+    return tuple(itertools.starmap(_word, heads))
 
 
-def _word(shape: tuple[int, ...], head: np.ndarray) -> str:
-    """Format as ``0.25``, ``[1, 2, 3]`` or ``[0, 0.1, 0.2, …]``: row-major, without the shape."""
+def _word(shape: tuple[int, ...], head: np.ndarray, about: str) -> str:
+    """Format as ``0.25`` or ``[0, 0.1, …] (0 to 14)``: row-major, without the shape."""
     elements = [_element(value) for value in head.tolist()]
     if not shape:
         return elements[0]
     more = ["…"] if np.prod(shape, dtype=np.int64) > len(elements) else []
-    return f"[{', '.join([*elements, *more])}]"
+    return f"[{', '.join([*elements, *more])}] {about}".rstrip()
 
 
 def _element(value: Any) -> str:

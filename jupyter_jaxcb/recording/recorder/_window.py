@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -13,57 +13,39 @@ from .._facts import (
     LoweredSite,
     Note,
     NoteKind,
-    NotKept,
     Outcome,
     Program,
     Reason,
     Site,
     Status,
 )
-from .._rule import Rule
+from ._log import Sums
+
+_GONE = (Status.UNUSED, Status.OPTIMIZED_AWAY)  # without calls to miss
 
 
 class Mark(NamedTuple):
     """How much a recorder had collected at some moment; a window begins there."""
 
     calls: int
-    bound: Mapping[Site, int]
     lowered: int
     outcomes: int
-    runs: Mapping[Program, int]
-    not_kept: Mapping[tuple[int, int], NotKept]  # from `CallLog.not_kept`
     compilations: int
     sample_values: int
-    not_finite: Mapping[LoweredSite, tuple[int, int, int]]
+    counts: Sums
     observation: int  # how often observing JAX's own callbacks had begun or ended; odd: on
-    unobserved: Mapping[Program, int]  # runs while the observation was off
-    queue: Mapping[LoweredSite, tuple[int, ...]]  # from `QueueUses.counts`
-    masks: Mapping[LoweredSite, tuple[int, ...]]  # from `KeyCounts.counts`
-    objects: Mapping[str, tuple[int, ...]]  # from `ObjectUses.counts`
     at_ns: int  # on the recorder's clock
 
 
-class Snapshot(NamedTuple):
-    """What a recorder has collected so far, while it continues."""
-
-    calls: np.ndarray  # rows (`ROW`), in the order they ended
-    lowered: Sequence[LoweredSite]  # the rows refer to these by index
-    threads: Sequence[str]
-    outcomes: Sequence[Outcome]
-    runs: Mapping[Program, int]
-    not_kept: Sequence[NotKept]  # with the same indices as the rows
-    errors: Sequence[str]  # to which the rows refer by index, counted from 1
-
-
-BEGINNING = Mark(0, {}, 0, 0, {}, {}, 0, 0, {}, 1, {}, {}, {}, {}, 0)
+BEGINNING = Mark(0, 0, 0, 0, 0, {}, 1, 0)
 
 
 def as_observed(
     outcomes: Sequence[Outcome],
     since: Mark,
     now: int,
-    runs: Mapping[Program, int],
-    unobserved: Mapping[Program, int],
+    runs: Collection[Program],
+    missed: Collection[Program],
 ) -> tuple[Outcome, ...]:
     """Limit the outcomes of JAX's own callbacks to what was observed.
 
@@ -73,99 +55,106 @@ def as_observed(
         outcomes: the outcomes of programs that were compiled or run in a window.
         since: the mark at which the window begins.
         now: `Mark.observation` at the end of the window.
-        runs: runs of programs in the window, where known.
-        unobserved: `Mark.unobserved` at the end of the window.
+        runs: the programs of which it is known how often they ran.
+        missed: those that ran without observation in the window.
     """
     if since.observation == now and now % 2:
         return tuple(outcomes)
     if since.observation == now:  # never observed
         return tuple(one for one in outcomes if not one.site.flavor.startswith(OBSERVED))
-    missed = {p for p, count in unobserved.items() if count > since.unobserved.get(p, 0)}
     return tuple(
         one if one.program in runs and one.program not in missed else _partly_observed(one)
         for one in outcomes
     )
 
 
-PARTLY_OBSERVED: Rule[Outcome] = Rule(
-    "a callback of JAX's own API that the program keeps, and a run that was not observed",
-    lambda outcome: (
-        outcome.site.is_of_jax
-        and outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY)  # no calls to miss
-    ),
-    Status.UNKNOWN,
-    Reason.PARTLY_OBSERVED,
-    "calls outside of the observation are missing, so the numbers say nothing",
-)
-
-
-RUN_BEGAN_BEFORE: Rule[Outcome] = Rule(
-    "not called, and a call of its program began before the recording",
-    lambda outcome: outcome.status not in (Status.UNUSED, Status.OPTIMIZED_AWAY),
-    Status.UNKNOWN,
-    Reason.RUN_IN_PART,
-    "it may have been called before the recording, too",
-)
-
-
 def as_begun(
-    outcomes: Sequence[Outcome], calls: np.ndarray, lowered: Sequence[LoweredSite], since: Mark
+    outcomes: Sequence[Outcome],
+    calls: np.ndarray,
+    lowered: Sequence[LoweredSite],
+    since: Mark,
+    runs: Mapping[Program, int],
+    unfinished: Set[Program],
+    running: Iterable[LoweredSite],
 ) -> tuple[Outcome, ...]:
-    """Limit the outcomes of programs that ran already when a window began.
+    """Limit the outcomes of programs that ran already when a window began, or run when it ends.
 
     Args:
         outcomes: the outcomes of programs that were compiled or run in a window.
         calls: its rows (`ROW`).
         lowered: the rows refer to these by index.
         since: the mark at which the window begins.
+        runs: those that began in the window, where known.
+        unfinished: programs of which a run may go on after the window.
+        running: those with a call that runs when the window ends.
     """
     before = {lowered[n].program for n in calls["lowered"][calls["start_ns"] < since.at_ns]}
-    called = {(lowered[n].program, lowered[n].site) for n in np.unique(calls["lowered"])}
+    entered = (*(lowered[n] for n in np.unique(calls["lowered"])), *running)
+    called = {(one.program, one.site) for one in entered}
+    in_part = before | unfinished | {p for p, _ in called if p is not None and runs.get(p) == 0}
     return tuple(
-        _unknown(one, RUN_BEGAN_BEFORE)
-        if one.program in before
+        _unknown(one, Reason.RUN_IN_PART)
+        if one.program in in_part
         and (one.program, one.site) not in called
-        and RUN_BEGAN_BEFORE.holds(one)
+        and one.status not in _GONE
         else one
         for one in outcomes
     )
 
 
-def _unknown(outcome: Outcome, rule: Rule[Outcome]) -> Outcome:
+def _unknown(outcome: Outcome, reason: Reason) -> Outcome:
     return dataclasses.replace(
-        outcome, status=Status.UNKNOWN, written=None, compiled=None, reason=rule.reason
+        outcome, status=Status.UNKNOWN, written=None, compiled=None, reason=reason
     )
 
 
 def _partly_observed(outcome: Outcome) -> Outcome:
-    if not PARTLY_OBSERVED.holds(outcome):
+    """Return the outcome of a callback of JAX's own API, of which calls may be missing."""
+    if not outcome.site.is_of_jax or outcome.status in _GONE:
         return outcome
     notes = (*outcome.notes, Note(NoteKind.PARTLY_OBSERVED))
-    return dataclasses.replace(_unknown(outcome, PARTLY_OBSERVED), notes=notes)
-
-
-IN_NO_PROGRAM: Rule[Site] = Rule(
-    "traced, but in no program that was compiled",
-    lambda site: True,
-    Status.UNKNOWN,
-    Reason.IN_NO_PROGRAM,
-    "a derivative in eager code dropped the call, or tracing failed",
-)
-
-MOVED: Rule[Site] = Rule(
-    "called in eager code, though it was traced in a loop",
-    lambda site: True,
-    Status.UNKNOWN,
-    Reason.MAY_BE_HOISTED,
-    "a derivative in eager code moved it out of the loop",
-)
+    return dataclasses.replace(_unknown(outcome, Reason.PARTLY_OBSERVED), notes=notes)
 
 
 def without_program(lost: Iterable[Site], moved: Iterable[Site]) -> Iterator[Outcome]:
-    """Yield the outcomes of sites that no program has: lost ones, and those in `Recorder.moved`."""
+    """Yield the outcomes of sites that no program has.
+
+    Args:
+        lost: traced, but in no program: a derivative in eager code dropped the call, or tracing
+            failed.
+        moved: called in eager code, though it was traced in a loop, see `Recorder.moved`.
+    """
     none = Program("", "")
     for site in lost:
-        reason = IN_NO_PROGRAM.reason
-        yield Outcome(site, none, Status.UNKNOWN, traced_paths=0, compiled=0, reason=reason)
+        yield Outcome(site, none, Status.UNKNOWN, compiled=0, reason=Reason.IN_NO_PROGRAM)
     for site in moved:
-        yield Outcome(site, none, Status.UNKNOWN, reason=MOVED.reason)
+        yield Outcome(site, none, Status.UNKNOWN, reason=Reason.MAY_BE_HOISTED)
+
+
+def renumbered(
+    known: Sequence[LoweredSite],
+    calls: np.ndarray,
+    new: Iterable[LoweredSite],
+    more: Collection[LoweredSite],
+) -> tuple[list[LoweredSite], np.ndarray]:
+    """Reduce the known sites to those that a part of the log needs, and renumber its calls.
+
+    Args:
+        known: all sites; `calls` refer to them by index.
+        calls: rows of the log.
+        new: sites that come first, whether called or not.
+        more: other sites to include, whether called or not.
+
+    Returns:
+        The sites, and the calls with indices into these.
+    """
+    used = {known[number] for number in np.unique(calls["lowered"]).tolist()}
+    used.update(more)
+    lowered = list(dict.fromkeys([*new, *(fact for fact in known if fact in used), *more]))
+    place = {fact: number for number, fact in enumerate(lowered)}
+    calls = calls.copy()
+    if len(calls):
+        numbers = np.array([place.get(fact, 0) for fact in known], np.uint32)
+        calls["lowered"] = numbers[calls["lowered"]]
+    calls.flags.writeable = False
+    return lowered, calls

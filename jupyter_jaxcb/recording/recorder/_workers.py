@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
-from .._columns import ROW
-from .._facts import Worker
-
-_NAME = "worker {} · {}"  # of a thread: number of the worker, and its own name
-_WORKER = re.compile(_NAME.format(r"\d+", ""))
-
-
-def names_worker(thread: str) -> bool:
-    """Return whether a thread's name is that of a worker, maybe after that of its process."""
-    return _WORKER.search(thread) is not None
-
-
-class Who(Protocol):
-    """The identity that a worker reports."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def pid(self) -> int: ...
-    @property
-    def thread(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-
-
-class WorkerRows(NamedTuple):
-    """Host calls that one worker made, one after the other."""
-
-    who: Who
-    elements: np.ndarray  # row-major batch element numbers in the order of the calls; -1: none
-    stamps: Sequence[int]  # the worker's clock before the first and after each call
-    sent_ns: int  # the recorder's clock when the chunk was sent
-    received_ns: int  # the recorder's clock when the results had arrived
+from .._facts import ROW, Worker
 
 
 class Workers:
@@ -60,7 +27,7 @@ class Workers:
         self._enlist = enlist
         self._numbers: dict[tuple[str, int, int], int] = {}  # threads
         self._bounds: dict[int, tuple[int, int]] = {}  # of the clock difference, by thread
-        self._whos: dict[int, Who] = {}
+        self._whos: dict[int, Any] = {}
         self._host = socket.gethostname()
 
     def facts(self) -> tuple[Worker, ...]:
@@ -70,27 +37,42 @@ class Workers:
             for thread, who in list(self._whos.items())
         )
 
-    def rows(self, part: WorkerRows) -> np.ndarray:
-        """Return rows of the log without site, crossing, version and errors."""
-        thread = self._number(part.who)
-        times = np.array(part.stamps, np.int64)
-        if part.who.pid != os.getpid() or part.who.host != self._host:
-            self._narrow(thread, int(times[-1]) - part.received_ns, int(times[0]) - part.sent_ns)
+    def rows(
+        self,
+        who: Any,
+        elements: np.ndarray,
+        stamps: Sequence[int],
+        sent_ns: int,
+        received_ns: int,
+    ) -> np.ndarray:
+        """Return rows of calls that a worker made, without site, crossing, version and errors.
+
+        Args:
+            who: has the worker's host, pid, thread and name.
+            elements: row-major batch element numbers in the order of the calls; -1: none.
+            stamps: the worker's clock before the first and after each call.
+            sent_ns: the recorder's clock when the chunk was sent.
+            received_ns: the recorder's clock when the results had arrived.
+        """
+        thread = self._number(who)
+        times = np.array(stamps, np.int64)
+        if who.pid != os.getpid() or who.host != self._host:
+            self._narrow(thread, int(times[-1]) - received_ns, int(times[0]) - sent_ns)
             times -= self._difference(thread)[0]
         rows = np.zeros(len(times) - 1, ROW)
         rows["start_ns"], rows["end_ns"] = times[:-1], times[1:]
-        rows["element"], rows["thread"] = part.elements, thread
-        rows["queued_ns"][0] = max(int(times[0]) - part.sent_ns, 0)
+        rows["element"], rows["thread"] = elements, thread
+        rows["queued_ns"][0] = max(int(times[0]) - sent_ns, 0)
         return rows
 
-    def _number(self, who: Who) -> int:
+    def _number(self, who: Any) -> int:
         key = who.host, who.pid, who.thread
         number = self._numbers.get(key)
         if number is None:
             name = who.name if who.pid == os.getpid() else f"pid {who.pid}"
             if who.host != self._host:
                 name = f"{name} · {who.host}"
-            number = self._enlist(_NAME.format(len(self._numbers) + 1, name))
+            number = self._enlist(f"worker {len(self._numbers) + 1} · {name}")
             self._numbers[key], self._whos[number] = number, who
         return number
 

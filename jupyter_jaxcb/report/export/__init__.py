@@ -3,5 +3,5 @@
 `_export` maps file name suffixes to formats; each format of more than a few lines has a module.
 """
 
-from ._export import OF_CALLS, OF_SITES, export
+from ._export import OF_SITES, export
 from ._page import NOTHING

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...recording import FACTS, Named, Recording, call_table, spreadsheet_cell
+from ...recording import FACTS, Recording, call_table, spreadsheet_cell
 
 _ROWS = 1 << 16  # formatted at a time
 
@@ -22,8 +22,13 @@ def write_csv(recording: Recording, file: BinaryIO) -> None:
     table = call_table(recording)
     # Columns that are equal for all calls of one site and program are formatted once.
     facts = _cells(table, FACTS, recording)
-    named = {name: column for name, column in table.items() if isinstance(column, Named)}
-    words = {name: _spelled(column) for name, column in named.items() if name not in FACTS}
+    named = {name: column for name, column in table.items() if isinstance(column, tuple)}
+    # The last of the words is for -1.
+    words = {
+        name: [*(_row([word]) for word in column[1]), ""]
+        for name, column in named.items()
+        if name not in FACTS
+    }
     numbers = [name for name in table if name not in named]
     _write(file, f"{_row(table)}\n")
     row = ",".join(["%d"] * len(numbers) + ["%s"] * (len(words) + 1)) + "\n"
@@ -31,7 +36,7 @@ def write_csv(recording: Recording, file: BinaryIO) -> None:
         here = slice(start, start + _ROWS)
         columns: list[Any] = [np.asarray(table[name])[here].tolist() for name in numbers]
         for name, spelled in words.items():
-            columns.append([spelled[code] for code in named[name].codes[here].tolist()])
+            columns.append([spelled[code] for code in named[name][0][here].tolist()])
         columns.append([facts[n] for n in recording.calls["lowered"][here].tolist()])
         _write(file, "".join(map(row.__mod__, zip(*columns, strict=True))))
 
@@ -43,13 +48,9 @@ def _cells(table: Any, names: Iterable[str], recording: Recording) -> list[str]:
     for number, row in zip(used.tolist(), first.tolist(), strict=True):
         columns = [table[name] for name in names]
         cells[number] = _row(
-            column.words[column.codes[row]] if column.codes[row] >= 0 else "" for column in columns
+            words[codes[row]] if codes[row] >= 0 else "" for codes, words in columns
         )
     return cells
-
-
-def _spelled(column: Named) -> list[str]:
-    return [*(_row([word]) for word in column.words), ""]  # the last one for -1
 
 
 def _row(cells: Iterable[Any]) -> str:

@@ -12,7 +12,6 @@ from ..profile import to_markdown, to_text
 from ..text import NO_CALLBACKS, matrix_to_text, outcome_to_text, plain_words
 from ._csv import write_csv
 from ._page import NOTHING, versions, write_page
-from ._parquet import write_arrow, write_parquet
 from ._perfetto import write_perfetto
 
 
@@ -26,7 +25,6 @@ def export(recording: Recording, path: str | os.PathLike[str]) -> None:
     Raises:
         TypeError: `recording` is not a `Recording`.
         ValueError: the suffix is unknown; the message lists the known ones.
-        ModuleNotFoundError: the format needs pyarrow, which is not installed.
         OSError: the file cannot be written, as for `Recording.save`.
 
     >>> import pathlib, tempfile, numpy as np, jupyter_jaxcb as jaxcb
@@ -72,15 +70,14 @@ def _write_sites(recording: Recording, file: BinaryIO) -> None:
 
 
 _OF_SITES = {".md": _write_markdown, ".sites.json": _write_sites, ".txt": _write_text}
-_OF_CALLS = {
-    ".csv": write_csv,
-    ".perfetto.json": write_perfetto,
-    ".trace.json": write_perfetto,
-    ".arrow": write_arrow,
-    ".feather": write_arrow,
-    ".parquet": write_parquet,
-}
-OF_CALLS = tuple(_OF_CALLS)  # suffixes of tables and timelines, which are made of host calls alone
 OF_SITES = tuple(_OF_SITES)  # suffixes of reports, which are short enough to print
-FORMATS.update({".html": write_page, **_OF_SITES, **_OF_CALLS})
+FORMATS.update(
+    {
+        ".html": write_page,
+        ".csv": write_csv,
+        ".perfetto.json": write_perfetto,
+        ".trace.json": write_perfetto,
+        **_OF_SITES,
+    }
+)
 TEXTS.update({Recording: _printed, Matrix: matrix_to_text, Outcome: outcome_to_text})

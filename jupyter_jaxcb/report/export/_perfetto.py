@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...recording import LoweredSite, Recording, names_worker
+from ...recording import LoweredSite, Recording
 from ..summary import Rows
 from ..text import level_words
 
@@ -58,10 +58,9 @@ def _named(recording: Recording) -> Iterator[str]:
         if pids[worker.thread] != HOST:
             name = f"worker process {worker.pid} · {worker.host}"
             yield _name("process_name", pids[worker.thread], 0, name)
-    for (process, phase), tracks in _tracks(recording).items():
-        whose = f"process {process} · " if recording.processes else ""
+    for phase, tracks in _tracks(recording).items():
         for track in tracks:
-            yield _name("thread_name", COMPILER, track, f"{whose}{_PHASES[phase]}")
+            yield _name("thread_name", COMPILER, track, _PHASES[phase])
 
 
 def _pids(recording: Recording) -> list[int]:
@@ -95,15 +94,13 @@ def _timed(recording: Recording) -> list[Any]:
 _PHASES = {"lower": "lower to StableHLO", "compile": "compile by XLA"}
 
 
-def _phases(recording: Recording) -> dict[tuple[int, str], list[tuple[int, int, Any]]]:
-    """Return start, end and compilation by process and phase; JAX lowers, then compiles."""
-    processes = [one.number for one in recording.processes] or [0]
-    found = {(process, phase): [] for process in processes for phase in _PHASES}
+def _phases(recording: Recording) -> dict[str, list[tuple[int, int, Any]]]:
+    """Return start, end and compilation by phase; JAX lowers, then compiles."""
+    found = {phase: [] for phase in _PHASES}
     for one in _timed(recording):
         began = one.end_ns - one.compile_ns
-        process = one.program.process
-        found[process, "lower"].append((began - one.lower_ns, began, one))
-        found[process, "compile"].append((began, one.end_ns, one))
+        found["lower"].append((began - one.lower_ns, began, one))
+        found["compile"].append((began, one.end_ns, one))
     return found
 
 
@@ -118,20 +115,20 @@ def _slots(spans: list[tuple[int, int, Any]]) -> list[int]:
     return tracks
 
 
-def _tracks(recording: Recording) -> dict[tuple[int, str], range]:
+def _tracks(recording: Recording) -> dict[str, range]:
     """Number the tracks of each phase: as many as ran in parallel, and at least one."""
     found, number = {}, _THREAD + len(recording.threads)
-    for key, spans in _phases(recording).items():
-        found[key] = range(number, number + max(_slots(spans), default=0) + 1)
-        number = found[key].stop
+    for phase, spans in _phases(recording).items():
+        found[phase] = range(number, number + max(_slots(spans), default=0) + 1)
+        number = found[phase].stop
     return found
 
 
 def _compilations(recording: Recording, base: int) -> list[str]:
     """Return the events of lowering and compiling each program."""
     events, tracks = [], _tracks(recording)
-    for key, spans in _phases(recording).items():
-        phase, own = key[1], tracks[key]
+    for phase, spans in _phases(recording).items():
+        own = tracks[phase]
         for (start, end, one), track in zip(spans, _slots(spans), strict=True):
             arguments = " ".join(map(str, one.arguments))
             args = json.dumps({"program": one.program.number, "arguments": arguments})
@@ -198,8 +195,7 @@ def _of_element(element: int, queued_ns: int) -> str:
 def _crossings(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return starts, ends and first rows of the crossings that looped over elements in-thread."""
     calls = recording.calls
-    workers = [number for number, name in enumerate(recording.threads) if names_worker(name)]
-    by_worker = np.isin(calls["thread"], workers)
+    by_worker = np.isin(calls["thread"], [worker.thread for worker in recording.workers])
     rows = np.flatnonzero((calls["element"] >= 0) & ~by_worker)
     elements = calls[rows]
     order = np.lexsort((elements["start_ns"], elements["crossing"]))

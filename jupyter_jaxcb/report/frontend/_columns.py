@@ -17,6 +17,7 @@ import numpy as np
 
 from ...recording import NotFiniteCall, Recording, SampleValues, Site
 from ..summary import SiteSummary
+from ._documents import SavedCallsView
 from ._site_view import Marks
 
 OUT_OF_RANGE = 0xFFFF  # a variant, thread or error whose number does not fit into 16 bits
@@ -67,9 +68,9 @@ def call_columns(
     return CallColumns(len(calls), unit_ns, base_ns, raw, crossings)
 
 
-def to_saved(columns: CallColumns) -> dict[str, int | str]:
+def to_saved(columns: CallColumns) -> SavedCallsView:
     """Return the columns as JSON: compressed byte planes, a third of the size of plain columns."""
-    saved = {
+    saved: SavedCallsView = {
         "rows": columns.rows,
         "unit_ns": columns.unit_ns,
         "zlib": _compressed(columns.raw, columns.rows, (4, 4, 4, 2, 2, 2)),

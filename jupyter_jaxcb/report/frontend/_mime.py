@@ -27,6 +27,7 @@ from ..summary import (
 )
 from ..text import (
     by_other_threads,
+    full_words,
     headline,
     host_time,
     other_time,
@@ -41,6 +42,7 @@ from ._columns import (
     to_saved,
     variant_numbers,
 )
+from ._documents import CompilationView, FactsView, MeasuredView
 from ._profile import profile_facts, proposals
 from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, Where, finished
 
@@ -110,7 +112,7 @@ def to_sites(recording: Recording) -> dict[str, Any]:
 
 def to_message(
     recording: Recording, *, values: bool = True, place: Place | None = None, name: str = ""
-) -> tuple[dict[str, Any], dict[str, Any], CallColumns]:
+) -> tuple[FactsView, MeasuredView, CallColumns]:
     """Return facts, measurements and every call, for a front end connected to the kernel.
 
     Args:
@@ -120,7 +122,12 @@ def to_message(
         name: the id of the recording's display, by which the front end recognizes the recording.
     """
     shown = _Document(recording, recording.calls, values, place)
-    measured = {**shown.measured(), "id": name, "calls": None, "calls_not_saved": 0}
+    measured: MeasuredView = {
+        **shown.measured(),
+        "id": name,
+        "calls": None,
+        "calls_not_saved": 0,
+    }
     return _facts(recording, shown.sites, shown.views), measured, shown.columns
 
 
@@ -175,7 +182,7 @@ class _Document:
             for site in self.sites
         ]
 
-    def saved(self, *, brief: bool = False) -> dict[str, Any]:
+    def saved(self, *, brief: bool = False) -> MeasuredView:
         """Return `Measured` without the id, with the host calls."""
         return {
             **self.measured(brief=brief),
@@ -183,12 +190,12 @@ class _Document:
             "calls_not_saved": len(self._recording) - self.columns.rows,
         }
 
-    def measured(self, *, brief: bool = False) -> dict[str, Any]:
+    def measured(self, *, brief: bool = False) -> MeasuredView:
         """Return what changes from run to run, except the host calls."""
         recording, columns = self._recording, self.columns
         base_ns = columns.base_ns if columns.rows else None
         profile = profile_facts(recording, base_ns, self.where)
-        return {
+        measured: MeasuredView = {
             "environment": dict(recording.environment),
             "out_of_order": out_of_order(recording, self.sites),
             "by_worker": by_other_threads(recording),
@@ -199,7 +206,10 @@ class _Document:
             "other_time": other_time(recording, self.sites),
             "errors": [STOPPED_BY_YOU if is_stop(one) else one for one in recording.errors],
             "sites": [view.measured(brief=brief) for view in self.views],
-        } | ({} if profile is None else {"profile": profile})
+        }
+        if profile is not None:
+            measured["profile"] = profile
+        return measured
 
 
 def _with_numbers(recording: Recording, place: Place | None) -> Where:
@@ -233,26 +243,24 @@ def _if_different(text: str, other: str) -> str:
     return text if text != other else ""
 
 
-def _brief(document: dict[str, Any]) -> dict[str, Any]:
+def _brief(document: FactsView | MeasuredView) -> dict[str, Any]:
     """Leave out what is empty, zero or false, which would be most of a saved output."""
     return {name: value for name, value in document.items() if value or name == "sites"}
 
 
 def _facts(
     recording: Recording, sites: list[SiteSummary], views: list[SiteView], *, brief: bool = False
-) -> dict[str, Any]:
-    counted = sum(one.calls for one in recording.not_kept)
+) -> FactsView:
     return {
         "schema": SCHEMA,
         "headline": [list(part) for part in headline(sites)],
         "sites": [view.facts(brief=brief) for view in views],
-        "overflow": recording.overflow - counted,
-        **({"not_kept": counted} if counted else {}),
+        "full": full_words(recording),
         "ahead": recording.ahead,
     }
 
 
-def _compilation(one: Compilation, base_ns: int | None) -> dict[str, Any]:
+def _compilation(one: Compilation, base_ns: int | None) -> CompilationView:
     began = one.end_ns - one.compile_ns - one.lower_ns  # XLA compiles right after JAX has lowered
     return {
         "program": one.program.name,

@@ -1,11 +1,10 @@
-"""Build what the front end shows of a profile; `parse/profile.ts` has the types."""
+"""Build what the front end shows of a profile."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...recording import OBSERVED, Recording, Site
 from ..profile import KINDS, Figures, advice, headline, notes, queueable
+from ._documents import ProfileView
 from ._site_view import Proposal, Where
 
 
@@ -19,7 +18,7 @@ def proposals(recording: Recording, where: Where) -> dict[Site, list[Proposal]]:
     return found
 
 
-def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> dict[str, Any] | None:
+def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> ProfileView | None:
     """Return the profile as the front end reads it; None if there is none.
 
     Args:
@@ -39,7 +38,7 @@ def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> di
         "headline": headline(figures),
         "advice": advice(figures),
         "notes": notes(figures),
-        "kinds": [{"id": str(k), "name": KINDS[k].words, "wall_ns": ns} for k, ns in kinds],
+        "kinds": [{"id": k, "name": KINDS[k].words, "wall_ns": ns} for k, ns in kinds],
         "parts": [
             {
                 "kind": place[part.kind],

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import LoweredSite, Outcome, Program, Site, Snapshot
+from ...recording import LoweredSite, Outcome, Program, Site
+from ...recording import Recording as Snapshot
 from ..summary import Rows, is_stop
 from ._columns import CallColumns, call_columns
-from ._messages import ProgressView, RunningView
+from ._documents import ProgressView, RunningView
 from ._site_view import SiteProgress, Where, unfinished
 
 MAX_SITES = 60

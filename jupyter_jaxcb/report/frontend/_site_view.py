@@ -11,9 +11,16 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ...recording import Aval, AxisKind, Frame, Site, Status, VmapLevel
-from ..summary import Mask, Shapes, SiteSummary, Stopped
-from ..text import WORDS, loop_advice, status_words
+from ...recording import Frame, Site, Status
+from ..summary import SiteSummary
+from ..text import (
+    WORDS,
+    VariantView,
+    loop_advice,
+    sample_words,
+    status_words,
+    variant_views,
+)
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -34,34 +41,11 @@ Place = Callable[[str, int], Located]  # of a file and a line
 Where = Callable[[Site | Frame], str]  # names the place of a site or of a calling frame
 
 
-class LevelView(NamedTuple):
-    """What one ``vmap`` did: its size, its method, and which operands it maps over."""
-
-    size: int  # batch elements
-    method: str  # as "sequential" or "expand_dims"
-    batched: tuple[bool, ...]  # per operand
-
-
 class SampleView(NamedTuple):
     """Abbreviated argument and result values of one host call."""
 
-    element: int  # of the batch; -1: no element
-    operands: tuple[str, ...]  # "0.25", "[1, 2, 3, …]"
-    results: tuple[str, ...]  # empty if the call failed
+    words: str  # "element 2: 0.25, [1, 2, 3, …] → 0.5"
     failed: bool  # the host function raised
-    shard: int | None  # None: one call for all devices
-
-
-class ArrayView(NamedTuple):
-    """All values of an array of a sampled call, which lists only the first ones."""
-
-    sample: int  # index of the call in `sample_values`
-    place: int  # among the arguments and, after them, the results
-    minimum: str  # of the finite values; empty if there are none
-    maximum: str  # of the finite values
-    nan: int  # number of values that are NaN
-    inf: int  # number of infinite values
-    picture: str  # rows of shades from 0 to 8, separated by blanks; x: NaN or infinity
 
 
 class Proposal(NamedTuple):
@@ -89,52 +73,6 @@ class SiteProgress(NamedTuple):
     running_ns: int = 0  # since the first of its unfinished calls began
 
 
-@dataclasses.dataclass(frozen=True)
-class AxesView:
-    """What became of the batch elements of one ``vmap`` in the arrays of a host call."""
-
-    operands: tuple[AxisKind, ...]  # per operand
-    results: AxisKind  # the same for all of them
-    mask: AxisKind | None = None  # absent: its calls are not masked
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class VariantView:
-    """One variant of a call site: a combination of shapes and vmap levels."""
-
-    operands: tuple[Aval, ...] = ()  # as one host call sees them
-    results: tuple[Aval, ...] = ()  # as one host call returns them
-    operand_names: tuple[str, ...] = ()  # "x", "params['w']"; empty: unknown
-    result_names: tuple[str, ...] = ()  # empty: unknown
-    levels: tuple[LevelView, ...] = ()  # innermost vmap first
-    axes: tuple[AxesView, ...] = ()  # by level
-    calls: int = 0  # host calls
-    shards: int = 0  # number of shards, each called by its device; 0: one call for all devices
-    devices: tuple[str, ...] = ()  # of the shards, in order, where known
-    gathered_bytes: int = 0  # at most, moved to the one device that makes the call
-    stopped: Stopped | None = None  # absent: each crossing made all of its calls, or it is masked
-    mask: Mask | None = None  # absent: its calls are not masked
-
-    @classmethod
-    def of(cls, shapes: Shapes) -> VariantView:
-        """Return the view of one variant."""
-        mask = shapes.mask
-        return cls(
-            operands=shapes.operands,
-            results=shapes.results,
-            operand_names=shapes.operand_names,
-            result_names=shapes.result_names,
-            levels=tuple(LevelView(v.size, v.method, v.batched) for v in shapes.levels),
-            axes=tuple(_axes(level, mask, place) for place, level in enumerate(shapes.levels)),
-            calls=shapes.calls,
-            shards=shapes.shards,
-            devices=shapes.devices,
-            gathered_bytes=shapes.gathered_bytes,
-            stopped=shapes.stopped,
-            mask=mask,
-        )
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SiteView:
     """What every display says about a call site; a site of a running cell has less in it."""
@@ -156,15 +94,15 @@ class SiteView:
     expected: int | None = None  # calls of the recorded runs, as compiled; None: unknown
     written: int | None = None  # calls of the recorded runs in the program text; None: unknown
     elided: int = 0  # outcomes with an elided status
-    batch_calls: int = 0  # that vmap_method='expand_dims' would make; 0: not many fewer
     notes: tuple[str, ...] = ()  # what else is worth knowing
     errors: tuple[str, ...] = ()  # of a running cell: how many calls have failed
     shapes: tuple[VariantView, ...] = ()  # of a running cell: none
+    arguments: str = ""  # names, to call the host function with: "x, y"
     sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
-    sample_arrays: tuple[ArrayView, ...] = ()  # of these calls, of more than six elements
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
+    slow_calls: int = 0  # of a vmap that loops where it need not; 0: they take little
     figures: tuple[Figure, ...] = ()  # what else is said beside the number of calls
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
@@ -202,8 +140,9 @@ class SiteView:
 # Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is
 # around a call, which change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "wall_ns", "variants_ns", "cell_id", "cell_line", "numbered", "around", "stack"}
-    | {"figures", "proposals", "sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
+    {"host_ns", "wall_ns", "variants_ns", "slow_calls", "figures", "proposals"}
+    | {"cell_id", "cell_line", "numbered", "around", "stack"}
+    | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
 
 
@@ -254,19 +193,15 @@ def finished(
         expected=summary.expected,
         written=summary.written,
         elided=summary.elided,
-        batch_calls=summary.loop.batch_calls,
         notes=summary.notes,
         errors=summary.errors,
-        shapes=tuple(map(VariantView.of, summary.shapes)),
-        sample_values=tuple(SampleView(*sample[2:6], shard) for sample, shard in samples),
-        sample_arrays=tuple(
-            ArrayView(number, *one)
-            for number, (call, _) in enumerate(samples)
-            for one in call.arrays
-        ),
+        shapes=tuple(map(_brief, variant_views(summary.shapes))),
+        arguments=_arguments(summary),
+        sample_values=tuple(SampleView(sample_words(*one), one[0].failed) for one in samples),
         host_ns=summary.host_ns,
         wall_ns=summary.wall_ns,
         variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
+        slow_calls=summary.loop.calls if loop_advice(summary) else 0,
         figures=(*_figures(summary), *([Figure(started, brief=False)] if started else [])),
         numbered=numbered,
         around=summary.around,
@@ -275,6 +210,20 @@ def finished(
         sample_rows=tuple(sample_rows),
         **marks._asdict(),
     )
+
+
+def _brief(view: VariantView) -> VariantView:
+    """Leave out what the diagram says, too."""
+    return dataclasses.replace(view, arrays="", vmaps="") if view.diagram else view
+
+
+def _arguments(summary: SiteSummary) -> str:
+    first = next(iter(summary.shapes), None)
+    if first is None:
+        return ""
+    count = len(first.operands)
+    names = first.operand_names if len(first.operand_names) == count else ()
+    return ", ".join(names or (f"x{number + 1}" for number in range(count)))
 
 
 def _word(summary: SiteSummary) -> str:
@@ -332,13 +281,6 @@ def _place(site: Site, where: str, place: Place | None) -> dict[str, Any]:
         "cell_id": located.cell,
         "cell_line": located.line,
     }
-
-
-def _axes(level: VmapLevel, mask: Mask | None, place: int) -> AxesView:
-    """Return what one vmap did to operands, results and mask."""
-    method = level.vmap_method
-    own = None if mask is None else method.axis(mask.batched[place])
-    return AxesView(level.axes, method.batched, own)
 
 
 def _json(value: Any, brief: bool = False) -> Any:

@@ -43,6 +43,7 @@ def _one(one: Check, is_known: bool) -> Html:
             "ul",
             *map(_finding, one.findings),
             *(element("li", toned("ok", "✓"), f" {line}") for line in holds),
+            *(element("li", f"note: {note}") for note in one.notes),
             *_left_out(one.left_out),
         ),
     )

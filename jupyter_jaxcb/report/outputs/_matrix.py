@@ -61,7 +61,7 @@ def _cell(site: SiteSummary | None) -> str:
     if site is None:
         return "–"
     if site.status is Status.KEPT:
-        return count_words(site, None)
+        return count_words(site)
     words = status(site.consequence, status_words(site))
     if site.expected is None or not site.written:
         return words

@@ -29,7 +29,6 @@ class Counts:
         calls: host calls by index into `Recording.lowered`.
         elsewhere: those of them that ran in workers of executors or in compiled code.
         numbers: by site, the indices of its entries in `Recording.lowered`.
-        exact: whether `calls` counts every call, including those without rows.
         outcomes: by site, its outcomes.
         programs: knows which programs ran, and failed.
     """
@@ -46,7 +45,6 @@ class Counts:
         self.calls = np.bincount(calls["lowered"], minlength=count)
         for one in recording.not_kept:
             self.calls[one.lowered] += one.calls
-        self.exact = recording.overflow == sum(one.calls for one in recording.not_kept)
         self._host_ns = np.zeros(count, np.int64)
         # Not bincount with weights: it adds in floating point, which rounds.
         np.add.at(self._host_ns, calls["lowered"], calls["end_ns"] - calls["start_ns"])
@@ -65,7 +63,7 @@ class Counts:
         reached = self.calls.copy()
         for number, calls_not_made in not_made.items():
             reached[number] += calls_not_made
-        self.programs = Programs(recording, reached, self.exact)
+        self.programs = Programs(recording, reached)
 
     def _by_site(self, calls: np.ndarray) -> tuple[dict[Site, int], dict[Site, tuple[str, ...]]]:
         """Return the number of crossings and the distinct errors, in order, of each site."""
@@ -231,11 +229,10 @@ class Programs:
         called: the programs that made a call.
     """
 
-    def __init__(self, recording: Recording, calls: np.ndarray, exact: bool) -> None:
+    def __init__(self, recording: Recording, calls: np.ndarray) -> None:
         self.called: set[Program] = set()
         self._failures: dict[Program, Counter[int]] = {}  # failing crossings by lowered site
         self._recording = recording
-        self._exact = exact
         self._calls: Counter[tuple[Program, Site]] = Counter()
         self._outcomes: dict[Program, list[Outcome]] = {}
         self._runs: dict[Program, int | None] = {}
@@ -311,7 +308,7 @@ class Programs:
     def _find_runs(self, program: Program) -> int | None:
         if self._recording.ahead:
             return 1
-        if program not in self._failures and self._exact:
+        if program not in self._failures:
             pairs = self._calls_and_each_run(program)
             found = {None if calls % each_run else calls // each_run for calls, each_run in pairs}
             if found:  # an unfinished run has made only some of its calls, or only at some sites

@@ -29,8 +29,7 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
     }
     numbers = [number for places in programs.values() for number, _ in places]
     all_starts = _starts(recording.calls, numbers, len(recording.lowered))
-    for program, places in programs.items():
-        where = f" in process {program.process}" if recording.processes else ""
+    for places in programs.values():
         starts = {site: all_starts[number] for number, site in places}
         runs = {len(column) for column in starts.values()}
         if len(runs) != 1:
@@ -43,7 +42,7 @@ def out_of_order(recording: Recording, summaries: list[SiteSummary]) -> list[str
                 reported.add(later)
                 found.append(
                     f"{names[later]} ran before {names[earlier]} in {swapped:,} of "
-                    f"{counted(total, 'run')}{where}; pass ordered=True to keep program order"
+                    f"{counted(total, 'run')}; pass ordered=True to keep program order"
                 )
     return found
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site
+from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site, Status
 from . import _queue
 from ._numbers import call_words, counted
-
-
-class Runs(NamedTuple):
-    """A number of program runs, which may be a lower bound."""
-
-    least: int = 0
-    exact: bool = True  # False: there may have been more
-
-    def __str__(self) -> str:
-        return f"{'' if self.exact else 'at least '}{counted(self.least, 'run')}"
 
 
 class Cause(NamedTuple):
@@ -26,15 +16,15 @@ class Cause(NamedTuple):
     reason: Reason
     outcome: Outcome | None = None  # the outcome that has this reason; None: decided by the runs
     elsewhere: bool = False  # the reason is that of another bind on the line; this one was called
-    completed: Runs = Runs()  # runs that completed without reaching the call site
-    failed: Runs = Runs()  # runs that failed before reaching it
+    detail: str = ""  # in words, of a reason that is decided by the runs
 
 
 class Words(NamedTuple):
-    """The texts of a reason: a clause that follows the status, and an imperative."""
+    """A row of the table of reasons."""
 
-    reason: str
-    advice: str  # empty if all is as expected
+    statuses: tuple[Status, ...]  # that it explains
+    reason: str  # a clause that follows the status
+    advice: str  # what to do, an imperative; empty if all is as expected
 
 
 # How to keep the calls of a flavor that JAX and XLA may remove.
@@ -44,144 +34,125 @@ _KEEP = {
     "jax pure": "use io_callback",
     "jax buffer": "give it has_side_effect=True",
 }
-_USE_IT = "return or use the result; {keep} if it must run regardless"
-_IN_CONDITION = (
-    "it is in the condition of a loop whose number of iterations XLA knows, so XLA never "
-    "evaluates the condition"
-)
-_EVALUATE = "make the call in the body of the loop, or make the condition depend on its result"
+_GONE = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _KEEP_EACH = "do nothing if it is pure; {keep} if every call must run"
-_REST_REMOVED = (
-    "XLA removed the rest as duplicates (common subexpression elimination) or as dead code"
-)
-_CHECK_CONDITION = "check the condition around this line"
 _CHECK_BRANCH = "check the condition of the branch or loop around this line"
-_CHECK_SHAPE = "check the shape of the batched argument"
 
 REASONS: Mapping[Reason, Words] = {
+    # What JAX and XLA made of a bind in one program, see `stack/elision/_verdict.py`.
     Reason.UNUSED: Words(
-        "nothing uses its result, so JAX removed the call before compiling (dead-code elimination)",
-        _USE_IT,
+        _GONE,
+        "{unused} (dead-code elimination)",
+        "return or use the result; {keep} if it must run regardless",
     ),
-    Reason.UNUSED_IN_TRACE: Words(
-        "nothing uses its result, so JAX removed the call while tracing (dead-code elimination)",
-        f"do nothing if only a derivative is needed; otherwise {_USE_IT}",
-    ),
-    Reason.NOT_NEEDED: Words("this derivative does not need its value", ""),
-    Reason.DEAD_CODE: Words(
-        "the compiled program never reaches it (dead code)", "check the branch around this line"
+    Reason.IO_IN_DERIVATIVE: Words(
+        (Status.UNUSED,),
+        "JAX removed it while tracing, as it does with io callbacks in derivatives",
+        "use jupyter_jaxcb.io_callback, which stays in derivatives of loops",
     ),
     Reason.UNUSED_CHECKPOINT: Words(
+        (Status.UNUSED,),
         "nothing uses the results of its jax.checkpoint, and the call needs no array from outside, "
         "so JAX removed both, in spite of the side effect",
         "make the call outside of the checkpointed function, or use a result of that function",
     ),
-    Reason.DEAD_IN_TRACE: Words("JAX removed it as dead code while tracing", _CHECK_CONDITION),
-    Reason.IO_IN_DERIVATIVE: Words(
-        "JAX removed it while tracing, as it does with io callbacks in derivatives",
-        "use jupyter_jaxcb.io_callback, which stays in derivatives of loops",
-    ),
-    Reason.EMPTY_BATCH: Words(
-        "vmap maps it over an axis of size 0, so there is no batch element to call it for",
-        _CHECK_SHAPE,
-    ),
-    Reason.EMPTY_LOOP: Words("it is in a loop of length 0", "check the length of the loop"),
-    Reason.OTHER_PLATFORM: Words("it is in a branch for another platform", ""),
-    Reason.UNREACHABLE: Words("XLA proved that the program never reaches it", _CHECK_CONDITION),
-    Reason.UNREACHABLE_BRANCH: Words(
-        "XLA proved that the program never enters the branch or loop around it", _CHECK_CONDITION
+    Reason.NOT_NEEDED: Words(_GONE, "this derivative does not need its value", ""),
+    Reason.OTHER_PLATFORM: Words(_GONE, "it is in a branch for another platform", ""),
+    Reason.NEVER_REACHED: Words(
+        _GONE, "{detail}", "check the condition, length or batch size around this line"
     ),
     Reason.OPTIMIZED_AWAY: Words(
+        (Status.OPTIMIZED_AWAY,),
         "XLA proved that its result cannot affect the output, and removed the call (dead-code "
         "elimination)",
         "check how the result is used (an integer times 0, in an empty slice, in a branch that is "
         "never taken); {keep} if it must run regardless",
     ),
-    Reason.CONDITION_SKIPPED: Words(_IN_CONDITION, _EVALUATE),
-    Reason.CONDITION_PARTLY_SKIPPED: Words(f"on one of its call paths, {_IN_CONDITION}", _EVALUATE),
-    Reason.PARTLY_UNUSED: Words(
-        "{call_paths}, {kept} kept: JAX removed {unused_rest} (dead-code elimination)",
-        _KEEP_EACH,
+    Reason.CONDITION_SKIPPED: Words(
+        (Status.OPTIMIZED_AWAY, Status.FEWER),
+        "it is in the condition of a loop whose number of iterations XLA knows, so XLA never "
+        "evaluates the condition",
+        "make the call in the body of the loop, or make the condition depend on its result",
     ),
-    Reason.PARTLY_UNUSED_AND_HOISTED: Words(
-        "{call_paths}, {kept} kept outside the loop: JAX removed {unused_rest} (dead-code "
-        "elimination)",
+    Reason.DEDUPLICATED: Words(
+        (Status.DEDUPLICATED,),
+        "{call_paths}, {kept} kept: JAX and XLA removed the rest as unused (dead-code elimination) "
+        "or as duplicates (common subexpression elimination)",
         _KEEP_EACH,
-    ),
-    Reason.DEDUPLICATED: Words(f"{{call_paths}}, {{kept}} kept: {_REST_REMOVED}", _KEEP_EACH),
-    Reason.DEDUPLICATED_AND_HOISTED: Words(
-        f"{{call_paths}}, {{kept}} kept outside the loop: {_REST_REMOVED}", _KEEP_EACH
     ),
     Reason.HOISTED: Words(
+        (Status.HOISTED,),
         "its arguments do not change in the loop, so the call was moved out of the loop "
         "(loop-invariant code motion){instead}",
         "do nothing if one call is enough; if every step must call, pass an argument that changes, "
         "such as the loop index{or_keep}",
     ),
-    Reason.TRACED_BEFORE: Words(
-        "JAX traced the call in a loop, before it traced this program; whether a derivative moved "
-        "the call out of its loop is unknown",
-        "call jax.clear_caches() and run it again, under jax.jit, to know",
+    Reason.FEWER: Words(
+        (Status.FEWER,),
+        "{call_paths}, {kept} kept: JAX and XLA removed calls that are unused or duplicates, and "
+        "moved calls out of loops in which their arguments do not change{instead}",
+        _KEEP_EACH,
     ),
     Reason.MAY_BE_HOISTED: Words(
-        "JAX traced the call in a loop and makes it outside of that loop, where a derivative may "
-        "have moved it",
-        "if every step must call, pass an argument that changes, such as the loop index",
+        (Status.UNKNOWN,),
+        "it was traced in a loop and is called outside of that loop, where {mover} may have moved "
+        "it",
+        "if every step must call, pass an argument that changes, such as the loop index; to know, "
+        "call jax.clear_caches() and run it again under jax.jit",
     ),
     Reason.LOWERED_TOGETHER: Words(
+        (Status.UNKNOWN,),
         "JAX lowered it together with an equal call; its calls are counted on that line",
         "use two different host functions to count them separately",
     ),
     Reason.UNREADABLE: Words(
-        "the optimized program cannot be read: {unreadable}",
+        (Status.UNKNOWN,),
+        "the optimized program cannot be read: {detail}",
         "count the calls in the host function, and report this with your version of JAX",
     ),
-    Reason.NOT_RUN: Words("its program was compiled but has not run", "run the program"),
+    # What the runs show, see `_status.py`.
+    Reason.NOT_RUN: Words(
+        (Status.NOT_RUN,), "its program was compiled but has not run", "run the program"
+    ),
+    Reason.EARLIER_ERROR: Words(
+        (Status.NOT_RUN,), "an earlier error stopped the program", "fix the error"
+    ),
+    Reason.OTHER_PROCESS: Words(
+        (Status.NOT_RUN,),
+        "another process makes its calls on behalf of all",
+        "see the recording of that process",
+    ),
+    Reason.NOT_REACHED: Words(
+        (Status.NOT_REACHED,),
+        "{its_runs} did not enter the branch or loop around it{and_failed}",
+        _CHECK_BRANCH + "{and_fix}",
+    ),
     Reason.RUNS_NOT_SEEN: Words(
+        (Status.UNKNOWN,),
         "its program made no call, and whether it ran is unknown",
         "call the program through jax.jit, so that its runs are counted",
     ),
     Reason.RUN_IN_PART: Words(
+        (Status.UNKNOWN,),
         "only a part of a run of its program is in this recording",
         "wait for the result of the program in the cell or block that runs it",
     ),
-    Reason.NOT_REACHED: Words(
-        "its program ran but did not enter the branch or loop around it", _CHECK_BRANCH
+    Reason.IN_NO_PROGRAM: Words(
+        (Status.UNKNOWN,),
+        "it was traced but is in no program that ran",
+        "see %jax_explain, or jupyter_jaxcb.explain",
     ),
-    Reason.NOT_REACHED_OR_FAILED: Words(
-        "{completed} did not enter the branch or loop around it, and {failed} failed before "
-        "reaching it",
-        f"{_CHECK_BRANCH}, and fix the error",
+    Reason.PARTLY_OBSERVED: Words(
+        (Status.UNKNOWN,),
+        "JAX's own callbacks were observed during only part of this recording",
+        "observe them during all of it with jaxcb.observe_jax()",
     ),
-    Reason.EARLIER_ERROR: Words("an earlier error stopped the program", "fix the error"),
     Reason.EARLIER_REGISTRATION: Words(
+        tuple(Status),
         "its program calls an earlier registration of this name, which has since been registered "
         "again in another cell or with other options",
         "run the cell of the earlier registration again to change what the program calls, or call "
         "jax.clear_caches() to compile it with the new one",
-    ),
-    Reason.IN_NO_PROGRAM: Words(
-        "it was traced but is in no program that ran", "see %jax_explain, or jupyter_jaxcb.explain"
-    ),
-    Reason.OTHER_PROCESS: Words(
-        "another process makes its calls on behalf of all",
-        "see the recording of that process, or jaxcb.gather(recording)",
-    ),
-    Reason.NO_BATCH_ELEMENT: Words(
-        "vmap mapped it over an axis of size 0, so there was no batch element to call it for",
-        _CHECK_SHAPE,
-    ),
-    Reason.EMPTY_RESULT: Words(
-        "its result is empty, so there is nothing to call it for",
-        "check the shapes of its arguments",
-    ),
-    Reason.NO_RESULT: Words(
-        "it returns nothing, so nothing needs the call",
-        "use an io callback if it must run regardless",
-    ),
-    Reason.PARTLY_OBSERVED: Words(
-        "JAX's own callbacks were observed during only part of this recording",
-        "observe them during all of it with jaxcb.observe_jax()",
     ),
 }
 
@@ -235,8 +206,7 @@ def causes_of(outcome: Outcome, *, elsewhere: bool = False) -> tuple[Cause, ...]
 def reason_words(causes: Iterable[Cause]) -> str:
     """Say why a call site has its status; empty without a cause."""
     return "; ".join(
-        "elsewhere in the program " * cause.elsewhere
-        + REASONS[cause.reason].reason.format_map(_facts(cause))
+        "elsewhere " * cause.elsewhere + REASONS[cause.reason].reason.format_map(_facts(cause))
         for cause in causes
     )
 
@@ -262,17 +232,11 @@ _OF_THE_CALL = frozenset(
     {
         Reason.HOISTED,
         Reason.DEDUPLICATED,
-        Reason.DEDUPLICATED_AND_HOISTED,
-        Reason.PARTLY_UNUSED,
-        Reason.PARTLY_UNUSED_AND_HOISTED,
+        Reason.FEWER,
         Reason.CONDITION_SKIPPED,
-        Reason.CONDITION_PARTLY_SKIPPED,
-        Reason.DEAD_CODE,
-        Reason.UNREACHABLE,
-        Reason.UNREACHABLE_BRANCH,
+        Reason.NEVER_REACHED,
         Reason.LOWERED_TOGETHER,
         Reason.NOT_REACHED,
-        Reason.NOT_REACHED_OR_FAILED,
     }
 )
 
@@ -307,32 +271,29 @@ def note_words(note: Note, words: str = "") -> str:
 
 def _facts(cause: Cause) -> dict[str, object]:
     """Return the values for the names in braces that `REASONS` uses."""
-    found: dict[str, object] = {"completed": cause.completed, "failed": cause.failed}
-    outcome = cause.outcome
+    outcome, detail = cause.outcome, cause.detail
+    facts: dict[str, object] = {
+        "detail": detail or (outcome and outcome.detail) or "the program never reaches it",
+        "mover": (outcome and outcome.detail) or "a derivative",
+        "its_runs": detail.partition(", ")[0] or "its program ran but",
+        "and_failed": f", and {detail.partition(', ')[2]} failed before reaching it" * bool(detail),
+        "and_fix": ", and fix the error" * bool(detail),
+    }
     if outcome is None:
-        return found
+        return facts
     flavor = outcome.site.flavor
     keep = _KEEP.get(flavor, _KEEP["pure"])
     unrolled = " (JAX unrolled the loop)" * outcome.unrolled
-    return found | {
+    instead = ""
+    if None not in (outcome.written, outcome.compiled):
+        instead = f": {call_words(outcome.compiled or 0)} per run instead of {outcome.written:,}"
+    return facts | {
+        "unused": f"{outcome.detail}, so the call was removed"
+        if outcome.detail
+        else "nothing uses its result, so JAX removed the call before compiling",
         "keep": keep,
         "or_keep": f", or {keep}" * (flavor in _KEEP),
         "call_paths": f"{counted(outcome.call_paths, 'call path')}{unrolled}",
         "kept": call_words(outcome.instructions),
-        "unused_rest": _unused_rest(outcome.call_paths - outcome.instructions),
-        "instead": _instead(outcome),
-        "unreadable": outcome.unreadable,
+        "instead": instead,
     }
-
-
-def _unused_rest(count: int) -> str:
-    if count == 1:
-        return "the other because its result is unused"
-    return "the others because their results are unused"
-
-
-def _instead(outcome: Outcome) -> str:
-    """``: 1 call per run instead of 4``; empty where a count depends on data."""
-    if outcome.written is None or outcome.compiled is None:
-        return ""
-    return f": {call_words(outcome.compiled)} per run instead of {outcome.written:,}"

@@ -10,6 +10,7 @@ from ...recording import (
     Aval,
     LoweredSite,
     Outcome,
+    Reason,
     Recording,
     SampleValues,
     Site,
@@ -23,7 +24,6 @@ from ._counts import Counts, Stopped
 from ._mask import Mask
 from ._not_finite import NO_NOT_FINITE, NotFiniteCalls, not_finite_calls
 from ._notes import ProgramNote, library_of, program_notes, site_hints, site_notes
-from ._processes import over_processes
 from ._reasons import (
     Cause,
     advice_words,
@@ -33,7 +33,7 @@ from ._reasons import (
     reason_words,
 )
 from ._rows import Rows, path
-from ._status import FEWER, corrected, status_of
+from ._status import FEWER, status_of
 
 STOPPED_BY_YOU = "stopped by you"
 
@@ -207,13 +207,9 @@ def _summarize_site(
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
     loop, library = slow_loop(counts, site, numbers), library_of(lowered)
-    more: tuple[str, ...] = ()
-    if recording.processes:
-        verdict, more = over_processes(counts, numbers, outcomes, status_of)
-    else:
-        verdict = status_of(counts, counts.begun(numbers), outcomes)
-    stale = not recording.stale.isdisjoint(numbers)
-    status, causes = corrected(verdict, lowered, stale)
+    status, causes = status_of(counts, counts.begun(numbers), outcomes)
+    if not recording.stale.isdisjoint(numbers):
+        causes = (Cause(Reason.EARLIER_REGISTRATION),)
     return SiteSummary(
         site=site,
         where=rows.where(site),
@@ -232,7 +228,7 @@ def _summarize_site(
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
-        notes=(*more, *site_notes(recording, site, outcomes, numbers, about_programs)),
+        notes=site_notes(recording, site, outcomes, numbers, about_programs),
         not_finite=sum(one.produced for one in recording.not_finite if one.lowered in numbers),
         sample_values=_ended(counts.sample_values(site), errors),
         ahead=recording.ahead,
@@ -270,7 +266,7 @@ def _expected(counts: Counts, outcomes: list[Outcome], field: str) -> int | None
         outcomes: the outcomes of one site.
         field: which calls to count, ``"compiled"`` or ``"written"``.
     """
-    if not outcomes or not counts.exact:
+    if not outcomes:
         return None
     if any(counts.programs.failed(outcome.program) for outcome in outcomes):
         return None

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Recording, Status, on_one_line
+from ...recording import Reason, Recording, Status, on_one_line
 from ..summary import SiteSummary, call_words
 from . import _phrases
 from ._time import host_time
-from ._words import not_finite_words, one_shape, shape_words, shorten, status_words
+from ._variant import one_shape, variant_views
+from ._words import not_finite_words, shorten, status_words
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
 _PROBLEMS = ("error", "warning")  # tones
-_FEWER = (Status.DEDUPLICATED, Status.HOISTED)
+_FEWER = (Status.DEDUPLICATED, Status.HOISTED, Status.FEWER)
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _MORE = {  # counts the parts that are left out, by tone
     "error": f"{_phrases.SIGNS['raised']} {{count}} more raised",
@@ -41,8 +42,8 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
 
     First come the functions that raised, then those that returned NaN or infinity for finite
     arguments or have a call site that is never called because its result is unused, each with the
-    calls of its other sites, and those with a call that the user stopped. Deduplicated and hoisted
-    calls are no problem: the program has their results. At most `LISTED` problems are described,
+    calls of its other sites, and those with a call that the user stopped. Fewer calls than the
+    program text says are no problem: it has their results. At most `LISTED` problems are described,
     or functions named if there are none; the others are counted.
     """
     functions = _by_function(sites)
@@ -99,9 +100,19 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
         found.append(Part("warning", _signed(Status.UNUSED, words)))
     if impure := [one for one in own if one.consequence.startswith("impure")]:
         words = " or ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in impure))
+        words += " calls" if words == Status.FEWER.words else ""
         words = f"{_which(impure, own)} {words} in spite of side effects"
         found.append(Part("warning", _signed(impure[0].consequence, words)))
+    if dropped := [one for one in own if _is_in_no_program(one)]:
+        name, places = shorten(own[0].site.function, _LONGEST), _places(dropped, own)
+        words = f"{name}, {places}: traced, but in no program that ran; see %jax_explain"
+        found.append(Part("quiet", _signed(Status.UNKNOWN, words)))
     return found
+
+
+def _is_in_no_program(site: SiteSummary) -> bool:
+    reasons = {cause.reason for cause in site.causes}
+    return site.consequence == Status.UNKNOWN and reasons == {Reason.IN_NO_PROGRAM}
 
 
 def _signed(consequence: str, words: str) -> str:
@@ -152,7 +163,9 @@ def _details(own: Sequence[SiteSummary]) -> list[Part]:
     if _problems(own) and not any(one.calls for one in own) and not own[0].ahead:
         return []
     site = own[0].site
-    shapes = one_shape(shape_words(shape) for one in own for shape in one.shapes)
+    shapes = one_shape(
+        view.shapes for one in own for view in variant_views(one.shapes, drawn=False)
+    )
     words = [shorten(site.function, _LONGEST), site.flavor, _calls(own), shorten(shapes, _LONGEST)]
     return [
         *(Part("kept", text) for text in words if text),
@@ -182,14 +195,14 @@ def _has_fewer(own: Sequence[SiteSummary]) -> bool:
 def _more(others: Sequence[Part], fewer: int) -> list[Part]:
     """Count the parts that are left out, by tone, worst first.
 
-    Of the functions that are fine, `fewer` have deduplicated or hoisted calls.
+    Of the functions that are fine, `fewer` have fewer calls than the program text says.
     """
     tones = [part.tone if part.tone in _PROBLEMS else "kept" for part in others]
     return [
         Part(
             tone,
             words.format(count=f"{tones.count(tone):,}")
-            + (f" ({fewer:,} deduplicated or hoisted)" if fewer and tone == "kept" else ""),
+            + (f" ({fewer:,} with fewer calls)" if fewer and tone == "kept" else ""),
         )
         for tone, words in _MORE.items()
         if tone in tones

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...recording import Html, Recording, Status, between, element, html
-from ..summary import Shapes, SiteSummary, folded, summarize
-from ._diagram import diagrams
+from ..summary import SiteSummary, folded, summarize
 from ._headline import headline_words
 from ._other_threads import by_other_threads
-from ._phrases import SIGNS
-from ._timeline import timeline
+from ._phrases import AXES, MUST_RETURN, OWN_AXES, SIGNS
+from ._variant import AxisView, DiagramView, RowView, call_lines, variant_views
 from ._words import (
     MAX_SITES,
     SOURCE_WIDTH,
-    count_words,
     full_words,
     left_out,
-    one_shape,
     remarks,
-    rows_of,
     sample_words,
-    shapes_in_words,
     shorten,
     status_words,
-    time_words,
-    variant_words,
 )
 
 # Each output of a notebook is separate and must read well without style sheets, which code hosts
 # remove, so there is none: elements carry the meaning (<strong> is a status other than kept). Call
 # sites are a list, because notebooks align the cells of a table to the right, and a style in each
 # cell would be most of a saved output.
+_MAX_DIAGRAMS = 6  # that one report shows
+_TAGS = {"batched": "b", "tiled": "b", "looped": "i"}  # by what a vmap does
 
 
 def to_html(
@@ -40,8 +37,8 @@ def to_html(
     Args:
         recording: the recording to report.
         values: include the sample values.
-        times: include the time in host functions, what the workers of an executor did, and a small
-            timeline. Without it, equal programs give equal HTML.
+        times: include the time in host functions, and what the workers of an executor did. Without
+            it, equal programs give equal HTML.
         is_open: expand it.
 
     Returns:
@@ -66,11 +63,11 @@ def sites_to_html(
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_other_threads(recording)) if times else ()
     more = [element("p", text) for text in notes if text]
-    drawn = diagrams(sites[:MAX_SITES])
+    drawn = _diagrams(sites[:MAX_SITES])
     # Opened where the summary line leaves something out: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
     summary = element("summary", headline_words(recording, sites, times))
-    parts = (element("ul", *items), *more, *([timeline(recording)] if times else []), *drawn)
+    parts = (element("ul", *items), *more, *drawn)
     is_open = is_open or bool(drawn) or _has_more(sites)
     return element("details", summary, *parts, class_="jaxcb", open=is_open)
 
@@ -82,21 +79,22 @@ def _has_more(sites: list[SiteSummary]) -> bool:
 
 def _item(summary: SiteSummary, values: bool, times: bool) -> Html:
     """Return a call site: its place, status, calls and shapes, then what is to be said about it."""
-    said = shapes_in_words(summary.shapes)
-    words = dict(zip(summary.shapes, said, strict=True))
-    lines: list[str] = []
-    for shapes in rows_of(summary):
-        of = shapes or summary
-        parts = (
-            *(() if lines else _head(summary)),
-            "" if lines and summary.ahead else count_words(summary, shapes),
-            _shapes(shapes, words[shapes]) if shapes else one_shape(said),
-            time_words(of.host_ns) if times and of.calls else "",
-        )
-        lines.append(between(" · ", parts))
     samples = summary.sample_values if values else ()
-    texts = (*remarks(summary, times), *(sample_words(*sample) for sample in samples))
-    lines += texts
+    lines: list[str] = [
+        between(
+            " · ",
+            (
+                *(() if number else _head(summary)),
+                count,
+                element("code", shapes) if vmaps or number or len(summary.shapes) == 1 else shapes,
+                vmaps,
+                time,
+            ),
+        )
+        for number, (count, shapes, vmaps, time) in enumerate(call_lines(summary, times))
+    ]
+    lines += remarks(summary, times)
+    lines += [sample_words(*sample) for sample in samples]
     lines += [element("strong", f"{SIGNS['raised']} {error}") for error in summary.errors]
     return element("li", between(element("br"), lines))
 
@@ -117,5 +115,41 @@ def code(source: str, width: int = SOURCE_WIDTH) -> Html:
     return element("code", cut, title=source if cut != source else None)
 
 
-def _shapes(shapes: Shapes, said: str) -> Html:
-    return between(" · ", (element("code", said), variant_words(shapes)))
+def _diagrams(sites: Sequence[SiteSummary]) -> list[Html]:
+    """Return the vmap diagrams of `sites` as tables, equal ones once, `_MAX_DIAGRAMS` at most.
+
+    Above each stand the number of its calls and its call sites.
+    """
+    drawn: dict[tuple[str, str, Html], dict[str, None]] = {}
+    for summary in sites:
+        for view in variant_views(summary.shapes):
+            if view.diagram:
+                key = (view.elements, view.methods, _table(view.diagram))
+                drawn.setdefault(key, {})[f"{summary.site.function}, {summary.where}"] = None
+    return [
+        html(element("p", element("strong", words), f" · {'; '.join(names)} · {methods}"), table)
+        for (words, methods, table), names in list(drawn.items())[:_MAX_DIAGRAMS]
+    ]
+
+
+def _table(diagram: DiagramView) -> Html:
+    heads = ("", *diagram.vmaps, OWN_AXES, diagram.receives)
+    body = [_row(row) for row in diagram.rows]
+    if diagram.results:
+        # An empty cell for each column, because some viewers drop colspan.
+        empty = [element("td")] * (len(heads) - 1)
+        body.insert(-diagram.results, element("tr", *empty, element("th", MUST_RETURN)))
+    return element("table", element("tr", *(element("th", head) for head in heads)), *body)
+
+
+def _row(row: RowView) -> Html:
+    own = str(row.own) if row.own else "scalar"
+    host = element("code", f"{row.host} {row.dtype}".rstrip())
+    cells = (element("code", row.name), *map(_axis, row.axes), own, host)
+    return element("tr", *(element("td", cell) for cell in cells))
+
+
+def _axis(axis: AxisView) -> str:
+    size = "" if axis.kind in ("size1", "unbatched") else f"{axis.size:,} "
+    words, tag = f"{size}{AXES[axis.kind]}", _TAGS.get(axis.kind)
+    return element(tag, words) if tag else words

@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ...recording import Recording, visible
-from ..summary import SiteSummary, call_words, folded, out_of_order, summarize
+from ..summary import SiteSummary, folded, out_of_order, summarize
 from . import _phrases
 from ._headline import error_line, headline_words
 from ._other_threads import by_other_threads
+from ._variant import variant_views
 from ._words import (
     MAX_SITES,
     count_words,
     full_words,
     left_out,
     remarks,
-    shapes_in_words,
     shorten,
     status_words,
     time_words,
-    variant_words,
 )
 
 _HEAD = ("where", "source", "status", "calls", "shapes of one call", "host time")
@@ -77,17 +76,16 @@ def code_span(text: str) -> str:
 
 
 def _cells(site: SiteSummary) -> list[str]:
-    words = shapes_in_words(site.shapes)
+    views = variant_views(site.shapes, drawn=False)
     variants = [
-        " ".join(filter(None, (code_span(said), plain_words(variant_words(shapes)))))
-        for said, shapes in zip(words, site.shapes, strict=True)
+        " ".join(filter(None, (code_span(view.shapes), plain_words(view.words)))) for view in views
     ]
     return [
         plain_words(site.where),
         code_span(site.source),
         status_words(site),
-        count_words(site, None) if site.ahead else call_words(site.calls),
-        f"{len(words):,} shapes" if len(words) > _MOST_SHAPES else "<br>".join(variants),
+        count_words(site),
+        f"{len(views):,} shapes" if len(views) > _MOST_SHAPES else "<br>".join(variants),
         time_words(site.host_ns) if site.calls else "",
     ]
 

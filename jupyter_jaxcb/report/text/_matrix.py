@@ -74,7 +74,7 @@ def _cell(summary: SiteSummary | None) -> str:
     if summary is None:
         return "–"
     if summary.status is Status.KEPT:
-        return count_words(summary, None)
+        return count_words(summary)
     word = f"{SIGNS[summary.consequence]} {status_words(summary)}"
     if summary.expected is None or not summary.written:
         return word

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ...recording import Outcome, Recording, on_one_line
 from ..summary import SiteSummary, causes_of, folded, out_of_order, reason_words, summarize
 from ._headline import headline_words
 from ._other_threads import by_other_threads
+from ._variant import call_lines
 from ._words import (
     MAX_SITES,
     aligned,
-    count_words,
     few,
     full_words,
     left_out,
-    one_shape,
     remarks,
-    rows_of,
     sample_words,
-    shapes_in_words,
     shorten,
     status_words,
-    time_words,
-    variant_words,
 )
 
 
@@ -47,14 +44,14 @@ def sites_to_text(
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
-    rows = [row for summary in listed for row in _rows(summary, times)]
+    rows = [_rows(summary, times) for summary in listed]
     lines = [headline_words(recording, sites, times)]
-    for row, summary in zip(aligned(rows), _owners(listed), strict=True):
-        lines.append(f"  {row}")
-        if summary is not None:
-            lines += [f"      {remark}" for remark in remarks(summary, times)]
-            sample_values = summary.sample_values if values else ()
-            lines += [f"      {sample_words(*sample)}" for sample in sample_values]
+    printed = iter(aligned([row for of_site in rows for row in of_site]))
+    for of_site, summary in zip(rows, listed, strict=True):
+        lines += [f"  {row}" for row in islice(printed, len(of_site))]
+        lines += [f"      {remark}" for remark in remarks(summary, times)]
+        sample_values = summary.sample_values if values else ()
+        lines += [f"      {sample_words(*sample)}" for sample in sample_values]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if full_words(recording):
@@ -81,26 +78,7 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """Return one row for each variant of the call site, and at least one."""
     head = [summary.where, shorten(summary.source), status_words(summary)]
-    said = shapes_in_words(summary.shapes)
-    words = dict(zip(summary.shapes, said, strict=True))
-    rows = []
-    for shapes in rows_of(summary):
-        of = shapes or summary
-        rows.append(
-            [
-                *(["", "", ""] if rows else head),
-                "" if rows and summary.ahead else count_words(summary, shapes),
-                few(words[shapes]) if shapes else one_shape(said),
-                few(variant_words(shapes)) if shapes else "",
-                *([time_words(of.host_ns) if of.calls else ""] * times),
-            ]
-        )
-    return rows
-
-
-def _owners(sites: list[SiteSummary]) -> list[SiteSummary | None]:
-    """Return, for each row, the site whose notes follow it: only a site's last row has one."""
-    owners: list[SiteSummary | None] = []
-    for summary in sites:
-        owners += [None] * (len(rows_of(summary)) - 1) + [summary]
-    return owners
+    return [
+        [*(["", "", ""] if number else head), count, few(shapes), few(vmaps), *[time] * times]
+        for number, (count, shapes, vmaps, time) in enumerate(call_lines(summary, times))
+    ]

@@ -2,72 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from ...recording import Aval, AxisKind, Recording, SampleValues, VmapLevel, on_one_line
-from ..summary import Shapes, SiteSummary, call_words
+from ...recording import Recording, SampleValues, on_one_line
+from ..summary import SiteSummary, call_words
 from . import _phrases
 
 MAX_SITES = 60  # listed in text and HTML; the data has all of them
-MAX_DEVICES = 8  # named for one variant
 SOURCE_WIDTH = 38  # characters of a source line that a table shows
+NOTHING = "nothing"  # no operands, no results
 MAX_ENTRIES = 4  # entries of a list in a row of text
+# A vmap that loops over batch elements is slow if its host functions take at least this time.
+_SLOW_NS = 1_000_000
 
-_ENTRY = re.compile(r"\w*[(\[][^()\[\]]*[)\]]|batched|unbatched|tiled|size-1 axis")
+_ENTRY = re.compile(r"(?:\d+ × )?\w*[(\[][^()\[\]]*[)\]]|batched|unbatched|tiled|size-1 axis")
 _LISTS = re.compile(rf"(?:{_ENTRY.pattern})(?:, (?:{_ENTRY.pattern}))+")
-
-
-def shape_words(shapes: Shapes) -> str:
-    """Return ``(4,), (1,) → (4,)``: the operands and results of one host call."""
-    return _arrow(*call_shapes(shapes))
-
-
-def shapes_in_words(variants: Sequence[Shapes]) -> list[str]:
-    """Return `shape_words` of each variant of a call site.
-
-    With dtypes, ``float32[4] → float32[4]``, where another variant differs only in these.
-    """
-    words = list(map(shape_words, variants))
-    alike: dict[str, set[tuple]] = {}
-    for said, shapes in zip(words, variants, strict=True):
-        alike.setdefault(said, set()).add((shapes.operands, shapes.results))
-    return [
-        _arrow(map(str, shapes.operands), map(str, shapes.results))
-        if len(alike[said]) > 1
-        else said
-        for said, shapes in zip(words, variants, strict=True)
-    ]
-
-
-def call_shapes(shapes: Shapes) -> tuple[list[str], list[str]]:
-    """Return the shapes of the operands and of the results of one host call.
-
-    If a mask selects elements that share one call, these are on one axis: ``(≤ 12, 5)``.
-    """
-    levels = shapes.levels
-    if shapes.mask is None or not levels or any(level.looped for level in levels):
-        return [str(aval.shape) for aval in shapes.operands], [str(a.shape) for a in shapes.results]
-    size = math.prod(level.size for level in levels)
-    everywhere = [level.vmap_method.batched for level in levels]
-    return (
-        [
-            _gathered(aval, [level.axes[place] for level in levels], size)
-            for place, aval in enumerate(shapes.operands)
-        ],
-        [_gathered(aval, everywhere, size) for aval in shapes.results],
-    )
-
-
-def _gathered(aval: Aval, kinds: Sequence[AxisKind], size: int) -> str:
-    """Return the shape of a call for at most `size` batch elements of a batch."""
-    axes = sum(kind.is_of_host for kind in kinds)
-    if not axes:
-        return str(aval.shape)
-    one = all(kind is AxisKind.SIZE1 for kind in kinds)
-    sizes = ["1" if one else _phrases.AT_MOST.format(size=size), *map(str, aval.shape[axes:])]
-    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def status_words(summary: SiteSummary) -> str:
@@ -95,58 +45,6 @@ def not_finite_words(sites: Sequence[SiteSummary]) -> str:
         if len(sites) == 1 and (first := sites[0].not_finite_calls.first):
             some += f"{', first' if bad > 1 else ''}: call {first:,}"
     return f"{word} in {some}"
-
-
-def rows_of(summary: SiteSummary) -> tuple[Shapes | None, ...]:
-    """Return the rows of a call site: one for all its calls, and, if it has several, its variants.
-
-    None is the row of all calls. An only variant needs no other row.
-    """
-    return summary.shapes if len(summary.shapes) == 1 else (None, *summary.shapes)
-
-
-def one_shape(words: Iterable[str]) -> str:
-    """Return the single distinct entry of `words`, or how many distinct entries there are."""
-    shapes = list(dict.fromkeys(words))
-    return f"{len(shapes):,} shapes" if shapes[1:] else "".join(shapes)
-
-
-def _arrow(operands: Iterable[str], results: Iterable[str]) -> str:
-    return f"{', '.join(operands) or _phrases.NOTHING} → {', '.join(results) or _phrases.NOTHING}"
-
-
-def level_words(levels: Iterable[VmapLevel]) -> str:
-    """Return ``vmap 4 × vmap 3 (batched, unbatched), sequential``, outermost vmap first.
-
-    Arguments are listed only if not all of them are batched. Empty without vmap.
-    """
-    outermost_first = list(levels)[::-1]
-    if not outermost_first:
-        return ""
-    sizes = (f"{_phrases.VMAP.format(size=v.size)}{_arguments(v)}" for v in outermost_first)
-    return f"{' × '.join(sizes)}, {outermost_first[0].method}"
-
-
-def _arguments(level: VmapLevel) -> str:
-    if all(level.batched):
-        return ""
-    return f" ({', '.join(_phrases.ARGUMENTS[kind] for kind in level.axes)})"
-
-
-def variant_words(shapes: Shapes) -> str:
-    """Describe a variant: vmap levels, where it stopped, shards, bytes gathered for the call."""
-    words = [level_words(shapes.levels), stopped_words(shapes)]
-    if shapes.shards:
-        count = f"{shapes.shards} shard{'' if shapes.shards == 1 else 's'}"
-        words.append(f"{count}{_devices(shapes.devices)}")
-    if shapes.gathered_bytes:
-        words.append(_phrases.GATHERS.format(bytes=byte_words(shapes.gathered_bytes)))
-    return ", ".join(filter(None, words))
-
-
-def _devices(names: tuple[str, ...]) -> str:
-    more = ["…"] * (len(names) > MAX_DEVICES)
-    return f" ({', '.join([*names[:MAX_DEVICES], *more])})" if names else ""
 
 
 def byte_words(count: int) -> str:
@@ -188,55 +86,30 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
 
 
 def full_words(recording: Recording) -> str:
-    """Count the calls that were not logged, or not counted, because the log was full.
-
-    Empty if there are none.
-    """
-    kept_out = sum(one.calls for one in recording.not_kept)
-    if kept_out:
-        were = "was" if kept_out == 1 else "were"
-        return _phrases.NO_ROW.format(calls=call_words(kept_out), were=were)
-    if recording.overflow:
-        return _phrases.NOT_COUNTED.format(calls=call_words(recording.overflow))
-    return ""
+    """Count the calls that were not logged because the log was full; empty if there are none."""
+    count = recording.overflow
+    were = "was" if count == 1 else "were"
+    return f"the log was full: {call_words(count)} {were} counted but not logged" if count else ""
 
 
 def sample_words(sample: SampleValues, shard: int | None) -> str:
     """Return ``element 2: 0.5, 1 → 0.479``: the arguments and result of one call."""
-    where = "" if shard is None else _phrases.OF_SHARD.format(shard=shard)
-    where += _phrases.OF_ELEMENT.format(element=sample.element) if sample.element >= 0 else ""
-    operands, results = (
-        ", ".join(a) or _phrases.NOTHING for a in (sample.operands, sample.results)
-    )
-    return f"{where}{operands} → {_phrases.RAISED if sample.failed else results}"
+    where = "" if shard is None else f"shard {shard}: "
+    where += f"element {sample.element}: " if sample.element >= 0 else ""
+    operands, results = (", ".join(a) or NOTHING for a in (sample.operands, sample.results))
+    returned = f"{_phrases.SIGNS['raised']} raised" if sample.failed else results
+    return f"{where}{operands} → {returned}"
 
 
-def count_words(summary: SiteSummary, shapes: Shapes | None) -> str:
+def count_words(summary: SiteSummary) -> str:
     """Count the calls of a site, or of one run if nothing ran: ``3 calls``, ``1 of 5 calls``."""
     if not summary.ahead:
-        return _calls_made(shapes) if shapes else call_words(summary.calls)
+        return call_words(summary.calls)
     if summary.expected is None:
         return _phrases.DATA_DECIDE
     if summary.written in (None, summary.expected):
         return call_words(summary.expected)
     return _phrases.SOME_OF.format(some=f"{summary.expected:,}", calls=call_words(summary.written))
-
-
-def _calls_made(shapes: Shapes) -> str:
-    """Count the calls of a variant: ``12 calls``; ``9 of 12 calls`` if the others were not made."""
-    if shapes.stopped and shapes.calls < shapes.each_time:
-        of = call_words(shapes.each_time)
-        return _phrases.SOME_OF.format(some=f"{shapes.calls:,}", calls=of)
-    return call_words(shapes.calls)
-
-
-def stopped_words(shapes: Shapes) -> str:
-    """Return ``stopped at element 8``; empty if each crossing made all of its calls."""
-    if not shapes.stopped:
-        return ""
-    element, count = shapes.stopped
-    phrase = _phrases.STOPPED if count == 1 else _phrases.STOPPED_OFTEN
-    return phrase.format(element=f"{element:,}", count=f"{count:,}")
 
 
 def time_words(ns: int) -> str:
@@ -265,7 +138,7 @@ def remarks(summary: SiteSummary, times: bool) -> list[str]:
 def loop_advice(summary: SiteSummary) -> str:
     """Return advice on a vmap that loops; empty if it costs little or needs to loop."""
     calls, fewer, host_ns = summary.loop
-    if not fewer or host_ns < _phrases.SLOW_NS:
+    if not fewer or host_ns < _SLOW_NS:
         return ""
     return (
         "vmap makes one call for each batch element; if the function can take a batch, "

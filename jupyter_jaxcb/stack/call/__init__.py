@@ -6,12 +6,10 @@ capabilities say of a callback in a recording.
 """
 
 from ._advice import (
-    as_magic_options,
     debug_equivalent,
     did_you_mean,
     how_to_differentiate,
     how_to_transpose,
-    option,
 )
 from ._array_names import (
     AddedName,

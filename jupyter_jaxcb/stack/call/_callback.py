@@ -33,7 +33,7 @@ class HostFunction:
         self.current = function
         self.late_bound = late_bound
         self.name = name_of(function)
-        self.made_by = "call"  # what registered it: a "call", a "decorator" or the "magic"
+        self.made_by = "call"  # what registered it: a "call" or a "decorator"
         self.rule: str | None = None  # "jvp", "vjp", "residual" or "finite", for advice
         self.derivative: Any = None  # what a capability knows to differentiate its calls
         self.because = ""  # what it returns and why, if its user does not declare that
@@ -106,8 +106,12 @@ def name_of(function: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return ``repr(value)`` as it is shown, on one line."""
-    return on_one_line(repr(value))
+    """Return ``repr(value)`` as it is shown, on one line; the class of a value that has none."""
+    try:
+        text = repr(value)
+    except Exception:  # of the user's class
+        text = f"<{type(value).__name__}>"
+    return on_one_line(text)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -133,7 +137,8 @@ class Bind:
 
     Attributes:
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
-            innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4).
+            innermost jit: ("scan", 5), ("while", None), ("cond", None), ("vmap", 4). And
+            ("traced jit", None) for a jitted function that JAX had traced when it called the rule.
         in_rule: whether a derivative rule made it, or its value beside a derivative, which nobody
             may need.
     """

@@ -1,15 +1,13 @@
 """Determine the status of each bind in a compiled program: kept, hoisted, deduplicated, removed.
 
-`_programs` watches JAX lower and compile, and collects `_evidence`: the jaxpr (`_paths`), the binds
-that JAX dropped (`_dropped`) and the optimized HLO (`_hlo`). `_rules` is the table that decides
-from the evidence, with `_hoisting` and `_predicates`; `_outcomes` makes the outcome. `_operations`
-names the operations of a program for a profile, and `_one_device` warns of results that JAX leaves
-on one device.
+`_programs` watches JAX lower, compile and run programs. `_asked` finds the calls that the jaxpr
+asks for, `_made` those that the optimized HLO makes, and `_verdict` compares the two. `_dropped`
+knows the binds that JAX drops while it traces, `_identity` tells functions apart that are compiled
+again, and `_one_device` warns of results that JAX leaves on one device. Read `_verdict` first.
 """
 
-from ._evidence import HostCallIndex
+from ._made import Operation, operations, program_number, without_number
 from ._one_device import OneDeviceWarning, warn_of_one_device
-from ._operations import Operation, operations, program_number, without_number
 from ._programs import (
     all_counted,
     bound,
@@ -22,3 +20,4 @@ from ._programs import (
     watch_compilations,
     watch_own,
 )
+from ._verdict import HostCallIndex

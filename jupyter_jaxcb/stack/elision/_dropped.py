@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...recording import Site
 from ..call import Bind
 from ..trace import Found
-from ._paths import Path, sites
+from ._asked import Path, sites
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
 # The loops around a bind, by the bind and by the name and paths of its program.

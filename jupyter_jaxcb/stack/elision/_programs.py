@@ -1,8 +1,9 @@
-"""Watch JAX lower and compile programs, and collect the evidence about each bind in them.
+"""Watch JAX lower, compile and run programs, and find the outcome of each bind in them.
 
 JAX eliminates dead code just before it lowers a program, so XLA never gets a callback whose result
-is unused. The jaxpr before that has every bind; the lowering rule is called for the remaining ones;
-and the optimized program has the host calls that XLA kept.
+is unused. The jaxpr before that has every bind (`_asked`); the lowering rule is called for the
+remaining ones (`lowered`); and the optimized program has the host calls that XLA kept (`_made`).
+`_verdict` compares them. Binds that JAX drops while it traces are in no jaxpr (`_dropped`).
 """
 
 from __future__ import annotations
@@ -13,46 +14,49 @@ import itertools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from ... import jax_compat
 from ...jax_compat import Changes
-from ...recording import OBSERVED, Aval, Compilation, Note, Outcome, Program, Recorder, Site, active
+from ...recording import (
+    OBSERVED,
+    Compilation,
+    Note,
+    Outcome,
+    Program,
+    Reason,
+    Recorder,
+    Site,
+    Status,
+    active,
+)
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
+from ._asked import Path, Step, is_derivative, paths, sites
 from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
-from ._evidence import Evidence, HostCallIndex
-from ._hlo import HostCallInstruction, instructions_by_index
-from ._hoisting import left_loop
 from ._identity import code_number, is_of_jax, number
+from ._made import HostCall, host_calls
 from ._one_device import warn_of_one_device
-from ._outcomes import dropped_outcome, outcome
-from ._paths import Path, Place, by_bind, is_derivative, paths, sites
-from ._predicates import effects_in_predicates, predicates
-from ._remembered import OutcomeMemory
-from ._rules import SHARED
+from ._verdict import LOWERED_ONCE, Evidence, HostCallIndex, dropped_outcome, is_moved, outcome
 
+MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest are dropped first
 
-class _Arguments(NamedTuple):
-    """The arguments of a program, see `Compilation`."""
-
-    avals: tuple[Aval, ...]
-    weak: tuple[bool, ...]
-    names: tuple[str, ...]
+# JAX only looks at what it traces here, or replaces it by what a rule computes.
+_NOT_FOR_A_PROGRAM = frozenset({"transpose", "derivative rule", "custom batching"})
 
 
 class _Lowering(Block):
     """One program while JAX lowers it, see `jax_compat.Watcher`."""
 
     def __init__(self, jaxpr: Any, name: str) -> None:
-        self.number = next(_numbers)
         self.jaxpr = jaxpr
+        # Its platform is known when the first call is lowered.
+        self.program = Program(f"jit_{name}", "", next(_numbers))
         self.name = name
         self.indices: dict[Bind, list[HostCallIndex]] = {}  # filled by the lowering rule
         self.notes: dict[Bind, Note] = {}
         self.on_one_device: dict[Site, None] = {}  # may have results there, see `_one_device`
-        self.program: Program | None = None
         self._when_compiled: list[jax_compat.Compiled] = []
 
     def begin(self) -> list[jax_compat.Compiled]:
@@ -65,45 +69,37 @@ class _Lowering(Block):
         if self.on_one_device:
             self._when_compiled.append(functools.partial(_look_at_results, [*self.on_one_device]))
         if _compilation_listeners:
-            self._when_compiled.append(self._reporter())
-        if (lowered := self._done()) is not None:
+            function = jax_compat.dispatched()
+            compilation = self._compilation(function)
+            if is_of_jax(function):
+                compilation = compilation._replace(code=0)
+            self._when_compiled.append(functools.partial(_report, compilation))
+        if (lowered := self._lowered()) is not None:
             self._when_compiled.append(lowered.report)
 
     def end(self) -> None:
         _lowerings.under_way = [one for one in _lowerings.under_way if one is not self]
 
-    def _reporter(self) -> jax_compat.Compiled:
-        """Return a function that reports the compilation to those who watch all programs."""
-        function = jax_compat.dispatched()
-        program = self.program or Program(f"jit_{self.name}", "", self.number)
-        code = 0 if is_of_jax(function) else code_number(function)
-        numbers, (arguments, weak, names) = (number(function), code), self._arguments()
-
-        def report(_: Any, lower_ns: int, compile_ns: int) -> None:
-            end = time.perf_counter_ns()
-            done = Compilation(
-                program, numbers[0], arguments, lower_ns, compile_ns, False, numbers[1], end,
-                weak, names,
-            )  # fmt: skip
-            for tell in tuple(_compilation_listeners):
-                tell(done)
-
-        return report
-
-    def _arguments(self) -> _Arguments:
+    def _compilation(self, function: Any) -> Compilation:
+        """Return what is known of the compilation of `function` before it has happened."""
         avals = [aval for aval in self.jaxpr.in_avals if hasattr(aval, "dtype")]
         names = jax_compat.argument_names(self.jaxpr)
-        return _Arguments(
-            tuple(map(to_aval, avals)),
-            tuple(bool(getattr(aval, "weak_type", False)) for aval in avals),
-            names if len(names) == len(avals) else (),
-        )
+        return Compilation(
+            self.program, number(function), tuple(map(to_aval, avals)), 0, 0,
+            not_cached=any(self.indices.values()) and jax_compat.keeps_callbacks_out_of_cache(),
+            code=code_number(function),
+            weak=tuple(bool(getattr(aval, "weak_type", False)) for aval in avals),
+            names=names if len(names) == len(avals) else (),
+        )  # fmt: skip
 
-    def _done(self) -> _Lowered | None:
+    def _lowered(self) -> _Lowered | None:
         """Collect what to report once it is compiled; None if it has none of our binds."""
-        traced = paths(self.jaxpr)
+        by_bind: dict[Bind, list[Path]] = {}
+        for path in paths(self.jaxpr, self.program.platform):
+            assert path.bind is not None
+            by_bind.setdefault(path.bind, []).append(path)
         dispatch = jax_compat.dispatching()
-        loops = _pending.loops(dispatch, self.name, by_bind(traced))
+        loops = _pending.loops(dispatch, self.name, by_bind)
         # Some primitives of libraries trace their implementation while they are lowered.
         inside = {bind.site for bind in self.indices}
         vanished = [
@@ -111,52 +107,44 @@ class _Lowering(Block):
         ]
         if (recorder := listener()) is not None and recorder.adrift:
             recorder.placed(sites(self.jaxpr).union(inside, (gone.bind.site for gone in vanished)))
-        if not (traced or vanished):
+        if not (by_bind or vanished):
             return None
-        function, kept = jax_compat.dispatched(), self._kept(traced)
+        # Which of the paths JAX keeps, where calls of several are lowered as one.
+        shared: set[Bind] = set()
+        if any(bind.site.flavor == LOWERED_ONCE and bind not in self.indices for bind in by_bind):
+            alive = paths(jax_compat.without_dead_equations(self.jaxpr), self.program.platform)
+            shared = {path.bind for path in alive if path.bind and path.bind not in self.indices}
         return _Lowered(
-            self.program or Program(f"jit_{self.name}", "", self.number),
-            traced,
-            kept,
-            effects_in_predicates(kept),
-            self.indices,
-            self.notes,
-            vanished,
-            loops,
-            number(function),
-            code_number(function),
-            self._arguments(),
-            any(path.bind.around for path in traced) and is_derivative(self.jaxpr),
-        )
-
-    def _kept(self, traced: list[Path]) -> list[Path]:
-        """Return the paths that JAX keeps; DCE is needed only if a bind has several paths."""
-        shared = any(p.bind not in self.indices and p.bind.site.flavor in SHARED for p in traced)
-        if len({path.bind for path in traced}) == len(traced) and not shared:
-            return [path for path in traced if path.bind in self.indices]
-        return paths(jax_compat.without_dead_equations(self.jaxpr))
+            self._compilation(jax_compat.dispatched()), by_bind, self.indices, self.notes, vanished,
+            loops, any(bind.around for bind in by_bind) and is_derivative(self.jaxpr),
+            {bind for bind in shared if bind.site.flavor == LOWERED_ONCE},
+        )  # fmt: skip
 
 
 def _look_at_results(sites: list[Site], executable: Any, *_: Any) -> None:
     warn_of_one_device(sites, jax_compat.shardings_of_results(executable))
 
 
+def _report(compilation: Compilation, _: Any, lower_ns: int, compile_ns: int) -> None:
+    done = compilation._replace(
+        lower_ns=lower_ns, compile_ns=compile_ns, end_ns=time.perf_counter_ns(), not_cached=False
+    )
+    for report in tuple(_compilation_listeners):
+        report(done)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Lowered:
     """One program that JAX has lowered; facts only, see `jax_compat/_programs.py`."""
 
-    program: Program
-    traced: list[Path]
-    kept: list[Path]
-    effects: list[Path]  # see `effects_in_predicates`
+    compilation: Compilation
+    paths: dict[Bind, list[Path]]
     indices: dict[Bind, list[HostCallIndex]]  # see `_Lowering`
     notes: dict[Bind, Note]
     vanished: list[Dropped]
-    loops: dict[Bind, tuple[tuple[str, int | None], ...]]  # around the binds, where known
-    function: int  # number of the compiled function; 0 if unknown
-    code: int  # number of its code; 0 if unknown
-    arguments: _Arguments
+    loops: dict[Bind, tuple[Step, ...]]  # around the binds, where they are known
     differentiated: bool  # a part of it is; False if no bind was traced in a loop or branch
+    shared: set[Bind]  # their calls were lowered together with equal ones
 
     def report(self, executable: Any, lower_ns: int, compile_ns: int) -> Program | None:
         """Report the outcome of each bind to the recorder.
@@ -166,105 +154,74 @@ class _Lowered:
         Returns:
             The program, if its runs should be counted.
         """
-        recorder = listener()
+        recorder, program = listener(), self.compilation.program
         if recorder is None:
             return None
-        now, later = (self, None) if is_observing() else (self._part(False), self._part(True))
-        if later is not None and later.has_binds and not has_thread_recorder():
-            _memory.note(executable, self.program, later.outcomes)
-        if not now.has_binds:
-            return None if has_thread_recorder() else self.program
-        return now._report(recorder, executable, lower_ns, compile_ns)
+        part = self if is_observing() else self._part(of_jax=False)
+        alone = has_thread_recorder()  # whose programs do not run
+        if not (is_observing() or alone) and (later := self._part(of_jax=True)).has_binds:
+            _memory.note(executable, program, later.outcomes)
+        if part.has_binds:
+            end, outcomes = recorder.clock(), part.outcomes(executable)
+            recorder.add_compilation(
+                self.compilation._replace(lower_ns=lower_ns, compile_ns=compile_ns, end_ns=end)
+            )
+            for one in outcomes:
+                recorder.add_outcome(one)
+            if not alone:
+                _memory.add_outcomes(program, outcomes)
+        return None if alone else program
 
     @property
     def has_binds(self) -> bool:
         """Whether there is anything to report."""
-        return bool(self.traced or self.vanished)
+        return bool(self.paths or self.vanished)
 
-    def _part(self, of_jax: bool) -> _Lowered:
+    def _part(self, *, of_jax: bool) -> _Lowered:
         """Return the part about our binds, or about those of JAX's own API."""
 
-        def belongs(one: Path | Dropped) -> bool:
-            return one.bind.site.flavor.startswith(OBSERVED) is of_jax
+        def belongs(bind: Bind) -> bool:
+            return bind.site.flavor.startswith(OBSERVED) is of_jax
 
         return dataclasses.replace(
             self,
-            traced=list(filter(belongs, self.traced)),
-            kept=list(filter(belongs, self.kept)),
-            vanished=list(filter(belongs, self.vanished)),
+            paths={bind: paths for bind, paths in self.paths.items() if belongs(bind)},
+            vanished=[gone for gone in self.vanished if belongs(gone.bind)],
         )
-
-    def _report(
-        self, recorder: Recorder, executable: Any, lower_ns: int, compile_ns: int
-    ) -> Program | None:
-        end = recorder.clock()
-        outcomes = self.outcomes(executable)
-        recorder.add_compilation(
-            Compilation(
-                self.program,
-                self.function,
-                self.arguments.avals,
-                lower_ns,
-                compile_ns,
-                any(self.indices.values()) and jax_compat.keeps_callbacks_out_of_cache(),
-                self.code,
-                end,
-                self.arguments.weak,
-                self.arguments.names,
-            )
-        )
-        for one in outcomes:
-            recorder.add_outcome(one)
-        if has_thread_recorder():
-            return None
-        _memory.add_outcomes(self.program, outcomes)
-        return self.program
 
     def outcomes(self, executable: Any) -> list[Outcome]:
         """Find the outcome of each bind."""
-        read = functools.partial(jax_compat.optimized, executable)
-        instructions, unreadable = (
-            instructions_by_index(read) if any(self.indices.values()) else ({}, "")
-        )
-        evidence = functools.partial(self._evidence, instructions, unreadable)
-        effects = [evidence(bind, own, own) for bind, own in by_bind(self.effects).items()]
-        evaluated = predicates(effects, read)
-        outcomes = [dropped_outcome(gone, self.program) for gone in self.vanished]
-        kept = by_bind(self.kept)
-        for bind, traced in by_bind(self.traced).items():
-            seen = evidence(bind, traced, kept.get(bind, ()), evaluated)
-            outcomes.append(outcome(seen, self.program))
-        return outcomes
+        program, made, unreadable = self.compilation.program, {}, ""
+        if any(self.indices.values()):
+            try:
+                made = host_calls(jax_compat.optimized(executable))
+            except Exception as error:  # a later JAX or XLA may differ in any way
+                unreadable = f"{type(error).__name__}: {error}"
+        found = [dropped_outcome(gone.bind, gone.transposed, program) for gone in self.vanished]
+        for bind, of_bind in self.paths.items():
+            evidence = Evidence(
+                bind, of_bind, self.indices.get(bind),
+                None if unreadable else self._made(bind, made), unreadable,
+                self.notes.get(bind), self.loops.get(bind), self.differentiated,
+                bind in self.shared,
+            )  # fmt: skip
+            try:
+                found.append(outcome(evidence, program))
+            except Exception as error:  # the report says so; the user's program goes on
+                found.append(
+                    Outcome(
+                        bind.site, program, Status.UNKNOWN, reason=Reason.UNREADABLE,
+                        detail=f"{type(error).__name__}: {error}",
+                    )
+                )  # fmt: skip
+        return found
 
-    def _evidence(
-        self,
-        instructions: Mapping[int, Sequence[HostCallInstruction]],
-        unreadable: str,
-        bind: Bind,
-        traced: Sequence[Path],
-        kept: Sequence[Path],
-        evaluated: frozenset[Place] = frozenset(),
-    ) -> Evidence:
-        indices, platform = self.indices.get(bind), self.program.platform
-        return Evidence(
-            bind,
-            traced=traced,
-            kept=[path for path in kept if not path.is_unreachable(platform)],
-            platform=platform,
-            indices=indices,
-            instructions=None
-            if unreadable
-            else [
-                one._replace(each=index.elements * index.shards)
-                for index in indices or ()
-                for one in instructions.get(index.number, ())
-            ],
-            unreadable=unreadable,
-            note=self.notes.get(bind),
-            loops=self.loops.get(bind),
-            predicates=evaluated,
-            differentiated=self.differentiated,
-        )
+    def _made(self, bind: Bind, made: Mapping[int, Sequence[HostCall]]) -> list[HostCall]:
+        return [
+            call._replace(each=index.elements * index.shards)
+            for index in self.indices.get(bind, ())
+            for call in made.get(index.number, ())
+        ]
 
 
 class _Lowerings(threading.local):
@@ -274,10 +231,80 @@ class _Lowerings(threading.local):
         self.under_way: list[_Lowering] = []
 
 
-# JAX only looks at what it traces here, or replaces it by what a rule computes.
-_NOT_FOR_A_PROGRAM = frozenset({"transpose", "derivative rule", "custom batching"})
+class _Memory:
+    """The outcomes of compiled programs, for recorders that start later, and which are counted."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._outcomes: dict[Program, list[Outcome]] = {}
+        self._counted: set[Program] = set()
+        # Programs with callbacks of JAX's own API that were not observed yet, while they exist: how
+        # to find their outcomes, given the executable.
+        self._noted: dict[Program, tuple[weakref.ref[Any], Callable[[Any], list[Outcome]]]] = {}
+
+    def add_outcomes(self, program: Program, outcomes: list[Outcome]) -> None:
+        with self._lock:
+            self._outcomes[program] = [*self._outcomes.get(program, ()), *outcomes]
+            while len(self._outcomes) > MAX_PROGRAMS:
+                oldest = next(iter(self._outcomes))
+                del self._outcomes[oldest]
+                self._counted.discard(oldest)
+
+    def note(self, executable: Any, program: Program, find: Callable[[Any], list[Outcome]]) -> None:
+        """Remember how to find the outcomes of a program, until `executable` dies."""
+
+        def forget(_: Any) -> None:  # without the lock: this thread may hold it
+            if self._noted.pop(program, None) is not None and program not in self._outcomes:
+                self._counted.discard(program)
+
+        self._noted[program] = weakref.ref(executable, forget), find
+
+    def is_noted(self, program: Program) -> bool:
+        """Whether the program was never observed, and has only callbacks of JAX's own API."""
+        return program in self._noted and program not in self._outcomes
+
+    def read_notes(self) -> list[Program]:
+        """Find the outcomes of all noted programs; return these programs."""
+        read = []
+        for program in list(self._noted):
+            reference, find = self._noted.pop(program, (None, None))
+            executable = None if reference is None else reference()
+            if executable is not None and find is not None:
+                self.add_outcomes(program, find(executable))
+                read.append(program)
+        return read
+
+    def set_counted(self, program: Program, counted: bool) -> None:
+        with self._lock:
+            (self._counted.add if counted else self._counted.discard)(program)
+
+    def report(
+        self, recorder: Recorder, observed: bool, only: Collection[Program] | None = None
+    ) -> None:
+        """Report our callbacks to `recorder`, or if `observed` JAX's own callbacks.
+
+        Args:
+            recorder: the recorder.
+            observed: see above.
+            only: the programs to report; None: all.
+        """
+        with self._lock:
+            outcomes = [
+                one
+                for program, of_program in self._outcomes.items()
+                if only is None or program in only
+                for one in of_program
+                if one.site.flavor.startswith(OBSERVED) is observed
+            ]
+            counted = [program for program in self._counted if not self.is_noted(program)]
+        for one in outcomes:
+            recorder.add_earlier_outcome(one)
+        for program in counted:
+            recorder.start_counting_runs(program)
+
+
 _numbers = itertools.count(1)
-_memory = OutcomeMemory()
+_memory = _Memory()
 _lowerings = _Lowerings()
 _pending = PendingBinds()
 _uncounted: set[Program] = set()  # programs whose runs are not counted
@@ -310,7 +337,7 @@ def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
 def executed(bind: Bind) -> None:
     """Note that a bind was executed eagerly, so that it is in no program."""
     _pending.executed(bind)
-    if left_loop(bind) and (recorder := listener()) is not None:
+    if is_moved(bind) and (recorder := listener()) is not None:
         recorder.moved.add(bind.site)
 
 
@@ -342,8 +369,8 @@ def lowered(
     here.indices.setdefault(bind, []).extend([index] if index.elements else [])
     if note is not None:
         here.notes[bind] = note
-    if here.program is None:
-        here.program = Program(name, platform, here.number)
+    if not here.program.platform:
+        here.program = Program(name, platform, here.program.number)
     if not noted and not has_thread_recorder():  # `explain` does not run the program
         _uncounted.add(here.program)
     return here.program

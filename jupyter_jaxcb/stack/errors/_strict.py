@@ -65,13 +65,13 @@ def _set(on: bool) -> None:
     global _undo
     with _lock:
         if on and _undo is None:
-            _undo = jax_compat.stay_in_python()
-            if _undo is None:
+            if name := jax_compat.missing("interrupts"):
                 raise RuntimeError(
-                    f"cannot make errors strict: JAX {jax.__version__} is not supported. Install "
-                    "JAX 0.10.0 to 0.12.0, or use jaxcb.host_error(error), which works for every "
-                    "class of error."
+                    f"cannot make errors strict: JAX {jax.__version__} is not supported, as it has "
+                    f"no {name}. Install JAX 0.10.0 to 0.12.0, or use jaxcb.host_error(error), "
+                    "which works for every class of error."
                 )
+            _undo = jax_compat.stay_in_python()
         elif not on and _undo is not None:
             _undo()
             _undo = None

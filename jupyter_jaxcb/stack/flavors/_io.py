@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction, debug_equivalent, look_at_drop_in, option
+from ..call import HostCallback, HostFunction, debug_equivalent, look_at_drop_in
 from ..lowering import lower_host_call
 from ..options import Options, check_result, checked
 from ..results import result_avals as declared
@@ -81,10 +81,9 @@ def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: An
 def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
     __tracebackhide__ = True
     if callback.options.ordered:
-        ordering = option(callback.host, "ordered")
         raise ValueError(
-            f"Cannot `vmap` ordered IO callback. {callback} has {ordering}, but the elements of a "
-            f"batch have no order. Drop {ordering}, or loop with jax.lax.map."
+            f"Cannot `vmap` ordered IO callback. {callback} has ordered=True, but the elements of "
+            "a batch have no order. Drop ordered=True, or loop with jax.lax.map."
         )
     return batch_host_call(
         io_callback_p, args, dims, method=callback.options.vmap_method, callback=callback, **params
@@ -147,7 +146,6 @@ def io_callback(
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
-    retries: int = 0,
     queued: bool = False,
     on_full: str = "wait",
     **kwargs: Any,
@@ -172,8 +170,7 @@ def io_callback(
             JAX's callbacks can.
         executor: where the calls run, see `jupyter_jaxcb.pure`.
         chunksize: batch elements sent to a worker at a time.
-        timeout: seconds that one call may take in the executor.
-        retries: how often a failed call is repeated, with its side effects.
+        timeout: seconds that a chunk of them may take in the executor.
         queued: do not wait for the calls, see `jupyter_jaxcb.io`.
         on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.io`.
         **kwargs: keyword arguments, as `args`.
@@ -200,7 +197,7 @@ def io_callback(
     __tracebackhide__ = True
     options = checked(
         "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays,
-        executor=executor, chunksize=chunksize, timeout=timeout, retries=retries, queued=queued,
+        executor=executor, chunksize=chunksize, timeout=timeout, queued=queued,
         on_full=on_full,
     )  # fmt: skip
     look_at_drop_in(callback, options)

@@ -91,7 +91,6 @@ def pure_callback(
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
-    retries: int = 0,
     **kwargs: Any,
 ) -> Any:
     """Call a pure Python function from JAX; the signature is that of `jax.pure_callback`.
@@ -111,8 +110,7 @@ def pure_callback(
             JAX's callbacks can.
         executor: where the calls run, see `jupyter_jaxcb.pure`.
         chunksize: batch elements sent to a worker at a time.
-        timeout: seconds that one call may take in the executor.
-        retries: how often a failed call is repeated.
+        timeout: seconds that a chunk of them may take in the executor.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -135,7 +133,7 @@ def pure_callback(
     __tracebackhide__ = True
     options = checked(
         "pure", vmap_method=vmap_method, sharding=sharding,
-        arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, retries=retries,
+        arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout,
     )  # fmt: skip
     look_at_drop_in(callback, options)
     return bind_pure(

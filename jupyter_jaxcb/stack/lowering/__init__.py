@@ -8,6 +8,6 @@ from ._custom_call import DIRECT, HOST_MEMORY, lowers, other_way, set_token, zer
 from ._facts import eager_fact, lowering, note_call, note_lowered
 from ._host_call import SHARD_NUMBER, lower_host_call, refuse
 from ._multi_device import lower_once
-from ._partitioned import divided, in_rows
+from ._partitioned import divided
 from ._plain_call import forget_open_calls, lower_joined_call, lower_plain_call
 from ._sub_byte import bits

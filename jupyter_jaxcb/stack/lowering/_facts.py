@@ -57,8 +57,10 @@ def lowering(
         of_jax: whether it is a callback of JAX's own API.
         noted: whether it is one that is not recorded.
     """
-    name, platform = jax_compat.program_name(ctx), ctx.module_context.platforms[0]
-    index = len(ctx.module_context.host_callbacks)
+    module = ctx.module_context
+    attributes, platform = module.module.operation.attributes, module.platforms[0]
+    name = attributes["sym_name"].value if "sym_name" in attributes else "unnamed"
+    index = len(module.host_callbacks)
     elements = 1 if of_jax else calls_each_time(levels)
     program = elision.lowered(
         bind, name, platform, HostCallIndex(index, elements, times), note, noted=noted

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import LoweredSite, VmapLevel
-from ..call import HostCallback, option
+from ..call import HostCallback
 from ..dispatch import Build, CallPlan, Crossing, crossing, crossings_by_shard, reporting_interrupts
 from ._custom_call import DIRECT, emit_call, other_way, set_token, zeros
 from ._facts import note_call
@@ -92,11 +92,10 @@ def lower_host_call(
         )  # fmt: skip
     else:
         called = ctx
-        number = jax_compat.shard_number(ctx) if shards > 1 else None
-        if number is not None:
+        if shards > 1:
             cross = _by_shard(crossings_by_shard(lowered, jax_compat.shard_devices(ctx), of_fact))
             called = dataclasses.replace(ctx, avals_in=[SHARD_NUMBER, *ctx.avals_in])
-            operands = (number, *operands)
+            operands = (jax_compat.shard_number(ctx), *operands)
         token, *results = emit_call(
             called, cross, operands, token=token, has_side_effect=has_side_effect,
             partitioned=partitioned and shards == 1,
@@ -121,9 +120,7 @@ def _instead_of_exporting(callback: HostCallback) -> str:
     omit = "xport inside `with jaxcb.disabled():`, which omits it."
     if callback.out_tree is None or not callback.out_tree.num_leaves:
         return f"E{omit}"
-    compiled = ', or register it with compile="numba"'
-    compiled = compiled if callback.options.flavor in ("pure", "buffer") else ""
-    return f"If its result is used, compute it in JAX{compiled}; else e{omit}"
+    return f"If its result is used, compute it in JAX; else e{omit}"
 
 
 def refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) -> None:
@@ -143,8 +140,8 @@ def refuse(ctx: Any, callback: HostCallback, ordered: jax_compat.Effect | None) 
     if ordered is not None and jax_compat.lowers_broken_predicate():
         raise NotImplementedError(
             f"cannot vmap a while loop that calls the ordered {callback} in its predicate: JAX "
-            "would compute wrong results for finished batch elements. Drop "
-            f"{option(callback.host, 'ordered')}, or call it in the body."
+            "would compute wrong results for finished batch elements. Drop ordered=True, or call "
+            "it in the body."
         )
 
 

@@ -175,7 +175,8 @@ def emit_for_each(
     )
     values = list(jax_compat.mlir.lower_fun(whole)(context, *operands))
     if has_side_effect:
-        jax_compat.keep_operation(values[0])
+        # So XLA keeps it even if its results are not used.
+        values[0].owner.attributes["has_side_effect"] = jax_compat.mlir.ir_attribute(True)
     return values
 
 
@@ -232,7 +233,7 @@ def _refuse(ctx: Any, callback: HostCallback) -> None:
             f"cannot lower {callback} with partitioned= for {ctx.module_context.platforms[0]}: "
             "drop it, or call the callback in jax.shard_map."
         )
-    if not jax_compat.has_named_mesh(ctx):
+    if getattr(ctx.module_context.axis_context, "abstract_mesh", None) is None:
         raise NotImplementedError(
             f"cannot lower {callback} with partitioned=: the program's arrays have no mesh. Give "
             "them a jax.NamedSharding, or call the callback in jax.shard_map."

@@ -114,8 +114,6 @@ def lower_joined_call(
     if _open.callbacks is not module.host_callbacks:
         _open.callbacks, _open.calls = module.host_callbacks, ()
     block, has_branch = jax_compat.current_block(), when is not None
-    if has_branch and not jax_compat.HAS_BRANCHES:
-        return None
     has_others = len(module.host_callbacks) != _open.count
     _open.calls = tuple(
         one

@@ -4,7 +4,7 @@
 combined, is registered by the folder that the option belongs to (`check`, `refuse`).
 """
 
-from ._options import FLAVORS, Options, Row, rows, value_word
+from ._options import FLAVORS, Options, rows, value_word
 from ._refused import (
     Refusal,
     check,

@@ -89,8 +89,8 @@ class Options:
     cast: bool = _row(False, "pure io", "allow lossy conversion of results", "flag")
     executor: Any = _row(  # noqa: RUF009 (compared by identity)
         None, "pure io",
-        "run the calls of a vmap in parallel: threads, processes, dask, ipyparallel or mpi, with "
-        "a number of workers as in threads:8 or an address as in dask:tcp://host:8786; or a "
+        "run the calls of a vmap in parallel: threads, processes, dask or ipyparallel, with a "
+        "number of workers as in threads:8 or an address as in dask:tcp://host:8786; or a "
         "variable that holds an executor, client or view",
         "variable", compare=False,
     )  # fmt: skip
@@ -99,13 +99,9 @@ class Options:
         needs="executor", why="without one, each batch element is called on XLA's own thread",
     )  # fmt: skip
     timeout: float | None = _row(
-        None, "pure io", "seconds that one call may take in the executor", "number",
+        None, "pure io", "seconds that a chunk may take in the executor", "number",
         needs="executor",
         why="without one, the call runs on XLA's own thread and cannot be abandoned",
-    )  # fmt: skip
-    retries: int = _row(
-        0, "pure io", "how often to retry a call that failed in the executor", "integer",
-        needs="executor", why="without one, a failed call fails the program at once",
     )  # fmt: skip
     compile: str | None = _row(None, "pure io buffer", "numba, to compile the functions")
     # Of `buffer_callback` alone:
@@ -141,7 +137,7 @@ class Options:
         return ", ".join(
             name if value is True else f"{name}={value_word(name, value, plain=True)}"
             for name, value in self.settings().items()
-            if self.given(name)
+            if value is not _ROWS[name].default and self.given(name)
         )
 
     def spelled(self, name: str) -> str:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from ..call import given_name, text_of
+from ..errors import describe
 from ._annotations import annotated_result
 from ._array import shown
 from ._expressions import instead_of, sizes_alone
@@ -61,9 +62,12 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
 
 
 def _check_leaves(result: Any, function: Callable[..., Any], name: str) -> None:
-    """Raise ValueError if a leaf is a number, a shape or a text, which never has both."""
+    """Raise ValueError if a leaf is a number, a shape or a text, which never has both.
+
+    Likewise if the whole is a text that is no expression.
+    """
     __tracebackhide__ = True
-    whole = _written(result, function)
+    whole = _written(result, function, name)
     if callable(whole):
         return
     for leaf in jax.tree.leaves(whole, is_leaf=lambda one: bool(sizes_alone(one))):
@@ -104,14 +108,22 @@ def _literal(result: Any) -> Any:
         return result
 
 
-def _written(result: Any, function: Callable[..., Any]) -> Any:
+def _written(result: Any, function: Callable[..., Any], name: str) -> Any:
     """Return what a text declares, with ``float`` for what depends on parameters or names."""
+    __tracebackhide__ = True
     if not isinstance(result, str):
         return result
     try:
+        body = ast.parse(result.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(
+            f"cannot use result={result!r} of {name}: {describe(error)}. Write an expression over "
+            'its parameters, such as "x", or jax.ShapeDtypeStruct(shape, dtype).'
+        ) from None
+    try:
         parameters = {*inspect.signature(function).parameters, "bool", "int", "float", "complex"}
-        return _structure(ast.parse(result.strip(), mode="eval").body, parameters)
-    except Exception:  # no expression; or no signature, at which the call fails
+        return _structure(body, parameters)
+    except Exception:  # without a signature, the call fails
         return float
 
 

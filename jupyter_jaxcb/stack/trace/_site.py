@@ -18,7 +18,7 @@ from ._code_owner import CROSSINGS, is_cell, owner
 
 MAX_CALLERS = 8  # user frames kept per site; twice as many library frames
 _MAX_PLACES = 4096  # instructions kept in each cache
-_AROUND = {"scan", "while", "cond", "vmap"}
+_AROUND = {"scan", "while", "cond", "vmap", "traced jit"}
 _STRING = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _LINE_MAGIC = re.compile(rf"get_ipython\(\)\.run_line_magic\({_STRING}, {_STRING}\)$")
 

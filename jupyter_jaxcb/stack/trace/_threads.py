@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Iterator
 from types import CodeType, FrameType
 from typing import TypeVar
 
-from ...recording import HAS_GIL
-
 T = TypeVar("T")
 
 # Reentrant, because a signal handler may call this again. Without a lock, two threads at once could
@@ -35,13 +33,12 @@ def without_collecting(function: Callable[[], T]) -> T:
 
 
 def frames_of_threads() -> dict[int, FrameType]:
-    """As `sys._current_frames`, but never deadlocks on Python 3.11; none if there is no GIL.
+    """As `sys._current_frames`, but never deadlocks on Python 3.11.
 
     `sys._current_frames` allocates objects while it holds an interpreter lock. If that triggers a
     garbage collection, another thread may run and need the same lock (python/cpython#106883).
-    Without the GIL, a look at the variables of a frame that another thread runs may crash Python.
     """
-    return without_collecting(sys._current_frames) if HAS_GIL else {}
+    return without_collecting(sys._current_frames)
 
 
 def stack_of(frame: FrameType | None) -> Iterator[FrameType]:

@@ -2,32 +2,13 @@
 
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
-import { amount, listOf, objectOf, or, orNull, readable, text, whole } from '../view/data/parse/fields.js';
-import { NAME, SENTENCE } from '../view/data/parse/known.js';
+import { conform } from '../view/data/parse/conform.js';
+import type { Spot } from '../view/data/schema.js';
 import { button, h } from '../view/dom/elements.js';
 import type { Target } from '../view/sites/row.js';
 import { surroundings } from './around.js';
 
 export const OUTPUT_TYPE = 'application/vnd.jupyter-jaxcb.report.v1+json';
-
-const MOST_PLACES = 1_000;
-
-/** The line that an element of class `jaxcb-place` names, with the number of its cell (0: none). */
-const readPlaces = objectOf({
-  places: or(
-    listOf(
-      objectOf({
-        cell: or(orNull(text(NAME)), null),
-        line: whole(),
-        source: or(text(SENTENCE), ''),
-        number: or(amount, 0)
-      }),
-      MOST_PLACES
-    ),
-    []
-  )
-});
-type Place = ReturnType<typeof readPlaces>['places'][number];
 
 const TAGS = new Set(
   'abbr b br code div li p span strong table tbody td th thead tr ul'.split(' ')
@@ -35,7 +16,7 @@ const TAGS = new Set(
 const OURS = /^jaxcb-[a-z-]+$/;
 
 /** The elements of `html` that outputs have, with links; nothing else, because it may be hostile. */
-export function drawn(html: string, places: readonly Place[], go: (to: Target) => void): Node[] {
+export function drawn(html: string, places: readonly Spot[], go: (to: Target) => void): Node[] {
   const left = [...places];
   const copy = (node: Node): Node[] => {
     if (node instanceof Text) {
@@ -60,7 +41,7 @@ export function drawn(html: string, places: readonly Place[], go: (to: Target) =
   return [...body.childNodes].flatMap(copy);
 }
 
-function linkOf(words: string, place: Place | undefined, go: (to: Target) => void): HTMLElement {
+function linkOf(words: string, place: Spot | undefined, go: (to: Target) => void): HTMLElement {
   const shown = place?.number ? `[${place.number}] ${words.replace(', another cell', '')}` : words;
   if (!place?.cell) {
     return h('span', { class: 'jaxcb-place' }, shown);
@@ -84,8 +65,8 @@ class OutputRenderer extends Widget implements IRenderMime.IRenderer {
   }
 }
 
-function placesOf({ metadata }: IRenderMime.IMimeModel): readonly Place[] {
-  return readable(() => readPlaces(metadata[OUTPUT_TYPE] ?? {}, OUTPUT_TYPE).places) ?? [];
+function placesOf({ metadata }: IRenderMime.IMimeModel): readonly Spot[] {
+  return conform('Spots', metadata[OUTPUT_TYPE] ?? {})[0].places;
 }
 
 export const outputs: IRenderMime.IExtension = {

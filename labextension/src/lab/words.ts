@@ -2,7 +2,7 @@
 
 import phrases from '../view/data/phrases.json';
 import { TONES, type Consequence, type Site, type Tone, type Variant } from '../view/data/schema.js';
-import { proposed, slowCalls, workWords } from '../view/sites/words.js';
+import { proposed, workWords } from '../view/sites/words.js';
 import {
   callWords,
   counted,
@@ -11,8 +11,7 @@ import {
   numberWords,
   say,
   siteWord,
-  toneOf,
-  variantShapes
+  toneOf
 } from '../view/data/words.js';
 import type { Callback } from './kernel/snapshot.js';
 
@@ -43,20 +42,18 @@ function callsOf({ calls, consequence, shapes }: Site): string {
   if (!calls && consequence === 'running') {
     return ''; // it says for how long
   }
-  const masks = shapes.map(({ mask }) => mask ?? [[], 0, 0]);
-  const [needed, elements] = [1, 2].map(place =>
-    masks.reduce((sum, mask) => sum + (mask[place] as number), 0)
-  );
-  if (!elements || masks.some(mask => !mask[2])) {
+  const needed = shapes.reduce((sum, shape) => sum + shape.needed, 0);
+  const elements = shapes.reduce((sum, { batch }) => sum + batch, 0);
+  if (!elements || shapes.some(({ batch }) => !batch)) {
     return callWords(calls);
   }
-  const some = `${numberWords(needed!)} of ${numberWords(elements)}`;
+  const some = `${numberWords(needed)} of ${numberWords(elements)}`;
   return calls === needed ? some : `${callWords(calls)} for ${some}`;
 }
 
 /** `() → (5,)` or `3 shapes`; the kernel sends at most a hundred variants of a site. */
 function shapesOf({ shapes }: Site): string {
-  const all = new Set(shapes.map(variantShapes));
+  const all = new Set(shapes.map(variant => variant.shapes));
   const more = shapes.length !== MOST_VARIANTS ? '' : ' or more';
   return all.size > 1 ? `${numberWords(all.size)}${more} shapes` : ([...all][0] ?? '');
 }
@@ -64,13 +61,9 @@ function shapesOf({ shapes }: Site): string {
 /** The variant to draw in a tooltip, which has room for one small diagram. */
 export function drawnVariant({ shapes }: Site): Variant | null {
   const [only, ...others] = shapes;
-  const fits =
-    only !== undefined &&
-    others.length === 0 &&
-    only.operands.length + only.results.length <= MOST_ROWS &&
-    only.levels.length > 0 &&
-    only.levels.length <= MOST_LEVELS;
-  return fits ? only : null;
+  const diagram = others.length ? undefined : only?.diagram;
+  const fits = diagram && diagram.rows.length <= MOST_ROWS && diagram.vmaps.length <= MOST_LEVELS;
+  return fits ? only! : null;
 }
 
 /** The text of a badge at the end of the site's line, after its sign. */
@@ -89,7 +82,7 @@ export function siteBrief(site: Site): string {
 
 /** `12 × vmap` of slow loops, `26 calls, 15 × vmap` of some calls; empty if the word counts the calls. */
 function callsAfter(word: string, site: Site): string {
-  const looped = slowCalls(site);
+  const looped = site.slow_calls;
   const slow = looped && say(phrases.times_vmap, { count: numberWords(looped) });
   const calls = word.includes(callWords(site.calls)) ? '' : callsOf(site);
   return slow ? [looped < site.calls && calls, slow].filter(Boolean).join(', ') : calls;

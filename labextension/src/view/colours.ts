@@ -5,7 +5,7 @@ import type { KindId } from './data/schema.js';
 export const COLOURS = 8;
 
 /** The properties of a site that do not change when its cell ends. */
-export interface Coloured {
+interface Coloured {
   readonly function: string;
   readonly flavor: string;
   readonly line: number;

@@ -1,15 +1,12 @@
 /** The footer of a recording: missing calls, call order, environment, compilations, actions. */
 
 import { button, h, type Child } from './dom/elements.js';
-import { exportActions } from './export/actions.js';
 import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
 import type { Compilation, Measured } from './data/schema.js';
-import type { ReadFacts } from './data/parse/parse.js';
-import type { RawCalls } from './data/raw.js';
+import type { ReadFacts } from './data/parse/recording.js';
 import {
-  callWords,
   counted,
   joined,
   numberWords,
@@ -24,21 +21,17 @@ const MOST_PROGRAMS = 50;
  * Warnings, details, and actions.
  *
  * Args:
- *   problem: why the times cannot be read; empty: they can.
- *   raw: the calls, if not those of `measured`.
- *   more: other actions.
+ *   actions: opens the view elsewhere, pins it to compare.
  *   profile: runs the cell again with a profile; absent: nothing can.
  */
 export function viewFooter(
   facts: ReadFacts,
   measured: Measured,
-  problem: string,
-  raw: RawCalls | null,
-  more: readonly Child[] = [],
+  actions: readonly Child[] = [],
   profile?: () => void
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
-  for (const words of warnings(facts, measured, problem)) {
+  for (const words of warnings(facts, measured)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, warningWords(words)));
   }
   if (profile && measured.other_time) {
@@ -48,41 +41,36 @@ export function viewFooter(
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));
   }
-  const environment = environmentWords(measured);
-  const small = joined([absence(facts, problem), environment]);
+  const small = joined([absence(facts), environmentWords(measured)]);
   if (small) {
     footer.append(h('p', {}, small));
   }
   if (measured.compilations.length) {
     footer.append(compilations(measured.compilations));
   }
-  if (facts.sites.length) {
-    footer.append(exportActions({ facts, measured, raw, environment }, more));
+  if (facts.sites.length && actions.some(Boolean)) {
+    footer.append(h('div', { class: 'jaxcb-actions' }, ...actions));
   }
   return footer;
 }
 
-function warnings(facts: ReadFacts, measured: Measured, problem: string): string[] {
+function warnings(facts: ReadFacts, measured: Measured): string[] {
   const words = [...measured.out_of_order];
-  if (facts.overflow) {
-    words.push(say(phrases.not_counted, { calls: callWords(facts.overflow) }));
-  }
-  if (facts.not_kept) {
-    const were = facts.not_kept === 1 ? 'was' : 'were';
-    words.push(say(phrases.no_row, { calls: callWords(facts.not_kept), were }));
+  if (facts.full) {
+    words.push(facts.full);
   }
   if (facts.left_out) {
     words.push(say(phrases.not_listed, { count: numberWords(facts.left_out) }));
   }
-  return problem ? [...words, `cannot show times: ${problem}`] : words;
+  return words;
 }
 
-function absence(facts: ReadFacts, problem: string): string {
+function absence(facts: ReadFacts): string {
   const called = facts.sites.some(site => site.calls);
   if (facts.ahead) {
     return 'explained without running';
   }
-  return called && !timesKnown(facts) && !problem ? 'times are not saved' : '';
+  return called && !timesKnown(facts) ? 'times are not saved' : '';
 }
 
 /** `train.py --steps 3 · 2026-11-27 09:30 +0100 · jax 0.10.2 · cpu`: the backend needs no label. */

@@ -1,10 +1,9 @@
 /** The view of a complete recording: one line that expands to its sites and calls. */
 
 import { button, h } from './dom/elements.js';
-import { BadRecording, readable } from './data/parse/fields.js';
-import { parseRecording, type Recording } from './data/parse/parse.js';
+import { BadRecording, parseRecording, type Recording } from './data/parse/recording.js';
 import type { RawCalls } from './data/raw.js';
-import { failedWords, numberWords, timeWords } from './data/words.js';
+import { failedWords, numberWords, timeWords, warningWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
 import { parseHistory, type PastRun, trendsOf } from './compare/history.js';
 import { runOf } from './compare/run.js';
@@ -63,6 +62,7 @@ export class TraceView {
     'aria-expanded': 'false',
     'aria-controls': `${this.id}-body`
   });
+  private readonly damage = h('p', { class: 'jaxcb-message', role: 'note' });
   private readonly body = h('div', { class: 'jaxcb-body', id: `${this.id}-body`, hidden: true });
   private readonly sitesPanel = h('div');
   private readonly callsPanel = h('div');
@@ -192,7 +192,7 @@ export class TraceView {
     const onTab = hadFocus && document.activeElement?.getAttribute('role') === 'tab';
     this.clear();
     this.shown = shown;
-    const { facts, measured, raw } = shown;
+    const { facts, measured, damage, raw } = shown;
     const summary = summaryLine(facts, measured);
     summary.append(this.comparison.words);
     this.button.replaceChildren(summary);
@@ -200,6 +200,8 @@ export class TraceView {
     if (!this.node.contains(this.button)) {
       this.node.replaceChildren(this.button, this.body);
     }
+    this.damage.textContent = warningWords(`This output is damaged: ${damage}`);
+    damage ? this.node.prepend(this.damage) : this.damage.remove();
     this.tabs.offer(tabsOf(shown));
     if (measured.profile && !this.arranged) {
       this.tabs.select(TIME);
@@ -230,7 +232,7 @@ export class TraceView {
       return;
     }
     this.stale = false;
-    const { facts, measured, problem, raw } = shown;
+    const { facts, measured, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
     const { apply, openTab, profile, remembers, reveal } = this.around();
     const actions = {
@@ -253,11 +255,11 @@ export class TraceView {
       this.timePanel.replaceChildren(this.profile.node);
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
-    const more = [
+    const footing = [
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
       remembers && this.comparison.actions
     ];
-    this.footer.replaceChildren(viewFooter(facts, measured, problem, raw, more, profile));
+    this.footer.replaceChildren(viewFooter(facts, measured, footing, profile));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, numberWords(facts.sites.length + facts.left_out));
     this.tabs.count(CALLS, numberWords(calls));
@@ -342,8 +344,10 @@ async function fullRecording(
   sent: Promise<Everything | null>
 ): Promise<{ readonly all: Shown | null; readonly runs: readonly PastRun[] }> {
   const reply = await sent.catch(() => null);
-  return {
-    all: readable(() => (reply?.calls ? read(reply.facts, reply.measured, reply.calls) : null)),
-    runs: readable(() => (reply?.runs ? parseHistory(reply.runs) : null)) ?? []
-  };
+  const runs = reply?.runs ? parseHistory(reply.runs) : [];
+  try {
+    return { all: reply?.calls ? read(reply.facts, reply.measured, reply.calls) : null, runs };
+  } catch {
+    return { all: null, runs };
+  }
 }

@@ -5,7 +5,7 @@ import { TraceView, type RawCalls } from '../view/view.js';
 import { followTheme } from './theme.js';
 
 /** The part of anywidget's model that is used here. */
-export interface Model {
+interface Model {
   get(name: string): unknown;
   on(event: string, listener: (...values: any[]) => void): void;
   off(event: string, listener: (...values: any[]) => void): void;

@@ -12,7 +12,7 @@ import { viewFooter } from '../../src/view/footer.js';
 import { storeOf } from '../view/calls/stores.js';
 import { fakePen } from '../view/gestures.js';
 import { withoutSuppression } from '../view/keys.js';
-import { aSite, aVariant, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
+import { aSite, BATCHED, someFacts, someMeasured, unusedSite } from '../view/recordings.js';
 import { FakeKernel } from './kernels.js';
 import { message, SITE } from './snapshots.js';
 
@@ -35,19 +35,19 @@ function counts(...selectors: string[]): number[] {
 
 test('the site list and the footer suppress shortcuts on every focusable element', () => {
   const failed = aSite({ errors: ['ValueError: no luck\nat great length'] });
-  const batched = aSite({ shapes: [aVariant([[3]], [[3]], [[3, 'expand_dims', [true]]])] });
+  const batched = aSite({ shapes: [BATCHED] });
   const facts = someFacts([failed, batched, ...Array.from({ length: 120 }, () => unusedSite())]);
   const compilations = [{ program: 'f', lower_ns: 1, compile_ns: 1, start_ns: null }];
   const measured = someMeasured({ compilations });
   const list = new SiteList(facts, { reveal: vi.fn(), filter: vi.fn() });
-  document.body.append(list.node, viewFooter({ ...facts, left_out: 0, not_kept: 0 }, measured, '', null));
+  document.body.append(list.node, viewFooter({ ...facts, left_out: 0 }, measured));
   list.node.querySelector<HTMLElement>('.jaxcb-sites-more')!.click();
   list.node.querySelector<HTMLElement>('.jaxcb-site:last-child .jaxcb-site-fold')!.click(); // batched
   for (const details of document.body.querySelectorAll('details')) {
     details.open = true;
     details.dispatchEvent(new Event('toggle'));
   }
-  expect(counts('summary', '[role=img]', 'pre', 'li[tabindex]')).toEqual([3, 2, 1, 1]);
+  expect(counts('summary', '[role=img]', 'pre', 'li[tabindex]')).toEqual([3, 1, 1, 1]);
   expect(withoutSuppression(document.body)).toEqual([]);
 });
 

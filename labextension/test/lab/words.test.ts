@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toneOf } from '../../src/view/data/words.js';
-import type { Level, Proposal, Site } from '../../src/view/data/schema.js';
+import type { Proposal, Site } from '../../src/view/data/schema.js';
 import {
   callbackBrief,
   sentences,
@@ -31,7 +31,7 @@ test('the text of a kept site gives its calls, time and shapes', () => {
 
 test('different shapes of a site are counted', () => {
   const of = (...sizes: number[]): string =>
-    siteFigures(site({ shapes: sizes.map(size => aVariant([[size]], [[]])), host_ns: null }));
+    siteFigures(site({ shapes: sizes.map(size => aVariant(`(${size},) → ()`)), host_ns: null }));
   expect([of(), of(2), of(2, 2), of(2, 3)]).toEqual([
     '5 calls',
     '5 calls · (2,) → ()',
@@ -43,8 +43,8 @@ test('different shapes of a site are counted', () => {
 
 test('the text says how many batch elements a mask chose', () => {
   const masked = (calls: number): Site => {
-    const shapes = [{ ...aVariant([[2]], [[2]]), mask: [[true], 9, 20] as const }];
-    return site({ calls, shapes: shapes as unknown as Site['shapes'] });
+    const shapes = [aVariant('(2,) → (2,)', { needed: 9, batch: 20 })];
+    return site({ calls, shapes });
   };
   expect(siteFigures(masked(9))).toBe('9 of 20 · 41 µs · (2,) → (2,)');
   expect(siteFigures(masked(1))).toBe('1 call for 9 of 20 · 41 µs · (2,) → (2,)');
@@ -124,25 +124,16 @@ test('sentences start with a capital letter, end with punctuation, and are omitt
   expect(sentences('it is so', '', 'Is it?')).toEqual(['It is so.', 'Is it?']);
 });
 
-test('equal shapes in a row are counted, so that thirty results are short', () => {
-  const scalar: [number[], string] = [[], 'float32'];
-  const results = Array(30).fill(scalar);
-  const shapes = [{ ...SITE.shapes[0]!, operands: [scalar, scalar], results, levels: [], axes: [] }];
-  expect(siteBrief(site({ shapes }))).toBe('5 calls · 41 µs · (), () → 30 × ()');
-});
-
 test('the time of calls in workers is their work, and the wall time that it took', () => {
   expect(siteFigures(site({ host_ns: 336e6, wall_ns: 89e6 }))).toBe('5 calls · 336 ms of work in 89 ms · () → (5,)');
 });
 
 test('the text of a slow vmap that loops has the number of its calls, and its tooltip the advice', () => {
   const proposals: Proposal[] = [['vmap_method="expand_dims"', 'vmap makes many calls', ['ordered']]];
-  const axes = [{ operands: [], results: 'looped' as const, mask: undefined }];
-  const loop = { ...SITE.shapes[0]!, calls: 12, levels: [[12, 'sequential', []] as Level], axes };
-  const looped = site({ calls: 12, batch_calls: 1, host_ns: 3e6, shapes: [loop], variants_ns: [3e6], proposals });
+  const looped = site({ calls: 12, slow_calls: 12, host_ns: 3e6, proposals });
   expect(siteBrief(looped)).toBe('12 × vmap · 3 ms · () → (5,)');
   expect(siteDetails(looped).at(-1)).toBe('Vmap makes many calls.');
-  expect(siteBrief({ ...looped, variants_ns: [9e5] })).toBe('12 calls · 3 ms · () → (5,)');
-  const some = { ...looped, calls: 20, shapes: [loop, SITE.shapes[0]!] };
+  expect(siteBrief({ ...looped, slow_calls: 0 })).toBe('12 calls · 3 ms · () → (5,)');
+  const some = { ...looped, calls: 20 };
   expect(siteBrief(some)).toBe('20 calls, 12 × vmap · 3 ms · () → (5,)');
 });

@@ -1,66 +1,65 @@
 /** Small recordings for the tests, as parsed from JSON. */
 
-import type { Axes, Facts, Level, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
-import { siteFacts } from '../../src/view/data/parse/old.js';
-import { unmeasured } from '../../src/view/data/parse/site.js';
-import { NOT_MEASURED } from '../../src/view/data/parse/parse.js';
+import { conform } from '../../src/view/data/parse/conform.js';
+import type { Facts, Measured, Progress, Site, Variant } from '../../src/view/data/schema.js';
 import type { RawCalls } from '../../src/view/data/raw.js';
 import { ROW_BYTES } from '../../src/view/data/schema.js';
 
-export function aVariant(
-  operands: number[][],
-  results: number[][],
-  levels: Level[] = [],
-  more: Partial<Variant> = {}
-): Variant {
+export function aVariant(shapes = '() → (5,)', more: Partial<Variant> = {}): Variant {
   return {
-    operands: operands.map(shape => [shape, 'float32'] as const),
-    results: results.map(shape => [shape, 'float32'] as const),
-    operand_names: [],
-    result_names: [],
-    levels,
-    axes: axesOf({ levels, ...more }),
-    mask: undefined,
-    stopped: undefined,
+    shapes,
+    arrays: '',
+    sizes: '',
+    methods: '',
+    vmaps: '',
+    elements: '',
+    stopped: '',
+    placed: '',
+    count: '',
     calls: 1,
-    shards: 0,
-    devices: [],
-    gathered_bytes: 0,
+    needed: 0,
+    batch: 0,
+    diagram: undefined,
     ...more
   };
 }
 
-/** The axes that the methods of the levels stand for. */
-function axesOf(variant: Partial<Variant>): readonly Axes[] {
-  return (siteFacts({ shapes: [variant] }) as { shapes: [Variant] }).shapes[0].axes;
-}
+/** A variant with a vmap over 4 elements, which makes one call. */
+export const BATCHED = aVariant('(4,) → (4,)', {
+  sizes: '4',
+  methods: 'expand_dims',
+  vmaps: 'vmap 4, expand_dims',
+  elements: '1 call for 4 elements',
+  diagram: {
+    vmaps: ['vmap 4'],
+    receives: 'one call receives',
+    rows: [
+      ['z', [['batched', 4]], [], '(4,)', 'float32'],
+      ['result', [['batched', 4]], [], '(4,)', 'float32']
+    ],
+    results: 1
+  }
+});
+
+// What a saved output leaves out.
+const SITE = conform('Facts', { schema: 1, sites: [{}] })[0].sites[0]!;
 
 export function aSite(more: Partial<Site> = {}): Site {
   return {
+    ...SITE,
     function: 'bessel',
     flavor: 'pure',
     where: 'line 4',
     line: 4,
     column: 2,
-    cell: true,
     source: 'return bessel(1, x)',
-    status: 'kept',
     consequence: more.errors?.length ? 'raised' : (more.status ?? 'kept'),
-    word: '',
-    reason: '',
-    advice: '',
     calls: 1,
     crossings: 1,
     expected: 1,
     written: 1,
-    elided: 0,
-    batch_calls: 0,
-    notes: [],
-    errors: [],
-    shapes: [aVariant([[]], [[5]])],
-    sample_values: [],
-    sample_arrays: [],
-    ...unmeasured(more.line ?? 4),
+    shapes: [aVariant()],
+    cell_line: more.line ?? 4,
     ...more
   };
 }
@@ -82,11 +81,11 @@ export function unusedSite(more: Partial<Site> = {}): Site {
 }
 
 export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
-  return { schema: 1, headline: [['kept', 'bessel']], sites, overflow: 0, not_kept: 0, ahead: false, ...more };
+  return { schema: 1, headline: [['kept', 'bessel']], sites, full: '', ahead: false, ...more };
 }
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {
-  return { ...NOT_MEASURED, ...more };
+  return { ...conform('Measured', {})[0], ...more };
 }
 
 /** The metadata of an output with these sites. */

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import { kindColour } from '../../src/view/colours.js';
-import { PROFILE_KINDS } from '../../src/view/data/schema.js';
+import documents from '../../src/view/data/parse/documents.json';
+import type { KindId } from '../../src/view/data/schema.js';
 
 const LAB = ['badges.css', 'panel.css'];
 const SHARED = ['jaxcb-status', 'jaxcb-tone']; // prefixes for both
@@ -48,6 +49,7 @@ function luminance(colour: string): number {
 }
 
 describe('the colors of kinds', () => {
+  const kinds = documents.KindId.enum as KindId[];
   const blocks = readFileSync('style/profile.css', 'utf8').split('--jaxcb-kind-ink').slice(0, 3);
 
   it.each([
@@ -55,7 +57,7 @@ describe('the colors of kinds', () => {
     ['dark', blocks[1]!, '#111418'],
     ["the system's dark", blocks[2]!, '#111418']
   ])('are visible on the background, and readable with text in its color: %s', (_, block, back) => {
-    for (const kind of PROFILE_KINDS) {
+    for (const kind of kinds) {
       const name = kindColour(kind).slice(2);
       const found = new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(block);
       expect(found, name).not.toBeNull();
@@ -66,7 +68,7 @@ describe('the colors of kinds', () => {
 
   it('are the same in both dark themes', () => {
     const [one, other] = blocks.slice(1).map(block => block.match(/--jaxcb-kind-\w+: #\w+/g));
-    expect(one).toHaveLength(PROFILE_KINDS.length);
+    expect(one).toHaveLength(kinds.length);
     expect(one!.map(each => each.trim())).toEqual(other!.filter(each => !each.includes('ink')));
   });
 });

@@ -131,11 +131,15 @@ describe('TraceView', () => {
     expect(view.node.textContent).not.toContain('schema');
   });
 
-  it('shows the facts and a warning if the measurements are malformed', () => {
-    createView().show(FACTS, { sites: 'no' });
+  it('shows what is not damaged, and one sentence on what is', () => {
+    createView().show(someFacts([unusedSite({ reason: 7 as never }), aSite()]), { sites: 'no' });
     toggleBody();
     expect(view.node.querySelectorAll('.jaxcb-site')).toHaveLength(2);
-    expect(find('.jaxcb-warning').textContent).toContain('measured.sites is "no", not a list.');
+    expect(find('.jaxcb-site-reason').textContent).toContain('?');
+    const message = find('.jaxcb-message');
+    expect(message.textContent).toBe('⚠ This output is damaged: sites[0].reason is 7, not text.');
+    view.show(FACTS, null);
+    expect(message.isConnected).toBe(false);
   });
 
   it('notes that times are not saved', () => {
@@ -193,17 +197,15 @@ describe('the footer of TraceView', () => {
       environment: { backend: 'cpu', jax: '0.10.2' },
       compilations: [{ program: 'jit_f', lower_ns: 12e6, compile_ns: 80e6, start_ns: null }]
     });
-    createView().show({ ...FACTS, overflow: 12_000, not_kept: 5 }, measured);
+    createView().show({ ...FACTS, full: 'the log was full' }, measured);
     toggleBody();
     const words = [...find('.jaxcb-footer').children].map(child => child.textContent);
     expect(words).toEqual([
       '⚠ line 4 ran before line 3',
-      '⚠ the log was full: another 12,000 calls not counted',
-      '⚠ the log was full: 5 calls were counted but not logged',
+      '⚠ the log was full',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
-      '1 compilation · 92 ms',
-      'Copy as Markdown'
+      '1 compilation · 92 ms'
     ]);
     const details = find('.jaxcb-footer details') as HTMLDetailsElement;
     details.open = true;
@@ -324,7 +326,7 @@ describe('the calls of TraceView', () => {
   });
 
   it('have sample values', async () => {
-    const sample = [-1, ['1'], ['2'], false, null] as const;
+    const sample = ['1 → 2', false] as const;
     const site = aSite({ sample_values: [sample], sample_rows: [0], host_ns: 0 });
     createView().show(someFacts([site]), someMetadata([site]), someCalls(1));
     toggleBody();
@@ -428,7 +430,7 @@ describe('TraceView with a new recording', () => {
   it('pins nothing where the next run would not know it', () => {
     createView().show(FACTS, null);
     toggleBody();
-    expect(view.node.textContent).toContain('Copy as Markdown');
+    expect(view.node.textContent).toContain('bessel');
     expect(view.node.textContent).not.toContain('Pin');
   });
 
@@ -625,7 +627,7 @@ describe('TraceView of a profiled cell', () => {
     createView().show(FACTS, someMeasured({ profile: { ...aProfile(), kinds: [] } }));
     toggleBody();
     expect(tabNames()).toEqual(['Sites 2']);
-    expect(find('.jaxcb-warning').textContent).toContain('measured.profile.parts[0].kind is 0');
+    expect(find('.jaxcb-message').textContent).toContain('measured.profile');
   });
 
   it('keeps the tab and the expansion that the user chose', () => {

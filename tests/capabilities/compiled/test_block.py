@@ -180,6 +180,7 @@ def test_blocks_live_as_long_as_their_program():
     callback.host.rebind(adding(2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io, jaxcb.buffer])
 def test_functions_die_with_their_callbacks_and_programs(flavor):
     """Nothing that numba keeps refers to them."""

@@ -53,6 +53,7 @@ def test_failure_names_its_batch_element(failure, flavor, transform):
     assert "in batch element 3, called with float32[]" in notes
 
 
+@pytest.mark.long
 def test_failure_in_nested_vmaps_names_its_batch_element(failure):
     """The Python function runs again with the arguments of that element alone."""
 
@@ -87,6 +88,7 @@ def test_integer_division_by_zero_is_an_error_as_in_python(failure, flavor):
     assert ("the same call in Python does not" in notes) is (flavor is jaxcb.pure)
 
 
+@pytest.mark.long
 @eager_and_jit
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io])
 @pytest.mark.parametrize("place", [3, -4])
@@ -220,6 +222,7 @@ def test_exception_without_a_batch_is_recorded(failure):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_exceptions_of_several_threads_do_not_mix(failure):
     def refuse(x):
         if x >= 0:
@@ -234,6 +237,7 @@ def test_exceptions_of_several_threads_do_not_mix(failure):
     assert in_threads(run, range(4)) == [[(float(n),)] * 200 for n in range(4)]
 
 
+@pytest.mark.long
 def test_exception_in_objmode_reaches_the_caller_from_every_thread(in_process):
     """numba ends the state of Python that a thread of XLA has, and with it the exception."""
     done = in_process(Path(__file__).with_name("objmode.py"), devices=4)

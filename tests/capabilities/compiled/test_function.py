@@ -89,6 +89,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io])
 @pytest.mark.parametrize("case", REFUSED)
 def test_eager_code_refuses_what_jit_refuses_in_the_same_words(case, flavor):
@@ -104,6 +105,7 @@ def test_eager_code_refuses_what_jit_refuses_in_the_same_words(case, flavor):
     assert raised[0][0] in (TypeError, ResultError)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.vmap])
 def test_eager_code_takes_what_jit_takes(transform):
     def scaled(x, pair=(2.0, 1.0), *, by=3.0):
@@ -159,6 +161,7 @@ def declared(kind, x):
     return forms.get(kind, kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", MISMATCHES)
 def test_result_that_cannot_match_is_an_error_while_tracing(kind):
     function, result, message = MISMATCHES[kind]
@@ -284,7 +287,14 @@ def _handle(error):
 @pytest.mark.kept
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize(
-    "error", [_TimeIsUp("after 5 s"), MemoryError("no room"), OSError("full"), ValueError("mine")]
+    "error",
+    [
+        _TimeIsUp("after 5 s"),
+        MemoryError("no room"),
+        OSError("full"),
+        ValueError("mine"),
+        numba.errors.TypingError("of a function of the user that is compiled meanwhile"),
+    ],
 )
 def test_error_of_a_signal_handler_is_not_one_of_numba(monkeypatch, error, jitted):
     def half(x):

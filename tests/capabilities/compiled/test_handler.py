@@ -38,6 +38,7 @@ def test_several_threads_run_one_program_with_their_own_arguments():
     assert all(call.start_ns <= call.end_ns for call in r.recording)
 
 
+@pytest.mark.long
 def test_several_threads_compile_their_programs_side_by_side():
     def tripled(x):
         return x + x + x
@@ -129,6 +130,7 @@ def devices(in_process):
     return in_process(Path(__file__).with_name("devices.py"), devices=4).value
 
 
+@pytest.mark.long
 def test_program_over_several_devices_computes_with_whole_arrays(devices):
     assert devices["pure: jit"]["result"] == np.cumsum(X).tolist()
     assert devices["pure: eager"]["result"] == np.cumsum(X).tolist()

@@ -38,6 +38,7 @@ CALLS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("call", CALLS)
 def test_arguments_reach_the_parameters_they_have_in_python(call, transform):
@@ -114,6 +115,7 @@ def test_arguments_of_rank_0_are_numbers():
     assert [float(jax.jit(compiled(half))(x)) for x in (5.0, -0.5)] == [2.5, -1.0]
 
 
+@pytest.mark.long
 def test_one_kernel_serves_all_shapes_of_a_rank_and_dtype():
     def doubled(x):
         return x + x
@@ -180,6 +182,7 @@ def test_keyword_collectors_are_refused():
         jax.jit(compiled(same))(1.0)
 
 
+@pytest.mark.long
 def test_outputs_of_buffer_callbacks_are_arrays_even_of_rank_0():
     @jaxcb.buffer(result=lambda x: (x, SCALAR), compile="numba")
     def written(out, x):

@@ -35,6 +35,7 @@ def struct(shape, dtype=np.float32):
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_passes_through_as_a_number_and_as_an_array(dtype):
     kind = np.dtype(dtype)
@@ -73,6 +74,7 @@ def shapes_of_views(x):
     return tuple(struct(shape, x.dtype) for shape in [*shapes, (columns,)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_arrays_of_another_layout_are_stored_in_row_major_order(dtype):
     x = np.arange(15, dtype=dtype).reshape(5, 3)
@@ -104,6 +106,7 @@ def test_nested_tuples_of_results_keep_their_places():
         np.testing.assert_array_equal(stored, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "declared"),
     [("float64", "float32"), ("int64", "int8"), ("uint64", "int16"), ("int8", "float32"),
@@ -133,6 +136,7 @@ FITS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @pytest.mark.parametrize("form", ["number", "array"])
 @pytest.mark.parametrize("pair", FITS, ids=" to ".join)
@@ -217,6 +221,7 @@ def nests(draw):
     return in_axes, method, x, y * 100, sizes
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(nests())
 def test_vmap_of_a_compiled_function_is_that_of_the_python_function(nest):

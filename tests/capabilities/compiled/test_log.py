@@ -140,6 +140,7 @@ def test_more_calls_than_the_log_has_rows_are_counted(loop):
     assert (len(again.recording), again.recording.overflow) == (3, 0)
 
 
+@pytest.mark.long
 def test_calls_are_counted_even_if_their_program_is_gone(add, loop):
     """Also those that found the log full; a second look at them adds nothing."""
     program = jax.jit(lambda n: jax.lax.fori_loop(0, n, lambda _, x: add(x), jnp.float32(0)))
@@ -156,6 +157,7 @@ def test_calls_are_counted_even_if_their_program_is_gone(add, loop):
     assert len(recording) + recording.overflow == count + 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recorded", [False, True])
 def test_log_keeps_nothing_of_programs_that_are_gone(recorded):
     log = _log.log

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax import export
 
 import jupyter_jaxcb as jaxcb
 from tests._threads import in_threads
@@ -161,28 +160,6 @@ def test_compiled_callbacks_of_a_derivative_rule_run_for_the_needed_elements(not
     found = jax.jit(jax.vmap(gradient))(X, NEEDED)
     np.testing.assert_allclose(found, np.where(NEEDED, np.cos(X), 3), rtol=1e-6)
     assert got == [1, 3, 5]
-
-
-def halved_where_needed(x):
-    return x / 2
-
-
-def test_exported_program_has_its_mask():
-    f = jaxcb.pure(halved_where_needed, result="x", compile="numba")
-    program = jax.jit(jax.vmap(lambda m, x: f.where(m, x, otherwise=-1)))
-    by_name = export.DisabledSafetyCheck.custom_call("jaxcb_function_registered_with_compile_numba")
-    exported = export.export(program, disabled_checks=[by_name])(NEEDED, X)
-    run = jax.jit(exported.call)
-    with jaxcb.record() as r:
-        np.testing.assert_array_equal(run(NEEDED, X), np.where(NEEDED, X / 2, -1))
-    assert sorted(call.element for call in r.recording) == [1, 3, 5]
-
-
-def test_call_that_gathers_in_python_cannot_be_exported():
-    f = jaxcb.pure(halved_where_needed, result="x", compile="numba", vmap_method="expand_dims")
-    program = jax.jit(jax.vmap(lambda m, x: f.where(m, x, otherwise=-1)))
-    with pytest.raises(NotImplementedError, match="cannot export"):
-        export.export(program)(NEEDED, X)
 
 
 def test_several_threads_count_the_calls_of_one_program():

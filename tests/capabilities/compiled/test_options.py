@@ -97,10 +97,12 @@ assert len(r.recording) == 6
 """
 
 
+@pytest.mark.long
 def test_without_numba_only_compilation_is_missing(in_process):
     in_process(WITHOUT_NUMBA)
 
 
+@pytest.mark.long
 def test_numba_is_imported_with_the_first_compiled_callback(in_process):
     in_process("""
         import sys, jax, numpy as np, jupyter_jaxcb as jaxcb

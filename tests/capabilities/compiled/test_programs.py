@@ -127,6 +127,7 @@ def test_values_and_calls_are_those_of_the_python_callback(program, make):
     compare(PROGRAMS[program], make)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "program"),
     [

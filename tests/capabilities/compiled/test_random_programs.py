@@ -102,6 +102,7 @@ def ran(callback, nests, shape, transform):
     return result, calls, sorted(outcome.status for outcome in r.recording.outcomes)
 
 
+@pytest.mark.long
 @hypothesis.given(programs(), st.sampled_from([jax.jit, lambda f: f]))
 @hypothesis.settings(max_examples=30)
 def test_compiled_callbacks_compute_and_are_called_like_those_in_python(program, transform):

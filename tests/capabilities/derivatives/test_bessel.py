@@ -37,6 +37,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("v", [0, 3])
 @pytest.mark.parametrize("order", [0, 1, 2, 3])

@@ -101,6 +101,7 @@ def finite(name):
     return jaxcb.pure(function, result=result, derivative="finite")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize(
     ("make", "order", "modes"),

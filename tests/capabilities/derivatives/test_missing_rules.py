@@ -45,27 +45,6 @@ def test_error_of_a_gradient_without_a_rule_says_how_to_define_one(f, advice):
         assert str(caught.value).endswith(f" do not support JVP. {advice}")
 
 
-@pytest.mark.parametrize(
-    ("f", "advice"),
-    [
-        (
-            WITHOUT_A_RULE["pure_callback"][0],
-            "with deftranspose. For jax.grad, wrap the call in jax.custom_vjp.",
-        ),
-        (
-            WITHOUT_A_RULE["pure"][0],
-            "For jax.grad, give it a rule: host.defvjp(forward, backward).",
-        ),
-    ],
-    ids=["pure_callback", "pure"],
-)
-def test_error_of_a_transpose_without_a_rule_says_how_to_define_one(f, advice):
-    with pytest.raises(ValueError, match="cannot transpose ") as caught:
-        jax.linear_transpose(f, X)(X)
-    assert "do not support transpose. If it is linear, register " in str(caught.value)
-    assert str(caught.value).endswith(advice)
-
-
 LOOPS = {
     "scan": lambda f, x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
     "map": lambda f, x: jax.lax.map(f, jnp.ones(2) * x).sum(),
@@ -73,6 +52,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("masked", [False, True], ids=["all calls", "masked calls"])
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)
 def test_second_derivative_of_a_loop_is_right_or_does_not_ask_for_the_rule_that_it_has(
@@ -92,28 +72,6 @@ def test_second_derivative_of_a_loop_is_right_or_does_not_ask_for_the_rule_that_
     for derivative in second.values():
         expected = derivative(lambda x: loop(jnp.sin, x))
         np.testing.assert_allclose(derivative(lambda x: loop(called, x)), expected, rtol=1e-5)
-
-
-def test_second_derivative_of_finite_differences_in_a_loop_asks_for_a_rule():
-    sine = jaxcb.pure(np.sin, result="x", derivative="finite")
-    error, words = TypeError, "cannot differentiate sin twice by finite differences. Define a rule"
-    if DROPS_RULES:
-        error, words = ValueError, "Finite differences give no second derivative. Give it a rule"
-    with pytest.raises(error, match=words):
-        jax.hessian(lambda x: LOOPS["scan"](sine, x))(X)
-
-
-def test_linear_callback_is_transposed_as_the_error_advises():
-    a, b = np.float32([[2, 1], [0, 3]]), jnp.float32([1, 2])
-    solve = jaxcb.pure(lambda b: np.linalg.solve(a, b), result="b")
-    solve.defjvp(lambda p, t: (solve(*p), solve(*t)))
-    with pytest.raises(ValueError, match=r"linear='b', .*deftranspose.* with defvjp in place of"):
-        jax.grad(lambda b: solve(b).sum())(b)
-    solve = jaxcb.pure(lambda b: np.linalg.solve(a, b), result="b", linear="b")
-    solve.deftranspose(lambda ct: np.linalg.solve(a.T, ct))
-    inverse = np.linalg.inv(a)
-    np.testing.assert_allclose(jax.jacrev(solve)(b), inverse, rtol=1e-6)
-    np.testing.assert_allclose(jax.jacfwd(solve)(b), inverse, rtol=1e-6)
 
 
 @pytest.mark.parametrize("first", ["jvp", "vjp"])
@@ -141,27 +99,6 @@ def test_following_the_advice_works():
     wrapped = jax.custom_jvp(lambda x: jaxcb.pure_callback(np.square, x, x))
     wrapped.defjvp(lambda p, t: (wrapped(*p), 2 * p[0] * t[0]))
     assert jax.grad(wrapped)(X) == 6
-
-
-NOTHING = {
-    "io_callback": (lambda x: jaxcb.io_callback(host, None, x), "jaxcb.debug_callback"),
-    "io": (jaxcb.io(host, result=None), "@jaxcb.debug"),
-}
-
-
-@pytest.mark.parametrize(("f", "instead"), NOTHING.values(), ids=NOTHING)
-def test_gradient_of_io_without_a_result_advises_debug_first(f, instead):
-    with pytest.raises(ValueError, match="IO callbacks do not support JVP") as caught:
-        jax.grad(lambda x: (f(x), x)[1])(X)
-    advice = (
-        f"It returns nothing: use a debug callback ({instead}), which does not affect gradients. "
-    )
-    assert advice in str(caught.value)
-
-
-def test_gradient_of_io_with_a_result_does_not_advise_debug():
-    with pytest.raises(ValueError, match=r"do not support JVP\. Pass its arguments through"):
-        jax.grad(lambda x: jaxcb.io_callback(host, x, x))(X)
 
 
 @pytest.mark.kept

@@ -75,6 +75,7 @@ CASES += [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rule", "name"), CASES, ids=[f"{rule.__name__}-{name}" for rule, name in CASES]
 )

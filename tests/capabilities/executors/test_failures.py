@@ -1,7 +1,7 @@
 """Errors, timeouts and results that cannot be sent raise the error of the first failed element."""
 
 import concurrent.futures
-import contextlib
+import itertools
 import threading
 
 import jax
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.capabilities.executors import _stuck
 
 BOTH = pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 X = np.arange(12, dtype=np.float32)
@@ -37,34 +36,6 @@ def test_wrong_result_of_an_element_is_reported_as_its_error(elements, failure, 
 
     error, words = failure(elements(host, executor=executor), X)
     assert "in batch element 4" in words and "returned shape (3,)" in str(error)
-
-
-@pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
-@pytest.mark.parametrize("more", [{}, {"timeout": 60}, {"record": True}], ids=str)
-def test_stop_iteration_in_an_element_does_not_silently_end_the_loop(
-    elements, failure, executor, more
-):
-    def host(x):
-        return next(n for n in (x,) if n != 5)
-
-    record = jaxcb.record() if more.get("record") else contextlib.nullcontext()
-    options = {"timeout": more.get("timeout")} if executor else {}
-    with record:
-        error, words = failure(elements(host, executor=executor, **options), X)
-    assert type(error) is RuntimeError
-    assert "the host function raised StopIteration" in str(error) and "in batch element 5," in words
-
-
-@BOTH
-def test_wrong_result_is_not_retried(elements, calls, failure, executor):
-    count = calls.counter()
-
-    def host(x):
-        count(int(x))
-        return np.zeros(3)
-
-    error, _words = failure(elements(host, executor=executor, retries=3), X)
-    assert "returned shape (3,)" in str(error) and calls.counted()["0"] == 1
 
 
 def test_elements_after_the_failing_one_are_not_started(elements, failure):
@@ -165,39 +136,6 @@ def test_result_that_cannot_be_sent_is_an_error_of_its_element(elements, failure
 
 
 @BOTH
-def test_failed_element_is_retried_as_often_as_allowed(elements, calls, failure, executor):
-    count = calls.counter()
-
-    def host(x):
-        if count(int(x)) <= int(x) % 3:  # elements fail zero, one or two times
-            raise OSError("not now")
-        return 2 * x
-
-    returned_value = elements(host, executor=executor, retries=2)(X)
-    np.testing.assert_array_equal(returned_value, 2 * X)
-    assert calls.counted() == {str(n): 1 + n % 3 for n in range(12)}
-
-
-@BOTH
-def test_element_out_of_retries_is_an_error(elements, calls, failure, executor):
-    count = calls.counter()
-
-    def host(x):
-        if x == 2:
-            count("two")
-            raise OSError("never")
-        return x
-
-    error, words = failure(elements(host, executor=executor, retries=3), X)
-    assert (
-        type(error) is OSError
-        and "called 4 times (retries=3)" in words
-        and "batch element 2" in words
-    )
-    assert calls.counted()["two"] == 4
-
-
-@BOTH
 def test_error_of_a_timeout_names_the_element(elements, failure, executor):
     def host(x):
         if x == 3:
@@ -214,65 +152,6 @@ def test_error_of_a_timeout_names_the_element(elements, failure, executor):
     )
 
 
-def test_element_that_timed_out_is_retried(elements, calls):
-    count = calls.counter()
-
-    def host(x):
-        if x == 3 and count("three") == 1:
-            import threading
-
-            threading.Event().wait(30)
-        return x
-
-    np.testing.assert_array_equal(
-        elements(host, executor="processes:2", timeout=0.5, retries=1)(X), X
-    )
-    assert calls.counted() == {"three": 2}
-
-
-def test_retries_and_timeout_apply_without_vmap():
-    attempts = []
-
-    def host(x):
-        attempts.append(x)
-        if len(attempts) < 3:
-            raise OSError
-        return x
-
-    f = jaxcb.pure(host, result="x", executor="threads", retries=2, timeout=10)
-    assert jax.jit(f)(np.float32(4)) == 4 and len(attempts) == 3
-
-
-def test_interrupt_raised_by_a_host_function_is_not_retried(elements):
-    attempts = []
-
-    def host(x):
-        attempts.append(x)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        elements(host, executor="threads:1", retries=5, chunksize=1)(X).block_until_ready()
-    assert len(attempts) <= 2  # one more may have been in flight
-
-
-@pytest.mark.filterwarnings("ignore:.*another callback")
-@pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
-@pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
-def test_host_function_may_use_the_same_executor(pool, timeouts):
-    """All threads that the inner call needs are waiting for it."""
-    mine = concurrent.futures.ThreadPoolExecutor(1)
-    executor = mine if pool == "mine" else pool
-    inner = jaxcb.pure(lambda x: x + 1, result=lambda x: x, executor=executor, timeout=timeouts[1])
-
-    def host(x):
-        return np.asarray(jax.vmap(inner)(np.full(3, x, np.float32))).sum()
-
-    outer = jaxcb.pure(host, result=lambda x: x, executor=executor, timeout=timeouts[0])
-    x = np.arange(4, dtype=np.float32)
-    np.testing.assert_array_equal(jax.vmap(outer)(x), 3 * (x + 1))
-    mine.shutdown()
-
-
 def test_several_crossings_share_one_executor(elements):
     together = threading.Barrier(2, timeout=30)
 
@@ -287,11 +166,32 @@ def test_several_crossings_share_one_executor(elements):
             assert returned_value.shape == (8,)
 
 
-def test_worker_that_holds_the_gil_past_its_timeout_is_killed_and_reported(
-    elements, failure, monkeypatch
-):
-    monkeypatch.setattr(_stuck, "GRACE_SECONDS", 0.2)
+@pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
+def test_stop_iteration_in_an_element_does_not_silently_end_the_loop(elements, failure, executor):
+    def host(x):
+        return next(n for n in (x,) if n != 5)
 
+    error, words = failure(elements(host, executor=executor), X)
+    assert isinstance(error, RuntimeError if executor is None else StopIteration)
+    assert "in batch element 5," in words
+
+
+@BOTH
+def test_error_of_a_timeout_names_the_elements_of_its_chunk(elements, failure, executor):
+    def host(x):
+        if x == 3:
+            import threading
+
+            threading.Event().wait(30)
+        return x
+
+    error, words = failure(elements(host, executor=executor, timeout=0.2, chunksize=4), X)
+    assert str(error) == "batch elements 0 to 3 took more than 0.2 s (timeout=)"
+    assert "in batch element" not in words
+    np.testing.assert_array_equal(elements(lambda x: 2 * x, executor=executor)(X), 2 * X)
+
+
+def test_worker_that_holds_the_gil_past_its_timeout_is_replaced(elements, failure):
     def host(x):
         if x == 3:
             import ctypes
@@ -299,7 +199,101 @@ def test_worker_that_holds_the_gil_past_its_timeout_is_killed_and_reported(
             ctypes.PyDLL(None).sleep(60)
         return x
 
-    error, words = failure(
-        elements(host, executor="processes:2", timeout=0.3, chunksize=1), np.arange(6, dtype="f")
-    )
-    assert type(error) is TimeoutError and "batch element 3" in words and "was killed" in str(error)
+    def process(x):
+        import os
+
+        return np.float32(os.getpid())
+
+    before = elements(process, executor="processes:1")(X[:1])
+    error, words = failure(elements(host, executor="processes:1", timeout=0.3), X)
+    assert type(error) is TimeoutError and "in batch element 3," in words
+    assert elements(process, executor="processes:1", timeout=60)(X[:1]) != before
+
+
+def test_timeout_does_not_count_the_wait_for_a_worker_that_another_program_uses(elements):
+    inside, go = threading.Event(), threading.Event()
+    first = elements(lambda x: (inside.set(), go.wait(60), x)[2], executor="threads:1")
+    other = elements(lambda x: (threading.Event().wait(0.2), x)[1], executor="threads:1", timeout=1)
+    with concurrent.futures.ThreadPoolExecutor(2) as callers:
+        busy = callers.submit(first, X[:1])
+        assert inside.wait(60)
+        waits = callers.submit(lambda: other(X[:1]).block_until_ready())
+        assert concurrent.futures.wait([waits], 1.2).not_done
+        go.set()
+        assert waits.result().tolist() == busy.result().tolist() == [0]
+
+
+def spread(host, executor, **options):
+    return jaxcb.pure(host, result=lambda x: x, executor=executor, **options)
+
+
+@pytest.mark.filterwarnings("ignore:.*another callback")
+@pytest.mark.parametrize("pool", ["threads:1", "threads:2", "mine"])
+@pytest.mark.parametrize("timeouts", [(None, None), (20, None), (20, 20)])
+def test_host_function_may_use_the_same_executor(pool, timeouts):
+    """All threads that the inner call needs are waiting for it."""
+    mine = concurrent.futures.ThreadPoolExecutor(1)
+    executor = mine if pool == "mine" else pool
+    inner = spread(lambda x: x + 1, executor, timeout=timeouts[1])
+
+    def host(x):
+        return np.asarray(jax.vmap(inner)(np.full(3, x, np.float32))).sum()
+
+    x = np.arange(4, dtype=np.float32)
+    outer = spread(host, executor, timeout=timeouts[0])
+    np.testing.assert_array_equal(jax.vmap(outer)(x), 3 * (x + 1))
+    mine.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore:.*another callback")
+def test_executors_may_wait_for_each_other():
+    one, two = (concurrent.futures.ThreadPoolExecutor(1) for _ in range(2))
+    f = spread(lambda x: x + 1, one)
+    g = spread(lambda x: np.asarray(f(x)) + 1, two)
+    h = spread(lambda x: np.asarray(g(x)) + 1, one)
+    with one, two:
+        assert jax.vmap(h)(np.arange(3, dtype=np.float32)).tolist() == [3, 4, 5]
+
+
+def test_calls_of_one_worker_follow_the_order_of_the_batch(elements):
+    made = []
+    elements(lambda x: made.append(int(x)) or x, executor="threads:1")(X).block_until_ready()
+    assert made == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ({}, [2, 2, 2, 2, 2, 2]),  # four for each of two workers, rounded up
+        ({"chunksize": 5}, [5, 5, 2]),
+        ({"timeout": 60}, [1] * 12),
+    ],
+    ids=str,
+)
+def test_chunks_have_the_size_that_is_documented(elements, options, sizes):
+    sent = []
+
+    class Counting(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, work, /, *args):
+            sent.append(args[1].count)
+            return super().submit(work, *args)
+
+    with Counting(2) as pool:
+        elements(lambda x: x, executor=pool, **options)(X).block_until_ready()
+    assert sent == sizes
+
+
+def test_no_more_chunks_are_submitted_than_there_are_workers(elements):
+    submitted, returned = itertools.count(1), itertools.count(1)
+    ahead = []
+
+    class Counting(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, work, /, *args):
+            future = super().submit(work, *args)
+            future.add_done_callback(lambda future: next(returned))
+            ahead.append(next(submitted) - int(repr(returned)[6:-1]) + 1)
+            return future
+
+    with Counting(3) as pool:
+        elements(lambda x: x, executor=pool, chunksize=1)(X).block_until_ready()
+    assert len(ahead) == 12 and max(ahead) <= 3

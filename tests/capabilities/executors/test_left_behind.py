@@ -4,7 +4,6 @@ import concurrent.futures
 import gc
 import os
 import pickle
-import tempfile
 import threading
 import weakref
 
@@ -14,10 +13,8 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.capabilities.executors._board import board
 from jupyter_jaxcb.stack import interrupt
 
-FIRST = jax.ShapeDtypeStruct((), np.float32)
 SCRIPT = """
 import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
 
@@ -61,12 +58,14 @@ def end_of_script(in_process):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
 def test_script_that_ends_early_finishes_its_programs(end_of_script, tmp_path, executor):
     ran, made = end_of_script(tmp_path / "made", executor, "")
     assert (made, ran.returncode, ran.stderr) == (1_000, 0, "")
 
 
+@pytest.mark.long
 def test_script_that_is_interrupted_does_not_finish_its_programs(end_of_script, tmp_path):
     ran, made = end_of_script(tmp_path / "made", "threads:2", "raise KeyboardInterrupt")
     assert made < 1_000 and ran.stderr.rstrip().endswith("\nKeyboardInterrupt")
@@ -90,32 +89,6 @@ def test_futures_and_their_results_are_freed_immediately():
         assert [future() for future in futures] == [None] * 8
     finally:
         gc.enable()
-
-
-def test_board_entries_of_cancelled_chunks_are_freed(elements, failure):
-    class Stuck(concurrent.futures.ProcessPoolExecutor):
-        """Fail the first work it gets and never start the rest."""
-
-        given = 0
-
-        def submit(self, work, /, *args):
-            self.given += 1
-            future = concurrent.futures.Future()
-            if self.given == 2:
-                args[1].board, place = None, args[1].board
-                future.set_result(work(*args))
-                args[1].board = place
-            return future
-
-    def host(x):
-        raise ValueError("no")
-
-    free = len(board()._free)
-    with Stuck(1) as pool:
-        pool.given = 1
-        failure(elements(host, executor=pool, chunksize=1), np.arange(8, dtype=np.float32))
-        assert pool.given > 2
-    assert len(board()._free) == free
 
 
 def test_interrupt_ends_a_run_whose_chunks_return_immediately():
@@ -149,9 +122,7 @@ def test_interrupt_ends_a_run_whose_chunks_return_immediately():
     assert len(made) == 5
 
 
-@pytest.mark.parametrize("where", ["operand", "keyword", "closure"])
-def test_large_arrays_are_sent_to_processes_once_for_all_chunks(monkeypatch, tmp_path, where):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_rows_that_several_elements_need_are_sent_once():
     sent = []
 
     class Measured(concurrent.futures.ProcessPoolExecutor):
@@ -162,23 +133,20 @@ def test_large_arrays_are_sent_to_processes_once_for_all_chunks(monkeypatch, tmp
             future.set_result(pickle.loads(pickle.dumps(work(*pickle.loads(data)))))
             return future
 
-    table = np.arange(1_000_000, dtype=np.float32)
-
-    def look_up(i, table=table):
-        assert where == "closure" or not table.flags.writeable
-        return table[int(i)]
-
-    arguments = {"operand": ((table,), {}), "keyword": ((), {"table": table}), "closure": ((), {})}
+    rows, x = np.ones((2, 10_000), np.float32), np.arange(8, dtype=np.float32)
     with Measured(1) as pool:
+        f = jaxcb.pure(lambda row, x: row.sum() + x, result="x", executor=pool, chunksize=16)
+        inner = jax.vmap(f, (None, 0))
+        found = jax.jit(jax.vmap(inner, (0, None)))(rows, x)
+        np.testing.assert_array_equal(found, np.stack([x, x]) + 10_000)
+        assert len(sent) == 1 and sent.pop() < 2 * rows.nbytes
+        f = jaxcb.pure(lambda row: row.sum(), result="row.shape[:0]", executor=pool, chunksize=1)
+        assert jax.jit(jax.vmap(f))(np.ones((8, 10_000), np.float32)).tolist() == [10_000] * 8
+    assert len(sent) == 8 and max(sent) < rows.nbytes
 
-        def f(i):
-            args, kwargs = arguments[where]
-            return jaxcb.pure_callback(
-                look_up, FIRST, i, *args, vmap_method="sequential", executor=pool, chunksize=3,
-                **kwargs,
-            )  # fmt: skip
 
-        x = np.arange(9)
-        np.testing.assert_array_equal(jax.jit(jax.vmap(f))(x), table[x])
-    assert len(sent) == 3 and max(sent) < 100_000
-    assert list(tmp_path.glob("*.array")) == []
+def test_a_worker_unpickles_a_function_once_and_keeps_what_it_remembers(elements):
+    seen = []
+    f = elements(lambda x: (seen.append(x), x.dtype.type(len(seen)))[1], executor="processes:1")
+    assert f(np.arange(8, dtype=np.float32)).tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert f(np.arange(2, dtype=np.float32)).tolist() == [9, 10] and seen == []

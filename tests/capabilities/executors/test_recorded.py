@@ -1,6 +1,7 @@
 """The recording has the worker and queueing time of each batch element; Ctrl-C cancels elements."""
 
 import collections
+import concurrent.futures
 import functools
 import itertools
 import os
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Recorder, Recording, WorkerRows, active
+from jupyter_jaxcb.recording import Recorder, Recording, active
 from jupyter_jaxcb.report import summarize
 from tests.interface import to_text
 
@@ -146,21 +147,6 @@ def test_calls_made_before_a_failure_are_recorded(elements, calls, failure):
     assert [call.element for call in r.recording if call.error] == [5]
 
 
-def test_each_attempt_is_a_host_call(elements, calls):
-    count = calls.counter()
-
-    def host(x):
-        if x == 5 and count("five") == 1:
-            raise OSError("not now")
-        return x
-
-    with jaxcb.record() as r:
-        elements(host, executor="processes:2", retries=1)(X).block_until_ready()
-    made = collections.Counter(call.element for call in r.recording)
-    assert made == {**dict.fromkeys(range(12), 1), 5: 2}
-    assert [call.error for call in r.recording if call.error] == ["OSError: not now"]
-
-
 @pytest.mark.kept
 def test_report_counts_the_elements_of_each_worker(elements):
     with jaxcb.record() as r:
@@ -184,9 +170,9 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
     # Each row is in our clock; the second one leaves an uncertainty of 1 ns.
     for sent, start, end, back in ((100, 110, 190, 200), (140, 141, 199, 200)):
         stamps = [start + ahead, end + ahead]
-        part = WorkerRows(a_worker(7), np.array([0]), stamps, sent, back)
+        part = a_worker(7), np.array([0]), stamps, sent, back
         recorder.lowered(lowered)
-        recorder.called(recorder.worker_rows(part).tobytes())
+        recorder.called(recorder.worker_rows(*part).tobytes())
     recording = recorder.freeze()
     (worker,) = recording.workers
     assert recording.threads == ("worker 1 · pid 7 · far",)
@@ -197,9 +183,9 @@ def test_times_of_another_machine_are_converted_to_our_clock(lowered):
 
 def test_times_of_this_machine_are_not_converted(lowered):
     recorder = Recorder()
-    part = WorkerRows(a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200)
+    part = a_worker(7, socket.gethostname()), np.array([3]), [110, 190], 100, 200
     recorder.lowered(lowered)
-    recorder.called(recorder.worker_rows(part).tobytes())
+    recorder.called(recorder.worker_rows(*part).tobytes())
     (call,) = recorder.freeze()
     assert (call.start_ns, call.end_ns, call.queued_ns, call.element) == (110, 190, 10, 3)
 
@@ -236,3 +222,57 @@ def test_interrupt_ends_the_wait_and_cancels_pending_elements(elements, calls, e
     assert calls.counted()["begun"] < 20
     assert elements(lambda x: x, executor=executor)(X).tolist() == X.tolist()
     jax.effects_barrier()
+
+
+class Late(concurrent.futures.Executor):
+    """Make the calls at once, in a thread, and return what came of them when told to."""
+
+    def __init__(self):
+        self.made, self.go = threading.Event(), threading.Event()
+
+    def submit(self, *work):
+        future = concurrent.futures.Future()
+        threading.Thread(target=self.run, args=(future, *work), daemon=True).start()
+        return future
+
+    def run(self, future, function, *args):
+        outcome = function(*args)
+        self.made.set()
+        assert self.go.wait(60)
+        future.set_result(outcome)
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_call_whose_result_comes_back_in_the_next_block_is_recorded_there(jitted):
+    late = Late()
+    f = jaxcb.pure(lambda x: x, result="x", executor=late)
+    program = jax.jit(jax.vmap(f)) if jitted else jax.vmap(f)
+    with jaxcb.record() as first:
+        thread = threading.Thread(target=lambda: jax.block_until_ready(program(X[:3])))
+        thread.start()
+        assert late.made.wait(60)
+    with jaxcb.record() as second:
+        late.go.set()
+        thread.join()
+    assert (len(first.recording), len(second.recording)) == (0, 3)
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_chunk_that_timed_out_is_one_call_with_the_error(elements, failure, executor):
+    def host(x):
+        if x == 2:
+            import threading
+
+            threading.Event().wait(30)
+        return x
+
+    with jaxcb.record() as r:
+        failure(elements(host, executor=executor, timeout=0.3), X[:4])
+    (failed,) = [call for call in r.recording if call.error]
+    assert failed.element == 2
+    assert failed.error == "TimeoutError: batch element 2 took more than 0.3 s (timeout=)"
+    assert {0, 1} <= {call.element for call in r.recording}
+    with jaxcb.record() as later:
+        elements(host, executor=executor)(X[:1])
+    assert len(later.recording) == len(later.recording.threads) == 1
+    assert later.recording.running == ()

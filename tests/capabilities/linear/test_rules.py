@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import Reason
 from tests.capabilities.linear._chains import CHAINED, FORWARD, chained, chains
 
 RNG = np.random.default_rng(0)
@@ -100,15 +99,6 @@ def test_cotangent_of_an_argument_that_vmap_does_not_map_is_summed_over_the_batc
     close(jax.grad(lambda b: total(callback, b))(B), jax.grad(lambda b: total(product, b))(B))
 
 
-def test_transpose_of_the_transpose_is_the_function_itself():
-    solve, calls = counted()
-    once = lambda ct: jax.linear_transpose(lambda b: solve(A, b), B)(ct)[0]  # noqa: E731
-    close(once(B), np.linalg.solve(A.T, B))
-    assert calls == ["transposed"]
-    close(jax.linear_transpose(once, B)(B)[0], np.linalg.solve(A, B))
-    assert calls == ["transposed", "solve"]
-
-
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_derivatives_call_each_function_as_often_as_they_need_it(wrap):
     solve, calls = counted()
@@ -120,28 +110,6 @@ def test_derivatives_call_each_function_as_often_as_they_need_it(wrap):
     calls.clear()
     wrap(lambda b: solve(A, b))(B)
     assert calls == ["solve"]
-
-
-def test_arguments_of_the_transpose_are_those_of_the_function_with_the_cotangent_in_place():
-    seen = []
-
-    def f(c, b, *, scale, kind="x"):
-        return {"y": scale * (b["p"] @ c), "n": 2}
-
-    def transposed(c, ct, *, scale, kind):
-        seen.append((np.shape(c), jax.tree.map(np.shape, ct), float(scale), kind))
-        return {"p": scale * np.outer(ct["y"], c)}
-
-    result = {"y": jax.ShapeDtypeStruct((2,), float), "n": int}
-    g = jaxcb.pure(f, result=result, linear="b")
-    g.deftranspose(transposed)
-    p = RNG.normal(size=(2, 3))
-
-    def total(p):
-        return (g(B, {"p": p}, scale=2.0, kind="k")["y"] * np.array([1.0, 3.0])).sum()
-
-    close(jax.grad(total)(p), 2 * np.outer([1, 3], B))
-    assert seen == [((3,), {"y": (2,), "n": ()}, 2.0, "k")]
 
 
 def test_function_is_linear_in_several_arguments_jointly():
@@ -196,20 +164,6 @@ def test_masked_calls_are_differentiated_where_their_mask_is_true():
     assert sorted(calls) == ["solve"] * 2 + ["transposed"] * 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"executor": "threads:2"}, {"compile": "numba"}, {"arrays": "jax"}, {"cast": True}],
-    ids=str,
-)
-@pytest.mark.filterwarnings("ignore::jupyter_jaxcb.JaxInHostFunctionWarning")  # arrays="jax"
-def test_transpose_is_called_with_the_options_of_the_function(options):
-    g = jaxcb.pure(lambda a, b: a @ b, result="b", linear="b", **options)
-    g.deftranspose(lambda a, ct: a.T @ ct)
-    rows = RNG.normal(size=(3, 3))
-    found = jax.jit(jax.grad(lambda r: (jax.vmap(lambda b: g(A, b))(r) ** 2).sum()))(rows)
-    close(found, 2 * rows @ A.T @ A)
-
-
 def test_jax_linear_solvers_take_linear_callbacks():
     spd = A @ A.T + np.eye(3)
     inverse = np.linalg.inv(spd)
@@ -230,14 +184,6 @@ def test_jax_linear_solvers_take_linear_callbacks():
         close(jax.jacfwd(solved)(B), inverse)
 
 
-def test_operands_without_a_derivative_keep_theirs():
-    """Cotangents that nothing needs are not computed."""
-    solve, calls = counted()
-    found = jax.grad(lambda b: jax.lax.stop_gradient(solve(A, b)).sum() + b.sum())(B)
-    close(found, np.ones(3))
-    assert calls == ["solve"]
-
-
 @pytest.mark.parametrize("returned", [None, np.zeros(3, np.float32), (1, 2), 1j * np.ones(2)])
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 def test_wrong_result_of_a_transpose_is_an_error_that_says_what_to_return(returned, wrap):
@@ -248,46 +194,3 @@ def test_wrong_result_of_a_transpose_is_an_error_that_says_what_to_return(return
     words = str(jaxcb.host_error(caught.value))
     assert "It is the transpose of" in words and "returns that of b" in words
     assert "declare" not in words
-
-
-def test_transpose_by_several_arguments_that_returns_one_is_asked_for_all():
-    add = jaxcb.pure(lambda x, y: x + y, result="x", linear="x,y")
-    add.deftranspose(lambda ct: ct)
-    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
-        jax.grad(lambda x: add(x, B).sum())(B)
-    words = str(jaxcb.host_error(caught.value))
-    assert "returned an array float64[3], expected a tuple of 2. Return that structure. " in words
-    assert "returns a tuple of those of x, y" in words
-    assert words.count("; [0] is that of x; [1] is that of y.") == 1
-
-
-def test_result_of_a_transpose_too_many_is_told_which_argument_each_place_is_for():
-    add = jaxcb.pure(lambda x, y: x + y, result="x", linear="x,y")
-    add.deftranspose(lambda ct: (ct, ct, ct))
-    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
-        jax.grad(lambda x: add(x, B).sum())(B)
-    words = str(jaxcb.host_error(caught.value))
-    assert "[2] was not expected." in words and "declare" not in words
-    assert "; [0] is that of x; [1] is that of y." in words
-
-
-def test_transpose_that_is_missing_is_asked_for_when_it_is_needed():
-    g = jaxcb.pure(product, result="b", linear="b")
-    close(jax.jacfwd(lambda b: g(A, b))(B), A @ A)
-    with pytest.raises(ValueError, match=r"no transpose\. Define it, as @product\.deftranspose"):
-        jax.grad(lambda b: g(A, b).sum())(B)
-
-
-def test_self_adjoint_function_whose_result_is_unlike_its_argument_is_refused_in_words():
-    g = jaxcb.pure(lambda b: b[:2], result="b[:2]", linear="b", linear_self_adjoint=True)
-    with pytest.raises(ValueError, match=r"but float64\[2\] is not float64\[3\]"):
-        jax.grad(lambda b: g(b).sum())(B)
-
-
-def test_value_that_a_gradient_does_not_need_is_no_problem():
-    """JAX drops it, as it does those of other derivative rules."""
-    double = jaxcb.pure(lambda b: 2 * b, result="b", linear="b", linear_self_adjoint=True)
-    with jaxcb.record() as r:
-        jax.jit(jax.grad(lambda b: double(b).sum()))(jnp.ones(3)).block_until_ready()
-    assert {one.reason for one in r.recording.outcomes if one.reason} == {Reason.NOT_NEEDED}
-    assert "elided" not in str(r.recording)

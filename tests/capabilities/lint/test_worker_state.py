@@ -294,7 +294,7 @@ def test_typical_function_causes_no_warning(correct):
     assert registered(correct.function) == []
 
 
-@pytest.mark.parametrize("executor", ["dask", "mpi:2", "process pool"])
+@pytest.mark.parametrize("executor", ["dask", "processes:2", "process pool"])
 def test_every_executor_of_other_processes_counts(executor):
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
         assert len(registered(item, pool if executor == "process pool" else executor)) == 1

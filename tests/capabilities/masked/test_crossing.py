@@ -14,6 +14,7 @@ from tests._vmap_methods import LOOPED, TOGETHER
 from ._nests import OTHER, expected, facts, mapped, nests, weigh
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jitted", [False, True])
 @settings(max_examples=40)
 @given(nests(), st.sampled_from(LOOPED), st.sampled_from(["pure", "io", "buffer"]))
@@ -52,6 +53,7 @@ def registered(host, flavor, method):
     return jaxcb.buffer(write, result="x", vmap_method=method)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jitted", [False, True])
 @settings(max_examples=60)
 @given(nests(), st.sampled_from(TOGETHER), st.sampled_from(["pure", "buffer"]))
@@ -87,43 +89,12 @@ def test_other_vmap_methods_make_one_call_with_the_needed_elements(jitted, nest,
                 np.testing.assert_array_equal(got, own[0])
 
 
-@pytest.mark.parametrize("flavor", ["pure", "buffer"])
-@pytest.mark.parametrize("method", TOGETHER)
-@pytest.mark.parametrize("mask", [[True, False, True], [True, True, True]])
-def test_one_call_serves_all_needed_elements_if_only_the_mask_is_mapped(flavor, method, mask):
-    made = []
-    f = registered(lambda x: (made.append(x.shape), 2 * x)[1], flavor, method)
-    call = jax.vmap(lambda mask, x: f.where(mask, x, otherwise=0), in_axes=(0, None))
-    found = jax.jit(call)(jnp.array(mask), jnp.arange(2))
-    np.testing.assert_array_equal(found, np.where(np.array(mask)[:, None], [[0, 2]], 0))
-    shapes = {
-        AxisKind.SIZE1: (1, 2), AxisKind.TILED: (sum(mask), 2), AxisKind.UNBATCHED: (2,)
-    }  # fmt: skip
-    assert made == [shapes[VMAP_METHODS[method].unbatched]]
-
-
 def test_an_unbatched_call_is_made_once_or_not_at_all():
     made = []
     f = jaxcb.io(lambda x: (made.append(float(x)), 2 * x)[1], result="x")
     call = jax.jit(lambda mask, x: f.where(mask, x, otherwise=0.5))
     assert [float(call(mask, 3.0)) for mask in (True, False, True)] == [6, 0.5, 6]
     assert made == [3.0, 3.0]
-
-
-def test_calls_without_arguments_are_counted_by_the_mask_alone():
-    made = []
-    f = jaxcb.io(lambda: made.append(1), result=None)
-    jax.jit(jax.vmap(lambda mask: f.where(mask)))(jnp.array([True, False, True]))
-    jax.effects_barrier()
-    assert len(made) == 2
-
-
-def test_arguments_that_only_the_mask_maps_over_are_passed_for_each_needed_element():
-    made = []
-    f = jaxcb.io(lambda x: (made.append(float(x)), x)[1], result="x")
-    call = jax.vmap(lambda mask, x: f.where(mask, x, otherwise=0), in_axes=(0, None))
-    np.testing.assert_array_equal(jax.jit(call)(jnp.array([True, False, True]), 4.0), [4, 0, 4])
-    assert made == [4.0, 4.0]
 
 
 def test_pytrees_keywords_and_static_arguments_reach_the_host_function():
@@ -144,14 +115,6 @@ def test_pytrees_keywords_and_static_arguments_reach_the_host_function():
     np.testing.assert_array_equal(found["a"], [0, np.nan, 4])
     np.testing.assert_array_equal(found["b"], [0, -1, 2])
     assert seen == [("mean", 2.0, ["n", "x"])] * 2
-
-
-@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
-def test_wrong_result_names_the_shape_for_the_needed_elements(method):
-    f = jaxcb.pure(lambda x: np.zeros((*x.shape, 5), x.dtype), result="x", vmap_method=method)
-    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
-        jax.jit(jax.vmap(lambda x: f.where(x > 1, x, otherwise=0)))(jnp.arange(4))
-    assert ("(2,)" if method == "expand_dims" else "()") in str(jaxcb.host_error(raised.value))
 
 
 def test_failing_element_is_named_and_later_runs_work():
@@ -175,15 +138,6 @@ def test_failing_element_is_named_and_later_runs_work():
     np.testing.assert_array_equal(
         call(jnp.array([0, 1, 2, 4, 5]), jnp.zeros(5, int)), [0, 0, 2, 4, 5]
     )
-
-
-def test_a_new_body_is_called_where_the_mask_is_true():
-    host = lambda x: x + 1  # noqa: E731
-    f = jaxcb.pure(host, result="x")
-    call = jax.jit(jax.vmap(lambda x: f.where(x > 0, x, otherwise=0)))
-    np.testing.assert_array_equal(call(jnp.arange(3)), [0, 2, 3])
-    f.host.rebind(lambda x: x + 10)
-    np.testing.assert_array_equal(call(jnp.arange(3)), [0, 11, 12])
 
 
 def test_masks_work_in_loops_and_branches():
@@ -218,33 +172,6 @@ def test_ordered_and_debug_calls_are_made_where_the_mask_is_true():
     jax.effects_barrier()
     assert [n for kind, n in seen if kind == "even"] == [0, 2, 4]
     assert [n for kind, n in seen if kind == "saved"] == [3]
-
-
-def test_gradient_passes_a_masked_debug_call():
-    seen = []
-    log = jaxcb.debug(lambda x: seen.append(float(x)))
-
-    def loss(x):
-        log.where(x > 1, x)
-        return x**2
-
-    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.grad(loss)))(jnp.arange(3.0)), [0, 2, 4])
-    jax.effects_barrier()
-    assert seen == [2.0]
-
-
-@pytest.mark.parametrize("method", [*LOOPED[:1], *TOGETHER])
-def test_jax_arrays_are_passed_for_the_needed_elements(method):
-    kinds = set()
-
-    def host(x):
-        kinds.add(isinstance(x, jax.Array))
-        return x**2
-
-    f = jaxcb.pure(host, result="x", arrays="jax", vmap_method=method)
-    found = jax.jit(jax.vmap(lambda x: f.where(x > 1, x, otherwise=-1)))(jnp.arange(1.0, 4.0))
-    np.testing.assert_array_equal(found, [-1, 4, 9])
-    assert kinds == {True}
 
 
 @pytest.mark.parametrize(

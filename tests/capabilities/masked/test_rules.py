@@ -112,6 +112,7 @@ DERIVATIVES = {
 FORWARD = ("jvp", "linearize")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize(
     ("rule", "derivative"),
@@ -277,6 +278,7 @@ HIGHER_OF = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("batch", OF_BATCH)
 @pytest.mark.parametrize(
     ("rule", "higher"), [(rule, higher) for rule in HIGHER_OF for higher in HIGHER_OF[rule]]
@@ -329,6 +331,7 @@ def test_rule_that_is_infinite_for_one_has_no_higher_derivative_where_no_element
     np.testing.assert_array_equal((jax.jit(g) if jitted else g)(-X[3:]), [0, 0, 0])
 
 
+@pytest.mark.long
 def test_second_derivative_of_a_masked_call_in_a_checked_shard_map():
     root = jaxcb.pure(lambda w, x: np.sqrt(w + x), result="x")
     by_jvp(root)
@@ -419,6 +422,7 @@ def test_host_function_that_calls_a_callback_does_not_see_the_mask_of_a_rule():
     np.testing.assert_array_equal(g(X), np.where(NEEDED, 2 * X, 0))
 
 
+@pytest.mark.long
 def test_no_tracer_leaks_from_a_masked_rule():
     with jax.checking_leaks():
         sine = Sine()
@@ -469,6 +473,7 @@ def test_keywords_and_defaults_of_a_ruled_callback_are_resolved():
     assert float(scaled.where(True, np.float32(3), otherwise=0.0)) == 6
 
 
+@pytest.mark.long
 def test_derivative_with_respect_to_otherwise():
     sine = Sine()
     plain(sine)

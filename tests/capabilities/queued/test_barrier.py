@@ -216,6 +216,7 @@ def test_script_makes_its_queued_calls_before_it_ends(in_process):
     assert done.stdout.split() == [str(number) for number in range(200)]
 
 
+@pytest.mark.long
 def test_eager_calls_of_a_script_without_programs_are_made_too(in_process):
     done = in_process(
         script("jaxcb.debug_callback(lambda x: print('got', x), np.float32(2), queued=True)")
@@ -223,6 +224,7 @@ def test_eager_calls_of_a_script_without_programs_are_made_too(in_process):
     assert done.stdout == "got 2.0\n"
 
 
+@pytest.mark.long
 def test_error_that_no_barrier_raised_is_shown_once_when_the_script_ends(in_process):
     done = in_process(
         script(
@@ -240,6 +242,7 @@ def test_error_that_no_barrier_raised_is_shown_once_when_the_script_ends(in_proc
     assert "queued calls that failed after it: 2" in done.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_at_the_end_drops_the_rest_and_says_how_many(tmp_path):
     program = script(
         """
@@ -266,6 +269,7 @@ def test_ctrl_c_at_the_end_drops_the_rest_and_says_how_many(tmp_path):
     assert out == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("waits", [False, True])
 def test_ctrl_c_ends_the_program_and_the_queue_of_a_script(waits):
     """The program runs on two devices, so the script goes on, to its end or to a wait."""
@@ -302,6 +306,7 @@ def test_ctrl_c_ends_the_program_and_the_queue_of_a_script(waits):
     assert ("dropped" in errors) is not waits  # at its end, Ctrl-C drops what is queued
 
 
+@pytest.mark.long
 def test_forked_process_has_an_empty_queue_of_its_own(in_process):
     done = in_process(
         script(
@@ -323,6 +328,7 @@ def test_forked_process_has_an_empty_queue_of_its_own(in_process):
     assert done.stdout == "child\nparent\n"
 
 
+@pytest.mark.long
 def test_without_the_hook_into_jax_the_end_of_python_still_waits(in_process):
     done = in_process(
         script(

@@ -2,153 +2,81 @@
 
 import threading
 
-import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.capabilities.queued import _crossing
 from tests._threads import in_threads
+from tests.interface import wait_for_queued_calls
+
+X = np.arange(4, dtype=np.float32)
+FLAVORS = {
+    "debug": jaxcb.debug,
+    "debug ordered": lambda f, **options: jaxcb.debug(f, ordered=True, **options),
+    "io": lambda f, **options: jaxcb.io(f, result=None, **options),
+    "debug_callback": lambda f, **o: lambda *a: jaxcb.debug_callback(f, *a, **o),
+    "io_callback": lambda f, **o: lambda *a: jaxcb.io_callback(f, None, *a, **o),
+}
+PROGRAMS = {
+    "eager": lambda log, x: [log(x, 2 * x), log(x[0], 1)],
+    "jit": lambda log, x: jax.jit(lambda x: (log(x, 2 * x), x + 1)[1])(x),
+    "loop": lambda log, x: jax.lax.fori_loop(0, 5, lambda i, y: (log(i, y), y * 2)[1], x),
+    "cond": lambda log, x: jax.jit(lambda x: jax.lax.cond(x[0] > 0, log, lambda y: log(y, y), x))(
+        x
+    ),
+    "vmap": lambda log, x: jax.jit(jax.vmap(log, (None, 0)))(7, x),
+    "key": lambda log, x: jax.jit(lambda k: log(jax.random.key_data(k)))(jax.random.key(3)),
+    "none": lambda log, x: jax.jit(lambda x: log("step", x, None))(x),
+}
 
 
-def seen_by(register, program, *args):
-    """Return what the calls of `program` get, whose callback `register` registers."""
+def seen_by(register, program, **options):
+    """Return what the calls of a program get, and whether that may be written to."""
     seen = []
-
-    def log(*args, **kwargs):
-        seen.append((args, kwargs))
-
-    jax.block_until_ready(program(register(log))(*args))
+    log = register(lambda *args: seen.append(jax.tree.map(np.copy, args)), **options)
+    PROGRAMS[program](log, X)
     jax.effects_barrier()
     return seen
 
 
-QUEUED = {
-    "debug": jaxcb.debug(queued=True),
-    "debug ordered": jaxcb.debug(queued=True, ordered=True),
-    "io": jaxcb.io(queued=True, result=None),
-    "io ordered": jaxcb.io(queued=True, result=None, ordered=True),
-    "debug_callback": lambda f: lambda *a: jaxcb.debug_callback(f, *a, queued=True),
-    "io_callback": lambda f: lambda *a: jaxcb.io_callback(f, None, *a, queued=True),
-}
-PROGRAMS = {
-    "eager": lambda log: lambda x: [log(x, 2 * x), log(x[0], 1)] and x,
-    "jit": lambda log: jax.jit(lambda x: (log(x, 2 * x), x + 1)[1]),
-    "scan": lambda log: jax.jit(
-        lambda x: jax.lax.fori_loop(0, 5, lambda i, y: (log(i, y), y * 2)[1], x)
-    ),
-    "cond": lambda log: jax.jit(
-        lambda x: jax.lax.cond(x[0] > 0, lambda: log(x), lambda: log(x, x)) or x
-    ),
-}
-
-
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-@pytest.mark.parametrize("register", QUEUED.values(), ids=QUEUED)
-def test_queued_calls_get_what_other_calls_get(register, program):
-    x = jnp.arange(3.0)
-    queued, plain = seen_by(register, program, x), seen_by(jaxcb.debug, program, x)
-    assert len(queued) == len(plain)
+@pytest.mark.long
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_queued_calls_get_what_other_calls_get(flavor, program):
+    queued = seen_by(FLAVORS[flavor], program, queued=True)
+    plain = seen_by(FLAVORS[flavor], program)
+    assert len(queued) == len(plain) > 0
     jax.tree.map(np.testing.assert_array_equal, queued, plain)
 
 
-def test_gradients_are_those_without_the_callback_which_gets_the_primals():
-    program = lambda log: jax.jit(jax.grad(lambda x: (log(x), x**3)[1]))  # noqa: E731
-    ((args, _),) = seen_by(QUEUED["debug"], program, 2.0)
-    assert float(args[0]) == 2.0
-    assert program(jaxcb.debug(lambda x: None, queued=True))(2.0) == 12.0
-
-
-@pytest.mark.parametrize("register", [jaxcb.debug, jaxcb.debug(queued=True)])
-def test_arguments_are_read_only_arrays_of_the_traced_dtype(register):
-    values = [np.ones((), dtype) for dtype in (bool, np.int8, np.complex64, ml_dtypes.bfloat16)]
-    values.append(np.ones((2, 3), np.uint8))
-    ((args, _),) = seen_by(register, lambda log: jax.jit(log), *values)
-    assert [(type(arg), arg.shape, arg.dtype) for arg in args] == [
-        (np.ndarray, value.shape, value.dtype) for value in values
-    ]
-    assert not any(arg.flags.writeable for arg in args)
-
-
-@pytest.mark.parametrize("kind", ["numpy", "jax"])
-def test_prng_keys_are_passed_as_without_the_queue(kind):
-    key = jax.random.key(3)
-    register = lambda **options: jaxcb.debug(arrays=kind, **options)  # noqa: E731
-    (((queued,), _),) = seen_by(register(queued=True), jax.jit, key)
-    (((plain,), _),) = seen_by(register(), jax.jit, key)
-    assert type(queued) is type(plain)
-    assert queued.dtype == plain.dtype
-    if kind == "jax":
-        queued, plain = jax.random.key_data(queued), jax.random.key_data(plain)
-    np.testing.assert_array_equal(queued, plain)
-
-
-def test_arguments_that_are_not_arrays_are_passed_through():
-    marker = object()
-    program = lambda log: jax.jit(lambda x: log("step", x, by=marker))  # noqa: E731
-    ((args, kwargs),) = seen_by(QUEUED["debug"], program, 1.0)
-    assert args[0] == "step"
-    assert kwargs == {"by": marker}
-
-
-def test_memory_that_the_program_writes_again_does_not_change_queued_values(gate):
+def test_memory_that_the_program_or_the_user_writes_again_does_not_change_queued_values(gate):
     seen = []
-    log = jaxcb.debug(lambda x: seen.append(x.copy()), queued=True)
+    log = jaxcb.debug(lambda x: seen.append((x.copy(), x.flags.writeable)), queued=True)
     gate.close()
-    x = jnp.zeros(1000)
-    jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda i, x: (log(x), x + 1)[1], x))(x)
-    assert seen == []
-    gate.open()
-    jax.effects_barrier()
-    np.testing.assert_array_equal([row[0] for row in seen], np.arange(50))
-    assert all((row == row[0]).all() for row in seen)
-
-
-def test_eager_calls_keep_the_values_of_arrays_that_are_changed_later(gate):
-    seen = []
-    log = jaxcb.debug(lambda *xs: seen.append([x.copy() for x in xs]), queued=True)
-    gate.close()
-    ours, donated = np.zeros(1000, np.float32), jnp.zeros(1000)
-    log(ours, donated)
+    jax.lax.fori_loop(0, 50, lambda i, x: (log(x), x + 1)[1], jnp.zeros(1000))
+    ours = np.zeros(1000, np.float32)
+    log(ours)
     ours += 1
-    add = jax.jit(lambda x: x + 1, donate_argnums=0)
-    for _ in range(3):
-        donated = add(donated)
+    log(jnp.zeros(1000))
     gate.open()
     jax.effects_barrier()
-    np.testing.assert_array_equal(seen, np.zeros((1, 2, 1000)))
+    values, writeable = zip(*seen, strict=True)
+    np.testing.assert_array_equal(values, np.repeat([[*range(50), 0, 0]], 1000, 0).T)
+    assert not any(writeable)
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (1000,)])
-def test_xla_copies_the_operands_so_the_crossing_does_not(shape):
-    owners = []
-    log = jaxcb.debug(lambda x: owners.append(x.base is None), queued=True)
-    jax.jit(log)(jnp.ones(shape))
-    jax.effects_barrier()
-    assert owners == [True]
+def test_barrier_waits_for_the_call_that_runs_when_the_others_are_dropped(gate):
+    looks = []
 
+    def look():
+        looks.append(jaxcb.drop_queued() if not looks else gate.open())
 
-def test_arrays_that_do_not_own_their_memory_are_copied(gate, monkeypatch):
-    """Such as those of a version of XLA that does not copy."""
-    crossings, seen, build = [], [], _crossing._adding
-
-    def keep(*args, **options):
-        crossings.append(build(*args, **options))
-        return crossings[-1]
-
-    monkeypatch.setattr(_crossing, "_adding", keep)
-    jax.jit(jaxcb.debug(lambda x: seen.append(x.copy()), queued=True)).lower(jnp.zeros(3))
-    memory = np.zeros(6, np.float32)
     gate.close()
-    crossings[0](memory[:3])
-    memory += 1
-    gate.open()
-    jax.effects_barrier()
-    np.testing.assert_array_equal(seen, np.zeros((1, 3)))
+    jaxcb.debug_callback(print, 1, queued=True)
+    wait_for_queued_calls(look)
+    assert looks[:2] == [1, None]
 
 
 def test_program_goes_on_while_its_calls_wait(gate):
@@ -174,69 +102,22 @@ def test_calls_of_all_callbacks_and_programs_keep_the_order_of_the_crossings():
     assert seen == [(name, i) for i in range(20) for name in ("one", "two")]
 
 
-def test_all_calls_run_on_one_thread_of_their_own():
-    threads = set()
-    log = jaxcb.debug(lambda x: threads.add(threading.current_thread().name), queued=True)
-    jax.jit(log)(1.0)
-    log(2.0)
-    jax.effects_barrier()
-    assert threads == {"queued calls"}
-
-
 def test_crossings_of_many_threads_lose_nothing_and_keep_the_order_of_each_thread():
-    seen = []
-    log = jaxcb.debug(lambda t, i: seen.append((int(t), int(i))), queued=True)
+    seen, threads = [], set()
 
-    def body(i, t):
-        log(t, i)
-        return t
+    def note(t, i):
+        seen.append((int(t), int(i)))
+        threads.add(threading.current_thread().name)
 
-    run = jax.jit(lambda t: jax.lax.fori_loop(0, 200, body, t))
+    log = jaxcb.debug(note, queued=True)
+    run = jax.jit(lambda t: jax.lax.fori_loop(0, 200, lambda i, t: (log(t, i), t)[1], t))
     run(0).block_until_ready()
     in_threads(lambda t: run(t).block_until_ready(), (1, 2, 3))
     jax.effects_barrier()
+    assert threads == {"queued calls"}
     assert len(seen) == 800
     for number in range(4):
         assert [i for t, i in seen if t == number] == list(range(200))
-
-
-@settings(max_examples=30)
-@given(st.lists(st.sampled_from(["a", "b", "ordered"]), min_size=1, max_size=8), st.integers(0, 4))
-def test_random_programs_make_the_same_calls_as_without_the_queue(names, length):
-    def run(**options):
-        seen = []
-
-        def log(name):
-            return lambda *args: seen.append((name, *map(int, args)))
-
-        calls = {name: jaxcb.debug(log(name), ordered=name == "ordered", **options)
-                 for name in ("a", "b", "ordered")}  # fmt: skip
-
-        def body(i, x):
-            for place, name in enumerate(names):
-                calls[name](i, x + place)
-            return x + 1
-
-        jax.jit(lambda x: jax.lax.fori_loop(0, length, body, x))(3).block_until_ready()
-        jax.effects_barrier()
-        return seen
-
-    queued, plain = run(queued=True), run()
-    assert sorted(queued) == sorted(plain)
-    ordered = [call for call in queued if call[0] == "ordered"]
-    assert ordered == [call for call in plain if call[0] == "ordered"]
-
-
-def test_reregistered_function_is_called_for_what_is_queued(notebook, gate):
-    source = "calls = []\n@jaxcb.debug(queued=True)\ndef log(x):\n    calls.append({})\n"
-    notebook.run(source.format(1), cell="a")
-    compiled = jax.jit(notebook.names["log"])
-    gate.close()
-    compiled(1.0)
-    notebook.run(source.format(2), cell="a")
-    gate.open()
-    jax.effects_barrier()
-    assert notebook.names["calls"] == [2]
 
 
 def test_queued_function_may_queue_calls_and_wait_for_programs():
@@ -254,6 +135,18 @@ def test_queued_function_may_queue_calls_and_wait_for_programs():
     assert seen == [("outer", 1.0), ("inner", 2.0)]
 
 
+def test_reregistered_function_is_called_for_what_is_queued(notebook, gate):
+    source = "calls = []\n@jaxcb.debug(queued=True)\ndef log(x):\n    calls.append({})\n"
+    notebook.run(source.format(1), cell="a")
+    compiled = jax.jit(notebook.names["log"])
+    gate.close()
+    compiled(1.0)
+    notebook.run(source.format(2), cell="a")
+    gate.open()
+    jax.effects_barrier()
+    assert notebook.names["calls"] == [2]
+
+
 def test_debug_print_is_queued_with_the_options_of_its_call(capsys):
     f = jax.jit(lambda x: jaxcb.debug_print("x = {x}", x=x, queued=True))
     for number in range(3):
@@ -262,17 +155,85 @@ def test_debug_print_is_queued_with_the_options_of_its_call(capsys):
     assert capsys.readouterr().out == "x = 0.0\nx = 1.0\nx = 2.0\n"
 
 
+def test_workers_make_the_calls_of_a_crossing_side_by_side_and_crossings_one_after_the_other():
+    together, seen = threading.Barrier(2), []
+
+    def upload(step, x):
+        together.wait(60)
+        seen.append((int(step), float(x)))
+
+    send = jaxcb.io(upload, result=None, queued=True, executor="threads:2", chunksize=1)
+    with jaxcb.record() as r:
+        for step in range(5):
+            jax.vmap(send, (None, 0))(step, X[:2])
+    assert [step for step, _ in seen] == [n for n in range(5) for _ in range(2)]
+    assert sorted(seen) == [(n, x) for n in range(5) for x in (0, 1)]
+    assert (len(r.recording), r.recording.queue) == (10, ())
+
+
+@pytest.mark.parametrize("options", [{}, {"executor": "threads:2"}, {"vmap_method": "expand_dims"}])
+def test_masked_crossings_call_for_the_needed_elements(options):
+    seen = []
+    send = jaxcb.io(lambda x: seen.extend(np.ravel(x)), result=None, queued=True, **options)
+    program = jax.jit(jax.vmap(lambda x: send.where(x > 1, x)))
+    with jaxcb.record() as r:
+        program(X)
+        program(-X)
+    assert sorted(seen) == [2, 3]
+    (mask,) = r.recording.masks
+    assert (mask.elements, mask.needed) == (8, 2)
+
+
+ODD = [
+    SystemExit, KeyboardInterrupt, GeneratorExit,
+    type("NoText", (Exception,), {"__str__": lambda self: 1 / 0}),
+    type("NoClass", (Exception,), {"__class__": property(lambda self: 1 / 0)}),
+    type("NoTraceback", (Exception,), {"__traceback__": property(lambda self: 1 / 0)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_whatever_a_call_raises_reaches_the_barrier_and_later_calls_are_made(odd):
+    made = []
+
+    def log(x):
+        made.append(int(x))
+        if x == 1:
+            raise odd
+
+    program = jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))
+    program(jnp.arange(3))
+    program(jnp.arange(5, 7))
+    with pytest.raises(BaseException) as caught:
+        jax.effects_barrier()
+    assert odd in (type(caught.value), type(caught.value.__cause__))
+    jax.effects_barrier()
+    assert made == [0, 1, 5, 6]
+
+
+def test_process_forked_by_a_queued_call_has_a_queue_of_its_own(in_process):
+    done = in_process(
+        """
+        import os, jax, numpy as np, jupyter_jaxcb as jaxcb
+        def fork(x):
+            child = os.fork()
+            if not child:
+                return
+            os.waitpid(child, 0)
+            print("parent", flush=True)
+        jaxcb.debug_callback(fork, np.zeros(1000), queued=True)
+        jax.effects_barrier()
+        """
+    )
+    assert done.stdout == "parent\n"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: jaxcb.debug(len, queued=True, on_full="dorp"), "did you mean 'drop'"),
         (lambda: jaxcb.debug(len, on_full="drop"), "on_full='drop' needs queued=True"),
         (lambda: jaxcb.io(len, result="x", queued=True), "Declare result=None"),
-        (
-            lambda: jaxcb.io_callback(len, jax.ShapeDtypeStruct((), "f4"), 1.0, queued=True),
-            "queued=True cannot be combined with the result of len",
-        ),
-        (lambda: jaxcb.debug_print("x", queued=True, on_full="no"), "unknown on_full 'no'"),
         (lambda: jaxcb.set_queue_limit(-1), r"Try set_queue_limit\(64 << 20\)"),
     ],
 )

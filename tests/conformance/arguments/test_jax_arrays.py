@@ -129,6 +129,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 def test_default_device_in_a_host_function_is_the_first_cpu_device(in_process):
     """The program runs with the second of two devices as the default device."""
     found = in_process(DEVICES, devices=2).value

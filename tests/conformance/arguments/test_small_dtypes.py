@@ -52,6 +52,7 @@ def test_list_of_8_bit_floats_includes_the_common_ones():
 FEW = [*SUB_BYTE, "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2", "complex64"]
 
 
+@pytest.mark.long
 @returning_kinds
 @pytest.mark.parametrize("name", FLOATS_OF_8_BITS + SUB_BYTE)
 def test_small_dtypes_cross_exactly_in_both_directions(maker, run, name):
@@ -68,6 +69,7 @@ def test_small_dtypes_cross_exactly_in_both_directions(maker, run, name):
 SCALARS = PLAIN + FLOATS_OF_8_BITS + (SUB_BYTE if SUB_BYTE_IS_SOUND else [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCALARS)
 def test_every_dtype_crosses_exactly_under_vmap(pure, run, name):
     x = array_of(name)
@@ -77,6 +79,7 @@ def test_every_dtype_crosses_exactly_under_vmap(pure, run, name):
     assert_same_bits(np.stack(seen), x)
 
 
+@pytest.mark.long
 @eager_or_jit
 @pytest.mark.parametrize("name", FEW)
 def test_small_dtypes_reach_a_debug_callback_exactly(debug, run, name, compiled):
@@ -99,6 +102,7 @@ def test_result_of_a_small_dtype_may_have_any_memory_layout(maker, run, name):
             assert_same_bits(run(g, X), np.ascontiguousarray(result))
 
 
+@pytest.mark.long
 @returning_kinds
 @pytest.mark.parametrize("name", FEW)
 def test_array_of_size_0_keeps_its_shape_and_dtype(maker, run, name):

@@ -41,6 +41,7 @@ STATIC = {
 }
 
 
+@pytest.mark.long
 @our_returning_kinds
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("thing", STATIC.values(), ids=STATIC)

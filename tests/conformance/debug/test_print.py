@@ -43,6 +43,7 @@ def test_text_is_the_same_as_with_jax(capsys, line, compiled):
     assert ours.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["{tree}", "{tree[a]!r}"])
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bool", "complex64", "bfloat16", "uint8"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (13,), (14,), (4, 7), (2000,)], ids=str)

@@ -176,6 +176,7 @@ def outcome(make, note, program, ordered):
     return jax.tree.map(np.asarray, value), seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
     """The calls are unordered, so both lists are sorted before they are compared."""
@@ -185,6 +186,7 @@ def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
     assert sorted(seen) == sorted(jax_seen)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in WRONG_IN_JAX])
 def test_values_and_calls_of_ordered_callbacks_are_the_same_as_with_jax(jax_debug, note, name):
     """Either the calls are in the same order, or both raise an error of the same class."""

@@ -96,6 +96,7 @@ def reference_loss(w):
     return value, slope
 
 
+@pytest.mark.long
 @ordered_or_not
 @pytest.mark.parametrize(
     "loss",

@@ -34,6 +34,7 @@ loops = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @eager_or_jit
 @ordered_or_not
 @loops

@@ -42,6 +42,7 @@ def test_two_equal_calls_both_run(io, spy, run, noise):
 # Exactly one host call per run
 
 
+@pytest.mark.long
 @eager_or_jit
 @ordered_or_not
 @pytest.mark.parametrize("operands", [(), (np.float32(2),)], ids=["no operand", "operand"])

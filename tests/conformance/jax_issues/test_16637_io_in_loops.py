@@ -86,6 +86,7 @@ def test_callback_of_jax_is_never_called_under_a_gradient(calls, differentiate, 
     assert calls(THEIRS, differentiate, ordered) == []
 
 
+@pytest.mark.long
 @ordered_or_not
 @pytest.mark.parametrize("declared", [None, SCALAR], ids=["no result", "unused result"])
 @pytest.mark.parametrize("differentiate", DERIVATIVES.values(), ids=DERIVATIVES)
@@ -105,6 +106,7 @@ def test_callback_does_not_change_the_gradient(loop, operand, ordered):
     np.testing.assert_allclose(found, W**5, rtol=1e-6)
 
 
+@pytest.mark.long
 @ordered_or_not
 @pytest.mark.parametrize("differentiate", DERIVATIVES.values(), ids=DERIVATIVES)
 def test_callback_without_operands_is_called_as_often_as_in_jax(loop, differentiate, ordered):

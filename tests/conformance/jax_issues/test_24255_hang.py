@@ -83,6 +83,7 @@ def theirs_hung():
         return {use: hung(process, deadline) for use, process in processes.items()}
 
 
+@pytest.mark.long
 def test_callback_of_jax_hangs_exactly_on_the_known_versions(theirs_hung):
     """On other versions it may or may not hang."""
     assert set(theirs_hung) >= {"np.max", "index", "iterate", "jnp"}
@@ -97,6 +98,7 @@ def test_our_callback_may_use_its_argument_with_numpy(cores, child):
     assert wrong == {f"{use}, {flavor}, numpy": False for use in NUMPY for flavor in ("pure", "io")}
 
 
+@pytest.mark.long
 @cores
 def test_jax_in_a_host_function_does_not_hang_with_synchronous_dispatch(cores, child):
     """With asynchronous dispatch, JAX up to 0.10 may hang, with our callbacks and with its own."""

@@ -115,6 +115,7 @@ on_linux = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @on_linux
 @pytest.mark.parametrize(
     "work", ["host calls", "registrations", "compiled registrations", "lambdas"]

@@ -24,6 +24,7 @@ def found(child):
     return child("x64_in_flight.py", values={"int64": BIG, "float64": THIRD})
 
 
+@pytest.mark.long
 @wide
 def test_jax_truncates_arguments_to_32_bits(found, value, dtype, half):
     """XLA may make the first calls on the calling thread, where the arguments are complete."""

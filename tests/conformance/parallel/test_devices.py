@@ -42,6 +42,7 @@ def found(in_process):
     return in_process(PROGRAM, devices=8).value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [f"{f}: {p}" for f in FLAVORS for p in PROGRAMS] + list(MORE))
 def test_host_calls_are_the_same_as_with_jax(found, key):
     (their_result, their_calls), (our_result, our_calls) = found[key]
@@ -84,6 +85,7 @@ def summed_in_a_loop(x):
     return x
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flavor", ["pure", "io", "io ordered", "debug"])
 @pytest.mark.parametrize(
     ("program", "result"),
@@ -116,6 +118,7 @@ def expected(x):
     }
 
 
+@pytest.mark.long
 def test_spawned_processes_make_their_own_calls(in_process):
     """The child processes import the registered functions again, with their derivative rules."""
     found = in_process(IN_PROCESSES, "spawn").value

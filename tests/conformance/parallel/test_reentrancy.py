@@ -30,6 +30,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("callbacks", "cores"), [("numpy,arrays", "one"), ("numpy", "all")])
 def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, callbacks, cores):
     """Small operands never deadlock, even on one core with asynchronous dispatch."""
@@ -37,6 +38,7 @@ def test_nested_callbacks_are_called_as_often_as_the_program_says(in_process, ca
     assert found == dict.fromkeys(callbacks.split(","), EXPECTED)
 
 
+@pytest.mark.long
 def test_big_operands_do_not_deadlock_on_one_core_with_synchronous_dispatch(in_process):
     """We advise synchronous dispatch up to JAX 0.10, whose CPU client may deadlock without it.
 
@@ -47,6 +49,7 @@ def test_big_operands_do_not_deadlock_on_one_core_with_synchronous_dispatch(in_p
     assert found == {"numpy": EXPECTED, "arrays": EXPECTED}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inner_ordered", [False, True], ids=["unordered", "ordered"])
 @pytest.mark.parametrize("outer_ordered", [False, True], ids=["unordered", "ordered"])
 @pytest.mark.parametrize("compiled", [lambda f: f, jax.jit], ids=["eager", "jit"])

@@ -15,6 +15,7 @@ from tests.conformance._parameters import SCALAR, eager_or_jit, ordered_or_not
 THREADS, ROUNDS = 8, 25
 
 
+@pytest.mark.long
 @eager_or_jit
 @returning_kinds
 def test_results_are_not_mixed_up(maker, compiled):

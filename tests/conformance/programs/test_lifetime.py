@@ -50,6 +50,7 @@ def is_collected(alive):
     return alive() is None
 
 
+@pytest.mark.long
 @flavors
 def test_program_keeps_its_host_function_while_it_can_run(name, run):
     f, alive = made(name)
@@ -174,6 +175,7 @@ def test_failed_host_function_is_released_after_sixteen_later_failures(name):
     assert is_collected(alive)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flavor", ["pure", "io", "debug"])
 def test_thousand_lambdas_leave_nothing_behind(flavor, run):
     """Eager calls compile nothing and keep nothing, so every host function is collected."""

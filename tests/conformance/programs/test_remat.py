@@ -76,6 +76,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("policy", "name"),
     # The test after this one runs every policy, with JAX's callback too.
@@ -149,6 +150,7 @@ def cases(*groups):
 FEW = ("default", "everything", "this name")
 
 
+@pytest.mark.long
 @cases((["decorator"], POLICIES, (False, True)), (["drop-in", "two-call"], FEW, (False,)))
 def test_debug_callback_is_called_as_often_as_by_jax(jax_debug, run, note, maker, policy, ordered):
     found = []

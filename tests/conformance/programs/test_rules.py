@@ -77,6 +77,7 @@ CASES = [(with_custom_jvp, name, *FORWARD[name]) for name in FORWARD] + [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rule", "name", "program", "expected"), CASES, ids=[f"{r.__name__}-{n}" for r, n, *_ in CASES]
 )

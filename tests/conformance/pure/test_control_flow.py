@@ -54,6 +54,7 @@ PLACES = {  # name: a function of (f, x), its expected value, the number of host
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("place", "expected", "calls"), PLACES.values(), ids=PLACES)
 def test_callback_gives_the_values_of_numpy_everywhere(pure, spy, run, place, expected, calls):
     host, seen = spy(np.sin)

@@ -8,7 +8,7 @@ import scipy.special
 
 import jupyter_jaxcb as jaxcb
 from tests.conformance._parameters import like_first
-from tests.upstream.upgraded import UPGRADED
+from tests.upgraded import UPGRADED
 
 
 def bessel_host(v, z):
@@ -68,6 +68,7 @@ def bessel_spy():
     return bessel, seen
 
 
+@pytest.mark.long
 @bessels
 @pytest.mark.parametrize(
     ("v", "order", "calls"), [(0, 1, 1), (2, 1, 2), (2, 2, 4), (0, 3, 6), (2, 3, 7)]

@@ -45,6 +45,7 @@ def exact_array(dtype, numbers, shape):
     return np.array(values[: math.prod(shape)].reshape(shape))
 
 
+@pytest.mark.long
 @extents
 @pytest.mark.parametrize(("dtype", "numbers"), EXACT.items(), ids=EXACT)
 def test_every_dtype_crosses_exactly_in_both_directions(pure, spy, run, dtype, numbers, shape):

@@ -99,6 +99,7 @@ def test_sequential_methods_call_once_per_nested_element(pure, spy, run, nest, m
     assert shapes(seen) == math.prod(SIZES[: len(nest)]) * [((2,), ())]
 
 
+@pytest.mark.long
 @nests
 def test_nested_elements_are_visited_in_the_same_order_as_with_jax(
     our_pure, jax_pure, spy, run, nest

@@ -67,6 +67,7 @@ ROUGH = {  # name: function, its derivative, lower and upper bound of the argume
 } | {f"noise of {a}": (noisy(a), jnp.cos, 0.5, 2) for a in (1e-3, 1e-4, 1e-5, 1e-6)}  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ROUGH)
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), shape=st.sampled_from([(), (3,)]))
@@ -106,6 +107,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_wrong_rule_of_a_smooth_function_is_found(name, wrong):
@@ -116,15 +118,6 @@ def test_wrong_rule_of_a_smooth_function_is_found(name, wrong):
     for _ in range(4):
         x = np.float32(generator.uniform(0.2, 1.2, 3))
         assert only(callback, x).kind == "derivative rule"
-
-
-def test_missing_transpose_in_a_vjp_is_found():
-    product = pure(result=X)(lambda a, x: a @ x)
-    product.defvjp(
-        lambda a, x: (product(a, x), (a, x)), lambda kept, g: (jnp.outer(g, kept[1]), kept[0] @ g)
-    )
-    finding = only(product, np.float32(np.arange(9).reshape(3, 3)), X)
-    assert finding.what.startswith("by args[1], ")
 
 
 def test_value_of_a_rule_is_compared():
@@ -152,6 +145,7 @@ COTANGENTS = {  # JAX's convention for cotangents does not conjugate
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 @pytest.mark.parametrize("factor", [1, -1, 1j])
 @pytest.mark.parametrize("name", COMPLEX)
@@ -170,13 +164,6 @@ def test_complex_rule_is_compared_in_real_and_imaginary_part(name, factor, kind)
     found = jaxcb.check(callback, z)
     assert found.ok == (factor == 1), found
     assert ("derivative rule" in found.kept) == found.ok
-
-
-def test_rule_of_integers_alone_is_not_checked():
-    double = pure()(lambda x: 2 * x)
-    double.defjvp(lambda p, t: (double(*p), 99 * t[0]))
-    found = jaxcb.check(double, np.int32([1, 2]))
-    assert found.left_out["derivative rule"] == "no floating-point argument"
 
 
 @pytest.mark.parametrize("first", [0, 100, 199])

@@ -4,12 +4,9 @@ A call site in this file means that the explained function is itself a callback,
 line for the explanation and at another for the run. Such sites are compared without their line.
 """
 
-import ast
 import collections
 import concurrent.futures
 import functools
-import inspect
-import textwrap
 
 import jax
 
@@ -28,12 +25,6 @@ def in_new_thread(test):
     return run
 
 
-def returns_function(program):
-    """Return whether a program of the status battery returns a function instead of running it."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(program))).body
-    return any(isinstance(statement, ast.Return) for statement in tree.body)
-
-
 def facts(outcome):
     """Return the parts of an outcome that an explanation and a run have in common."""
     site = outcome.site
@@ -44,7 +35,6 @@ def facts(outcome):
         str(outcome.status),
         outcome.written,
         outcome.compiled,
-        outcome.traced_paths,
         outcome.instructions,
         outcome.reason,
         outcome.call_paths,

@@ -15,7 +15,6 @@ from ._same import check, explain_only, in_new_thread, run
 
 X = np.arange(1, 4, dtype=np.float32)
 N = np.arange(1, 4, dtype=np.int32)
-STRUCT = jax.ShapeDtypeStruct((3,), np.float32)
 
 
 def simple(h):
@@ -133,6 +132,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "args", "kwargs"),
     [
@@ -147,34 +147,12 @@ def test_explanation_equals_the_run_for_these_arguments(make, args, kwargs):
     check(explained, *run((make(run_hosts), args, kwargs), run_hosts))
 
 
-@pytest.mark.parametrize(
-    ("args", "kwargs"),
-    [((STRUCT,), {}), ((), {"x": STRUCT}), ((jax.eval_shape(lambda: jnp.ones(3)),), {})],
-)
-def test_struct_is_explained_like_an_array(args, kwargs):
-    hosts = Hosts()
-    a = hosts.pure("a")
-    f = lambda x: jax.vmap(a)(x)  # noqa: E731
-    (of_struct,) = jaxcb.explain(f)(*args, **kwargs).outcomes
-    (of_array,) = jaxcb.explain(f)(X).outcomes
-    assert (of_struct.status, of_struct.compiled) == (of_array.status, of_array.compiled)
-    assert of_struct.compiled == 3
-
-
 def test_struct_may_be_larger_than_memory():
     hosts = Hosts()
     a = hosts.pure("a")
     huge = jax.ShapeDtypeStruct((1 << 20, 1 << 20), np.float32)
     (outcome,) = jaxcb.explain(lambda t: a(t["x"])[0, 0])({"x": huge}).outcomes
     assert outcome.compiled == 1
-
-
-def test_struct_of_keys_is_explained_like_keys():
-    hosts = Hosts()
-    a = hosts.pure("a")
-    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 4))
-    f = jax.vmap(lambda key: a(jax.random.normal(key)))
-    assert jaxcb.explain(f)(keys).outcomes[0].compiled == 4
 
 
 @pytest.mark.parametrize("number", [True, 3, 2.5, 1j])
@@ -185,14 +163,6 @@ def test_python_number_used_in_an_if_is_static(number):
     for value, function in ((number, "a"), (type(number)(0), "b")):
         (outcome,) = jaxcb.explain(f)(X, value).outcomes
         assert outcome.site.function == function
-
-
-def test_python_numbers_used_in_a_range_or_a_shape_are_static():
-    hosts = Hosts()
-    f = by_static_arguments(hosts)
-    outcomes = jaxcb.explain(f)(X, "column", 3, shape=(1, 3)).outcomes
-    assert sum(o.compiled for o in outcomes) == 3
-    assert jaxcb.explain(f)(X, kind="row", count=0).outcomes == ()
 
 
 @pytest.mark.parametrize("thing", [None, 3, "f", X, {}])
@@ -210,13 +180,6 @@ def test_error_of_the_function_is_raised(args):
     for explain in (jaxcb.explain, jaxcb.explain_matrix):
         with pytest.raises(ValueError, match=f"^of {len(args)} arguments"):
             explain(f)(*args)
-
-
-def test_wrong_arguments_are_reported_as_in_a_call():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
-        jaxcb.explain(lambda x, y: x)(1)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        jaxcb.explain(lambda x: x)(1, z=2)
 
 
 def test_function_without_callbacks_gives_an_empty_recording():

@@ -157,6 +157,7 @@ PROGRAMS = [
 PROGRAMS += [several, integers, number, nothing, no_arguments, inner]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", PROGRAMS, ids=lambda make: make.__name__)
 @in_new_thread
 def test_each_column_equals_a_run_of_the_transformed_function(make):
@@ -230,25 +231,6 @@ def test_checkpoint_that_is_refused_though_the_derivative_is_not_says_so():
     assert "<b>remat</b> refused: Effects not supported in " in html
 
 
-def test_io_in_a_checkpoint_is_refused_with_advice():
-    """JAX's message ends with the addresses of effect objects instead."""
-    hosts = Hosts()
-    a = hosts.io("a")
-    matrix = jaxcb.explain_matrix(lambda x: jnp.sin(x) + a(lax.stop_gradient(x)))(X)
-    assert list(matrix.refused) == ["remat"]
-    words = matrix.refused["remat"]
-    assert words.startswith("Effects not supported in ")
-    assert words.endswith("call it outside the checkpointed function, or register it as debug.")
-    assert " at 0x" not in words
-
-
-def test_matrix_without_callbacks_says_so():
-    matrix = jaxcb.explain_matrix(lambda x: x)(X)
-    assert not any(column.outcomes for column in matrix.columns.values())
-    assert matrix_to_text(matrix).startswith("no jupyter_jaxcb callbacks; ")
-    assert "no jupyter_jaxcb callbacks" in matrix_output(matrix).html
-
-
 def test_derivatives_are_refused_for_integers():
     hosts = Hosts()
     function, args = integers(hosts)
@@ -257,15 +239,6 @@ def test_derivatives_are_refused_for_integers():
     assert set(matrix.refused.values()) == {
         "none of its arguments is a floating-point number to differentiate by"
     }
-
-
-def test_struct_is_explained_like_an_array():
-    hosts = Hosts()
-    function, _ = stopped(hosts)
-    matrix = jaxcb.explain_matrix(function)(jax.ShapeDtypeStruct((3,), np.float32))
-    assert not matrix.refused
-    vmap = {o.site.function: o.compiled for o in matrix.columns["vmap"].outcomes}
-    assert vmap == {"a": 3, "b": 1}
 
 
 def test_unused_call_in_a_jitted_function_is_in_every_column():

@@ -186,6 +186,7 @@ def _(h):
     return lambda x: lax.custom_linear_solve(lambda v: v * 2, x, lambda m, y: a(y)), (X,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", PROGRAMS.values())
 @in_new_thread
 def test_explanation_equals_the_run_and_a_second_explanation(make):

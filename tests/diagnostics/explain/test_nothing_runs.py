@@ -1,7 +1,6 @@
 """`explain` calls no host function, is not recorded, and leaves JAX unchanged."""
 
 import gc
-import threading
 import weakref
 
 import jax
@@ -15,8 +14,6 @@ from jupyter_jaxcb.recording import active
 from tests._threads import in_threads
 from tests.interface import Status
 from tests.stack.elision._battery import Hosts
-
-from ._same import sorted_facts
 
 X = np.arange(1, 4, dtype=np.float32)
 
@@ -68,58 +65,6 @@ def test_no_host_function_is_called(jitted):
     }
 
 
-def test_surrounding_block_does_not_record_an_explanation():
-    hosts = Hosts()
-    f, g = many_calls(hosts), many_calls(hosts)
-    with jaxcb.record() as recorded:
-        jaxcb.explain(f)(X)
-        jaxcb.explain_matrix(jax.jit(g))(X)
-    recording = recorded.recording
-    assert not recording.bound
-    assert not recording.lowered
-    assert not recording.outcomes
-    assert not recording.compilations
-    assert not recording.runs
-    assert len(recording) == 0
-    assert not recording.ahead
-
-
-def test_block_records_runs_but_no_explanations():
-    hosts, run_hosts = Hosts(), Hosts()
-    with jaxcb.record() as expected:
-        jax.block_until_ready(jax.jit(many_calls(run_hosts))(X))
-    f = jax.jit(many_calls(hosts))
-    with jaxcb.record() as recorded:
-        jaxcb.explain(many_calls(hosts))(X)
-        jax.block_until_ready(f(X))
-        jaxcb.explain(many_calls(hosts))(X)
-    assert sorted_facts(recorded.recording) == sorted_facts(expected.recording)
-    assert len(recorded.recording) == len(expected.recording)
-    assert hosts.calls == run_hosts.calls
-
-
-def test_block_in_another_thread_does_not_record_an_explanation():
-    hosts, entered, explained_once, recordings = Hosts(), threading.Event(), threading.Event(), []
-
-    def record():
-        with jaxcb.record() as recorded:
-            entered.set()
-            explained_once.wait(60)
-        recordings.append(recorded.recording)
-
-    thread = threading.Thread(target=record)
-    thread.start()
-    entered.wait(60)
-    explained = jaxcb.explain(many_calls(hosts))(X)
-    explained_once.set()
-    thread.join()
-    assert explained.outcomes
-    assert not recordings[0].bound
-    assert not recordings[0].outcomes
-    assert not recordings[0].lowered
-    assert not recordings[0].compilations
-
-
 def test_each_of_many_threads_gets_the_explanation_of_its_function():
     hosts, explanations = Hosts(), {}
 
@@ -147,18 +92,6 @@ def test_jax_is_unchanged():
     assert active() is None
 
 
-def test_recording_works_after_an_error():
-    hosts = Hosts()
-    a = hosts.pure("a")
-    with jaxcb.record() as recorded:
-        with pytest.raises(KeyError):
-            jaxcb.explain(lambda x: {}[(a(x), "k")[1]])(X)
-        jax.jit(lambda x: a(x))(X)
-    assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
-    assert len(recorded.recording) == 1
-    assert active() is None
-
-
 def test_run_after_an_explanation_compiles_once_and_is_recorded(compiles):
     hosts = Hosts()
     f = jax.jit(hosts.pure("a"))
@@ -173,16 +106,6 @@ def test_run_after_an_explanation_compiles_once_and_is_recorded(compiles):
     with compiles() as counted:
         jax.block_until_ready(f(X))
     assert counted.count == 0
-
-
-def test_arguments_are_not_donated_and_not_changed():
-    hosts = Hosts()
-    a = hosts.pure("a")
-    x = jnp.asarray(X)
-    f = jax.jit(lambda x: a(x) + 1, donate_argnums=0)
-    assert jaxcb.explain(f)(x).outcomes[0].compiled == 1
-    assert not x.is_deleted()
-    np.testing.assert_array_equal(x, X)
 
 
 def test_explanation_does_not_keep_the_function_alive():
@@ -216,13 +139,3 @@ def test_function_may_be_explained_while_jax_traces_another():
     assert [o.status for o in explained[0].outcomes] == [Status.UNUSED]
     assert [o.status for o in recorded.recording.outcomes] == [Status.KEPT]
     assert hosts.calls == {"a": 1}
-
-
-def test_calls_in_a_loop_are_not_hoisted_under_disable_jit():
-    hosts = Hosts()
-    a = hosts.pure("a")
-    f = lambda x: lax.scan(lambda c, _: (a(c), None), x, length=3)[0]  # noqa: E731
-    with jax.disable_jit():
-        recording = jaxcb.explain(f)(X)
-    assert {o.status for o in recording.outcomes} == {Status.KEPT}
-    assert sum(o.compiled for o in recording.outcomes) == 3

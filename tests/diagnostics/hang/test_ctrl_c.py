@@ -113,6 +113,7 @@ def start(tmp_path):
         script.process.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("api", ["jax", "jupyter_jaxcb"])
 @pytest.mark.parametrize("name", STUCK)
@@ -273,6 +274,7 @@ def test_first_ctrl_c_ends_a_host_function_in_python_on_a_thread_of_xla(start, a
     assert "KeyboardInterrupt" in script.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize(
     ("name", "executor", "said"),
@@ -291,6 +293,7 @@ def test_first_ctrl_c_ends_the_workers_of_an_executor(start, name, executor, sai
     )
 
 
+@pytest.mark.long
 def test_worker_thread_in_c_is_named_and_second_ctrl_c_leaves(start):
     script = start("is_in_c", "threads")
     script.interrupt()

@@ -52,6 +52,7 @@ def test_block_prints_the_call_that_does_not_return_and_all_stacks(stderr):
     assert f"line {line}, in waits\n    DONE.wait(30)" in text
 
 
+@pytest.mark.long
 def test_plain_call_watches_until_another_one_replaces_it(stderr):
     with contextlib.redirect_stderr(stderr):
         jaxcb.watchdog(0.2)

@@ -3,29 +3,23 @@
 Times are in nanoseconds; a block has 1,000 of them.
 """
 
-import dataclasses
-
 import numpy as np
-import pytest
 
-from jupyter_jaxcb.diagnostics.profile._build import MAX_PARTS, Collected, build
+from jupyter_jaxcb.diagnostics.profile._build import Collected, build
 from jupyter_jaxcb.diagnostics.profile._compilations import Stage
 from jupyter_jaxcb.diagnostics.profile._division import Samples
 from jupyter_jaxcb.diagnostics.profile._events import Events, Key, LaneEvents
-from jupyter_jaxcb.diagnostics.profile._session import Gap
 from jupyter_jaxcb.recording import (
     PYTHON_OF_JAX,
     Frame,
     LoweredSite,
-    NotKept,
     Program,
     QueueUse,
     Recording,
     Site,
-    Unknown,
     Worker,
 )
-from jupyter_jaxcb.recording._columns import ROW
+from jupyter_jaxcb.recording._facts import ROW
 
 WALL = 1000
 CALLBACK = "jaxcb_pure_callback.1"  # of a program that is gone, so its first call names it
@@ -153,64 +147,30 @@ def test_pythons_time_in_jax_is_a_part_of_dispatch_at_the_line_that_calls_jax():
     ]  # fmt: skip
 
 
-def test_calls_that_take_no_time_are_counted():
-    """As calls of compiled code are, whose clock may not advance meanwhile."""
+def test_queued_call_counts_while_the_program_waits_for_it():
     profile = built(
-        lane("python", (0, 1000, "xla", CALLBACK), is_own=True),
-        recording=recorded((500, 500, "f"), (500, 501, "f")),
+        recording=recorded((100, 900, "log", 1), queued=("log",), threads=("", "queue 1")),
+        cpu=(0, 300),
     )
-    assert times(profile) == {("host", "f"): 2, ("crossing", "f"): 1}
+    assert wall(profile) == {("queued", "log"): 700, ("python", ""): 300}
 
 
-@pytest.mark.parametrize("outside", [(-20, -10), (-20, 0), (1000, 1100)])
-def test_calls_outside_of_the_block_are_not_counted(outside):
-    recording = recorded((500, 600, "f"), (*outside, "f"))
-    assert times(built(recording=recording))["host", "f"] == 1
-
-
-def test_calls_of_two_devices_are_in_the_lanes_of_their_crossings():
-    """Each call may seem to come from another thread, and runs beside one of the other device."""
+def test_work_of_a_device_counts_before_waiting_for_it():
     profile = built(
-        lane("python", is_own=True),
-        lane("tf_XLA/1", (0, 500, "xla", CALLBACK), (510, 1000, "xla", CALLBACK)),
-        lane("tf_XLA/2", (20, 520, "xla", CALLBACK), (530, 990, "xla", CALLBACK)),
-        recording=recorded(
-            (10, 490, "f", 0), (30, 510, "f", 1), (520, 980, "f", 2), (540, 985, "f", 3),
-            threads=("Dummy-1", "Dummy-2", "Dummy-1", "Dummy-2"),
-        ),
-    )  # fmt: skip
-    (part,) = (part for part in profile.parts if part.kind == "host")
-    assert part.busy_ns == 480 + 480 + 460 + 445
-    assert part.wall_ns == 985 - 10 - 10  # from 510 to 520 no function runs
-
-
-def test_threads_of_the_program_keep_their_names():
-    """Their calls tell; a thread without calls has a number."""
-    profile = built(
-        lane("python", is_own=True),
-        lane("python", (0, 400, "xla", CALLBACK), (500, 600, "xla", CALLBACK)),
-        lane("python", (10, 20, *RUN)),
-        lane("python", (610, 1000, "xla", CALLBACK)),
-        recording=recorded(
-            (10, 390, "f", 0), (510, 590, "f", 0), (620, 990, "f", 1),
-            threads=("trainer-0", "trainer-1"),
-        ),
-    )  # fmt: skip
-    names = {one.name for one in profile.lanes}
-    assert names == {"wall time", "trainer-0", "Python thread 2", "trainer-1"}
-    assert [name for _, _, name in spans(profile, "trainer-1")] == ["f"] * 3
-
-
-def test_each_crossing_of_two_devices_has_an_event_that_contains_its_call():
-    """The event that began first contains both calls, but the other one only the first call."""
-    profile = built(
-        lane("python", is_own=True),
-        lane("tf_XLA/1", (0, 900, "xla", CALLBACK)),
-        lane("tf_XLA/2", (10, 500, "xla", CALLBACK)),
-        recording=recorded((20, 400, "f", 0), (30, 800, "f", 1), threads=("Dummy-1", "Dummy-2")),
+        lane("python", (0, 100, *RUN), is_own=True),
+        lane("GPU:0 Stream #13(Compute)", (50, 800, "xla", "gemm"), is_device=True),
+        lane("GPU:0 Stream #14(MemcpyD2H)", (750, 900, "copy", "MemcpyD2H"), is_device=True),
     )
-    assert spans(profile, "XLA thread 2") == [(10, 20, "f"), (20, 400, "f"), (400, 500, "f")]
-    assert spans(profile, "XLA thread 1") == [(0, 30, "f"), (30, 800, "f"), (800, 900, "f")]
+    assert wall(profile) == {
+        ("dispatch", "step"): 50,
+        ("xla", "gemm"): 700,
+        ("copy", "MemcpyD2H"): 150,
+        ("idle", ""): 100,
+    }
+    assert spans(profile, "GPU:0 Stream #13(Compute)") == [(50, 800, "gemm")]
+    assert spans(profile, "wall time") == [
+        (0, 50, "step"), (50, 750, "gemm"), (750, 900, "MemcpyD2H"), (900, 1000, ""),
+    ]  # fmt: skip
 
 
 def test_two_devices_do_not_share_an_event_that_contains_the_calls_of_both():
@@ -222,40 +182,6 @@ def test_two_devices_do_not_share_an_event_that_contains_the_calls_of_both():
     )
     (part,) = (part for part in profile.parts if part.kind == "host")
     assert (part.wall_ns, part.busy_ns) == (400, 2 * 390)
-
-
-def test_callback_without_a_known_line_has_no_place():
-    recording = recorded((100, 200, "debug.print"))
-    (fact,) = recording.lowered
-    site = dataclasses.replace(fact.site, file="<unknown>", line=0)
-    fact = dataclasses.replace(fact, site=site, program=None)
-    profile = built(
-        lane("python", (50, 300, "xla", "debug_print.1"), is_own=True),
-        recording=dataclasses.replace(recording, lowered=(fact,)),
-    )
-    named = [part for part in profile.parts if part.name == "debug.print"]
-    assert [(str(part.kind), part.place, part.wall_ns) for part in named] == [
-        ("host", None, 100), ("crossing", None, 150),
-    ]  # fmt: skip
-
-
-def test_queued_call_is_not_in_the_lane_of_a_crossing():
-    profile = built(
-        lane("python", (0, 1000, "xla", CALLBACK), is_own=True),
-        recording=recorded(
-            (10, 20, "f"), (100, 900, "log", 1), queued=("log",), threads=("MainThread", "queue 1")
-        ),
-    )
-    assert spans(profile, "queue 1") == [(100, 900, "log")]
-    assert wall(profile) == {("host", "f"): 10, ("crossing", "f"): 990}
-
-
-def test_queued_call_counts_while_the_program_waits_for_it():
-    profile = built(
-        recording=recorded((100, 900, "log", 1), queued=("log",), threads=("", "queue 1")),
-        cpu=(0, 300),
-    )
-    assert wall(profile) == {("queued", "log"): 700, ("python", ""): 300}
 
 
 def test_workers_are_not_in_the_lane_of_the_crossing_that_waits_for_them():
@@ -287,160 +213,6 @@ def test_waiting_for_a_full_queue_is_taken_from_the_crossings():
     assert wall(profile)["crossing", "log"] == 385 - 10 - 300
 
 
-def test_devices_that_wait_for_a_full_queue_at_the_same_time_leave_time_to_the_crossings():
-    """They wait 600 of the 750 that their crossings take: for 4/5 of the wall time too."""
-    profile = built(
-        lane("python", is_own=True),
-        lane("tf_XLA/1", (15, 400, "xla", CALLBACK)),
-        lane("tf_XLA/2", (15, 400, "xla", CALLBACK)),
-        recording=recorded(
-            (20, 30, "log", 0), (20, 30, "log", 1), threads=("Dummy-1", "Dummy-2"),
-            queue=(QueueUse(0, waits=1, waited_ns=320), QueueUse(0, waits=1, waited_ns=280)),
-        ),
-    )  # fmt: skip
-    busy = {str(part.kind): part.busy_ns for part in profile.parts}
-    assert (wall(profile)["waiting", "log"], busy["waiting"]) == (300, 600)
-    assert (wall(profile)["crossing", "log"], busy["crossing"]) == (75, 150)
-
-
-def test_crossings_cannot_wait_longer_than_they_take():
-    profile = built(
-        lane("python", (15, 400, "xla", CALLBACK), is_own=True),
-        recording=recorded((20, 30, "log"), queue=(QueueUse(0, waits=1, waited_ns=9999),)),
-    )
-    assert wall(profile)["waiting", "log"] == 385 - 10
-    assert ("crossing", "log") not in wall(profile)
-
-
-def test_calls_that_were_not_logged_count_as_host_functions():
-    """Only the sum of their time is known, so it is taken from the crossings of their site."""
-    profile = built(
-        lane("python", (0, 300, "xla", CALLBACK), (400, 900, "xla", CALLBACK), is_own=True),
-        recording=recorded(
-            (100, 200, "f"), overflow=7,
-            not_kept=(NotKept(0, 0, 5, 5, 300), NotKept(0, 1, 2, 1, 50)),
-        ),
-    )  # fmt: skip
-    assert wall(profile) == {("host", "f"): 100 + 350, ("crossing", "f"): 350, ("idle", ""): 200}
-    assert times(profile) == {("host", "f"): 1 + 7, ("crossing", "f"): 2, ("idle", ""): 0}
-    busy = {str(part.kind): part.busy_ns for part in profile.parts}
-    assert (busy["host"], busy["crossing"]) == (450, 350)
-
-
-def test_crossings_of_two_devices_give_the_same_share_of_their_wall_time_to_calls_not_logged():
-    """They take 350 of the wall time and 700 in total, of which 420 were in the function."""
-    profile = built(
-        lane("python", is_own=True),
-        lane("tf_XLA/1", (0, 400, "xla", CALLBACK)),
-        lane("tf_XLA/2", (0, 400, "xla", CALLBACK)),
-        recording=recorded(
-            (0, 50, "f", 0), (0, 50, "f", 1), threads=("Dummy-1", "Dummy-2"),
-            overflow=4, not_kept=(NotKept(0, 0, 4, 4, 420),),
-        ),
-    )  # fmt: skip
-    assert wall(profile) == {("host", "f"): 50 + 210, ("crossing", "f"): 140, ("idle", ""): 600}
-    busy = {str(part.kind): part.busy_ns for part in profile.parts}
-    assert (busy["host"], busy["crossing"]) == (100 + 420, 280)
-
-
-def test_queued_calls_that_were_not_logged_are_busy_but_in_no_crossing():
-    profile = built(
-        lane("python", (0, 100, "xla", CALLBACK), is_own=True),
-        recording=recorded(
-            (10, 20, "f"), (200, 300, "log", 1), queued=("log",), threads=("", "queue 1"),
-            overflow=3, not_kept=(NotKept(1, 0, 3, 3, 250),),
-        ),
-    )  # fmt: skip
-    assert wall(profile)["crossing", "f"] == 90
-    assert wall(profile)["queued", "log"] == 100
-    (part,) = (one for one in profile.parts if one.kind == "queued")
-    assert (part.times, part.busy_ns) == (4, 350)
-
-
-def test_crossings_of_two_callbacks_without_a_logged_call_are_of_neither():
-    """Their programs are gone, and the log had no room for calls of both."""
-    profile = built(
-        lane("python", (0, 100, "xla", CALLBACK), (200, 300, "xla", CALLBACK), is_own=True),
-        recording=recorded(
-            (10, 20, "f"), (700, 710, "g", 1), threads=("MainThread", "other"), overflow=2,
-            not_kept=(NotKept(0, 0, 1, 1, 60), NotKept(1, 0, 1, 1, 60)),
-        ),
-    )  # fmt: skip
-    assert wall(profile)["crossing", "f"] == 90 - 60
-    assert wall(profile)["crossing", "jaxcb_pure_callback"] == 100
-
-
-def test_cpu_time_of_jax_is_that_of_the_intervals_in_which_nothing_else_runs():
-    """In the first half JAX computes for half of the time, so it does in the second half too."""
-    profile = built(
-        lane("python", (0, 700, *RUN), is_own=True), times=(0, 500, 1000), cpu=(0, 250, 450)
-    )
-    assert wall(profile) == {("dispatch", "step"): 700, ("python", ""): 100, ("idle", ""): 200}
-
-
-def test_after_the_profiler_stopped_in_a_program_the_rest_of_it_is_unknown():
-    """The dispatch had not ended, so it has no event: between its operations is not Python."""
-    profile = built(
-        lane("python", (0, 100, *RUN), (300, 350, "xla", "exp.1"), (400, 450, "xla", "exp.2"),
-             is_own=True),
-        cpu=(0, 1000), gaps=[Gap(500, 0, Unknown.EVENTS)],
-    )  # fmt: skip
-    assert wall(profile) == {
-        ("dispatch", "step"): 100,
-        ("xla", "exp"): 100,
-        ("python", ""): 200,  # until the first operation
-        ("unknown", "too many events"): 600,
-    }
-
-
-def test_events_without_a_mark_are_of_the_thread_that_starts_programs():
-    """The profiler was stopped and started again, and the thread of the block made no mark."""
-    profile = built(
-        lane("python", (0, 100, *RUN), is_own=True),
-        more=[
-            [
-                lane("python", (450, 455, "xla", "exp.1")),
-                lane("python", (400, 500, *RUN), (520, 620, *RUN)),
-            ],
-            [lane("python", (800, 900, *RUN), is_own=True)],
-        ],
-        cpu=(0, 400),  # of these four programs, so none is Python's
-    )
-    assert wall(profile) == {("dispatch", "step"): 395, ("xla", "exp"): 5, ("idle", ""): 600}
-    assert [one.name for one in profile.lanes] == ["wall time", "main thread", "Python thread 1"]
-
-
-def test_what_the_recording_knows_counts_while_the_profiler_is_off():
-    profile = built(
-        gaps=[Gap(200, 900, Unknown.READING)], recording=recorded((300, 400, "f")), cpu=(0, 1000),
-        stages=[Stage("compile", "step", 400, 500, 1)],
-    )  # fmt: skip
-    assert wall(profile) == {
-        ("host", "f"): 100,
-        ("compilation", "step"): 100,
-        ("python", ""): 300,
-        ("unknown", "events were read"): 500,
-    }
-
-
-def test_work_of_a_device_counts_before_waiting_for_it():
-    profile = built(
-        lane("python", (0, 100, *RUN), is_own=True),
-        lane("GPU:0 Stream #13(Compute)", (50, 800, "xla", "gemm"), is_device=True),
-        lane("GPU:0 Stream #14(MemcpyD2H)", (750, 900, "copy", "MemcpyD2H"), is_device=True),
-    )
-    assert wall(profile) == {
-        ("dispatch", "step"): 50,
-        ("xla", "gemm"): 700,
-        ("copy", "MemcpyD2H"): 150,
-        ("idle", ""): 100,
-    }
-    assert spans(profile, "GPU:0 Stream #13(Compute)") == [(50, 800, "gemm")]
-    assert spans(profile, "wall time") == [
-        (0, 50, "step"), (50, 750, "gemm"), (750, 900, "MemcpyD2H"), (900, 1000, ""),
-    ]  # fmt: skip
-
-
 def test_copy_that_goes_on_in_another_thread_is_counted_once():
     profile = built(
         lane(
@@ -450,18 +222,3 @@ def test_copy_that_goes_on_in_another_thread_is_counted_once():
     )
     (part,) = (one for one in profile.parts if one.kind == "copy")
     assert (part.times, part.wall_ns, part.busy_ns) == (2, 310, 360)
-
-
-def test_parts_after_the_longest_of_a_kind_are_added_up():
-    many = [(n * 50, n * 50 + n + 1, "xla", f"op{chr(97 + n)}.1") for n in range(MAX_PARTS + 5)]
-    profile = built(lane("python", *many, is_own=True))
-    parts = [part for part in profile.parts if part.kind == "xla"]
-    assert [part.wall_ns for part in parts] == [*range(15, 5, -1), 5 + 4 + 3 + 2 + 1]
-    assert (parts[-1].name, parts[-1].times) == ("other", 5)
-
-
-def test_threads_of_one_kind_are_numbered_and_the_busiest_kept():
-    lanes = [lane(f"tf_XLAEigen/{n}", (0, 10 * n, "xla", "exp.1")) for n in range(1, 18)]
-    profile = built(lane("python", is_own=True), lane("python", (0, 5, *RUN)), *lanes)
-    names = [one.name for one in profile.lanes]
-    assert names == ["wall time", *(f"XLA thread {n}" for n in range(3, 18))]

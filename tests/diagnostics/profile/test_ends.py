@@ -105,17 +105,6 @@ def test_profiler_that_the_body_stops_has_what_came_before(step, tmp_path):
     assert_nothing_is_left(tmp_path)
 
 
-def test_profiler_that_the_body_starts_is_left_to_it(step, tmp_path):
-    with jaxcb.profile() as p:
-        step(1.0).block_until_ready()
-        jax.profiler.stop_trace()
-        jax.profiler.start_trace(tmp_path / "own")
-    assert crossings(p) == 1 and is_complete(p)
-    jax.profiler.stop_trace()
-    assert list((tmp_path / "own").rglob("*.xplane.pb"))
-    assert_nothing_is_left(tmp_path)
-
-
 def test_block_may_end_in_another_thread(step, tmp_path):
     """As that of a generator does, if the thread which began it has ended."""
     block = jaxcb.profile()
@@ -150,26 +139,3 @@ KILLED = """
 def test_process_that_is_killed_in_a_block_leaves_no_temporary_folder(in_process, tmp_path):
     in_process(KILLED, tmp_path, status=-signal.SIGKILL)
     assert list(tmp_path.iterdir()) == []
-
-
-FORKED = """
-    import os, warnings
-    import jax, jupyter_jaxcb as jaxcb
-
-    warnings.simplefilter("ignore")  # JAX and Python warn of os.fork
-    step = jax.jit(jaxcb.pure(lambda x: 2 * x, result="x"))
-    step(1.0).block_until_ready()
-    with jaxcb.profile() as p:
-        step(1.0).block_until_ready()
-        child = os.fork()
-    try:
-        print(len(p.profile.parts) > 0)
-    except RuntimeError as error:
-        said = "no profile: this process was forked in the block; its parent has it." in str(error)
-        os._exit(7 if said and not child and len(p.recording) == 1 else 8)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-def test_process_that_is_forked_in_a_block_leaves_the_profile_to_its_parent(in_process):
-    assert in_process(FORKED).stdout.split() == ["True", "7"]

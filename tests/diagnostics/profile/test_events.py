@@ -4,7 +4,6 @@ Names and layout are those of real profiles. That of the GPU is known from profi
 """
 
 import jax
-import numpy as np
 import pytest
 
 from jupyter_jaxcb.diagnostics.profile._events import Key, read_events
@@ -88,41 +87,6 @@ def test_threads_have_operations_dispatches_copies_and_marks():
     assert events.last_ns == 1000  # both clocks are one after the times were changed
 
 
-def test_dispatch_inside_of_a_dispatch_is_a_part_of_it():
-    space = Space()
-    space.line(
-        "/host:CPU", "python",
-        ("PjitFunction(step)", 10, 90), ("shard_args", 20, 30), ("PjitFunction(inner)", 40, 50),
-        ("np.asarray(jax.Array)", 90, 95),
-    )  # fmt: skip
-    events = space.read()
-    assert [(start, end) for start, end, _ in rows(events.lanes[0], events)] == [(10, 90), (90, 95)]
-
-
-def test_copy_that_goes_on_in_another_thread_is_marked_there():
-    space = Space()
-    space.line("/host:CPU", "python", ("DevicePut", 10, 12), ("DevicePutWithSharding", 20, 22))
-    space.line(
-        "/host:CPU", "tf_XLAPjRtCpuClient/1",
-        ("H2D Dispatch", 11, 18), ("CommonPjRtClient::LinearizeIntoImpl", 21, 30),
-    )  # fmt: skip
-    own, other = space.read().lanes
-    keys = space.read().keys
-    assert [keys[key] for key in own.keys] == [Key("copy", "device_put")] * 2
-    assert [keys[key] for key in other.keys] == [Key("copy", "device_put", is_rest=True)] * 2
-
-
-def test_copy_inside_of_a_copy_and_measured_events_are_not_counted():
-    space = Space()
-    space.line(
-        "/host:CPU", "python", ("jaxcb event", 0, 1), ("jaxcb event", 2, 3),
-        ("DevicePut", 20, 30), ("H2D Dispatch", 22, 25), ("DevicePut", 30, 31),
-    )  # fmt: skip
-    events = space.read()
-    assert [(start, end) for start, end, _ in rows(events.lanes[0], events)] == [(20, 30), (30, 31)]
-    assert events.total == 3
-
-
 def test_streams_of_a_gpu_are_lanes_and_its_other_lines_repeat_them():
     space = Space()
     space.line(
@@ -204,16 +168,3 @@ def test_end_is_not_moved_if_it_may_belong_to_another_run(name):
     space.line("/host:CPU", "tf_XLAEigen/2", *ends)
     events = space.read()
     assert [row[:2] for row in rows(events.lanes[0], events)] == [(10, 12)]
-
-
-def test_empty_profile_has_no_events():
-    events = Space().read()
-    assert (events.lanes, events.keys, events.total, events.last_ns) == ([], [], 0, 0)
-
-
-def test_lane_without_events_has_empty_columns():
-    space = Space()
-    space.line("/host:CPU", "tf_XLAEigen/1", ("anything", 0, 1))
-    (lane,) = space.read().lanes
-    assert len(lane.starts) == len(lane.ends) == len(lane.keys) == 0
-    assert lane.keys.dtype == np.int64

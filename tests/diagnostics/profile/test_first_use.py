@@ -1,3 +1,5 @@
+import pytest
+
 """A `profile` block around JAX's first use in a process leaves the choice of devices to it."""
 
 BEFORE = """
@@ -22,6 +24,7 @@ CHOOSES = f"""{BEFORE}
 """
 
 
+@pytest.mark.long
 def test_block_around_the_first_use_of_jax_leaves_the_number_of_devices_open(in_process):
     """The program of the block is profiled; its thread has its lane."""
     assert in_process(CHOOSES, JAX_NUM_CPU_DEVICES="-1").value == [3, True, 1, ["main thread"]]
@@ -42,43 +45,10 @@ STARTS_LATE = f"""{BEFORE}
 """
 
 
+@pytest.mark.long
 def test_time_from_the_backends_to_the_start_of_the_profiler_is_not_profiled(in_process):
     assert in_process(STARTS_LATE).value == [
         True, 3, ["main thread"], True, ["not started yet"], True,
-    ]  # fmt: skip
-
-
-WITHOUT_JAX = f"""{BEFORE}
-    with jaxcb.profile() as p:
-        sum(range(100_000))
-    whole, _, _ = told(p)
-    kinds = sorted(str(part.kind) for part in p.profile.parts)
-    print(json.dumps([whole, "python" in kinds, "unknown" in kinds, len(xla_bridge._backends)]))
-"""
-
-
-def test_block_without_jax_initializes_no_backend_and_has_a_profile(in_process):
-    assert in_process(WITHOUT_JAX).value == [True, True, False, 0]
-
-
-TWO_BLOCKS = f"""{BEFORE}
-    refused = []
-    with jaxcb.profile() as p:
-        try:
-            with jaxcb.profile():
-                pass
-        except RuntimeError as error:
-            refused.append(str(error))
-        initialized = len(xla_bridge._backends)
-    with jaxcb.profile() as later:
-        jax.jit(step)(1.0).block_until_ready()
-    print(json.dumps([len(refused), "running already" in refused[0], initialized, *told(later)]))
-"""
-
-
-def test_second_block_inside_of_a_block_is_refused_also_before_the_first_use_of_jax(in_process):
-    assert in_process(TWO_BLOCKS).value == [
-        1, True, 0, True, 1, ["main thread"],
     ]  # fmt: skip
 
 
@@ -95,6 +65,7 @@ OWN_PROFILER = f"""{BEFORE}
 """
 
 
+@pytest.mark.long
 def test_profiler_that_the_program_starts_before_ours_is_left_to_it(in_process, tmp_path):
     assert in_process(OWN_PROFILER, tmp_path).value == [1, True, ["another profiler ran"]]
     assert list(tmp_path.rglob("*.xplane.pb"))

@@ -15,7 +15,6 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.diagnostics.profile import _sampler
-from jupyter_jaxcb.recording import PYTHON_OF_JAX
 
 MATRIX = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64) / 64
 
@@ -127,29 +126,6 @@ def test_waiting_between_steps_is_idle_at_its_line(monkeypatch):
     assert (part.place.file, part.wall_ns > 0) == (__file__, True)
 
 
-def test_python_takes_no_longer_than_the_cpu_time_of_the_thread(monkeypatch):
-    """JAX prints a program, which it does in Python; then the test computes in Python itself."""
-    in_jax, own = Seen(monkeypatch, "<lambda>", in_jax=True), Seen(monkeypatch, "during")
-    large = jax.make_jaxpr(lambda x: [x := jnp.sin(x) * n for n in range(300)])(1.0)
-
-    def print_it():
-        in_jax.during(lambda: str(large))
-
-    def compute():
-        own.during(lambda: None)
-
-    start = time.thread_time_ns()
-    with jaxcb.profile() as p:
-        began = time.thread_time_ns()
-        print_it(), compute()
-        used = time.thread_time_ns() - began
-    passed = time.thread_time_ns() - start
-    cpu = p._block._sampler.samples.cpu
-    assert used <= cpu[-1] - cpu[0] <= passed
-    of_jax = [part for part in p.profile.parts if part.name == PYTHON_OF_JAX]
-    assert p.profile.of_kind("python") + sum(part.wall_ns for part in of_jax) <= passed
-
-
 def test_operation_of_a_program_has_its_name_line_and_count():
     @jax.jit
     def step(x):
@@ -161,26 +137,6 @@ def test_operation_of_a_program_has_its_name_line_and_count():
     assert (part.times, part.place.file) == (200, __file__)
     assert part.place.line == step.__wrapped__.__code__.co_firstlineno + 2
     assert part_of(profile, "dispatch", "step").times == 1
-
-
-def test_operations_of_two_programs_of_one_name_have_their_own_lines():
-    first = jax.jit(lambda x: x @ x)
-    second = jax.jit(lambda x: jnp.sort(x @ x))  # both are called jit__lambda
-    line = first.__wrapped__.__code__.co_firstlineno
-    first(MATRIX).block_until_ready(), second(MATRIX).block_until_ready()
-    _, profile = profiled(lambda: [f(MATRIX).block_until_ready() for f in (first, second, second)])
-    found = {
-        (part.name, part.place.line, part.times) for part in profile.parts if part.kind == "xla"
-    }
-    assert {("dot_general", line, 1), ("dot_general", line + 1, 2), ("sort", line + 1, 2)} <= found
-
-
-def test_copies_are_counted_once_also_if_they_go_on_in_another_thread():
-    large = np.ones((1000, 1000), np.float32)
-    _, profile = profiled(
-        lambda: [jax.device_put(x).block_until_ready() for x in (large, MATRIX[0]) * 10]
-    )
-    assert part_of(profile, "copy", "device_put").times == 20
 
 
 def test_compilation_of_a_large_function():
@@ -278,14 +234,19 @@ ON_TWO_DEVICES = """
 """
 
 
+@pytest.mark.long
 def test_host_functions_on_two_devices_are_busy_in_two_lanes(in_process):
     """Each call of one device meets one of the other."""
     assert in_process(ON_TWO_DEVICES, devices=2).value == [20, True, True, 2]
 
 
-@pytest.mark.parametrize("steps", [0, 1])
-def test_a_block_with_little_in_it(steps):
-    step = jax.jit(lambda x: x + 1)
-    step(1.0)
-    _, profile = profiled(lambda: [step(1.0) for _ in range(steps)])
-    assert profile.wall_ns > 0
+def test_operations_of_two_programs_of_one_name_have_their_own_lines():
+    first = jax.jit(lambda x: x @ x)
+    second = jax.jit(lambda x: jnp.sort(x @ x))  # both are called jit__lambda
+    line = first.__wrapped__.__code__.co_firstlineno
+    first(MATRIX).block_until_ready(), second(MATRIX).block_until_ready()
+    _, profile = profiled(lambda: [f(MATRIX).block_until_ready() for f in (first, second, second)])
+    found = {
+        (part.name, part.place.line, part.times) for part in profile.parts if part.kind == "xla"
+    }
+    assert {("dot_general", line, 1), ("dot_general", line + 1, 2), ("sort", line + 1, 2)} <= found

@@ -178,3 +178,49 @@ def test_branch_of_a_run_in_one_block_is_not_reached():
     with jaxcb.record() as r:
         jax.block_until_ready(f(1.0))
     assert statuses(r.recording) == {"sin": (1, Status.KEPT), "cos": (0, Status.NOT_REACHED)}
+
+
+@pytest.mark.parametrize("jitted", [True, False], ids=["jit", "ahead"])
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io])
+def test_site_after_the_call_of_an_unfinished_run_is_not_said_to_be_missing(flavor, jitted):
+    gate = Gate()
+    sine, cosine = flavor(np.sin, result="x"), flavor(np.cos, result="x")
+    f = jax.jit(lambda x: jax.lax.cond(waiting(gate, sine(x)) < 5, cosine, lambda x: x, x))
+    if not jitted:
+        f = f.lower(1.0).compile()
+    first, second = over_two_blocks(gate, lambda: f(1.0))
+    assert not first.running
+    check_in_part(first, {"cos"})
+    check_in_part(second, {"sin"})
+
+
+def test_run_that_began_before_a_block_and_goes_on_after_it_is_there_in_part():
+    gates = Gate(), Gate()
+    sine, cosine = jaxcb.pure(np.sin, result="x"), jaxcb.pure(np.cos, result="x")
+
+    @jax.jit
+    def f(x):
+        y = waiting(gates[1], sine(waiting(gates[0], x)))
+        return jax.lax.cond(y < 5, cosine, lambda x: x, y)
+
+    thread = threading.Thread(target=lambda: f(1.0).block_until_ready())
+    with jaxcb.record() as before:
+        thread.start()
+        assert gates[0].inside.wait(60)
+    with jaxcb.record() as r:
+        gates[0].opened.set()
+        assert gates[1].inside.wait(60)
+    gates[1].opened.set()
+    thread.join()
+    check_in_part(r.recording, {"cos"})
+    check_in_part(before.recording, {"sin", "cos"})
+
+
+def test_branch_of_a_run_that_ended_is_not_reached_in_the_next_block():
+    gate = Gate()
+    sine, cosine = jaxcb.pure(np.sin, result="x"), jaxcb.pure(np.cos, result="x")
+    f = jax.jit(lambda x: jax.lax.cond(waiting(gate, sine(x)) > 5, cosine, lambda x: x, x))
+    over_two_blocks(gate, lambda: f(1.0))
+    with jaxcb.record() as r:
+        jax.block_until_ready(f(1.0))
+    assert statuses(r.recording) == {"sin": (1, Status.KEPT), "cos": (0, Status.NOT_REACHED)}

@@ -1,7 +1,6 @@
 """A progress display knows the expected number of host calls while the program runs."""
 
 import contextlib
-import time
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,6 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.report import LONG_NS
-from tests._site_schema import check_beside
 from tests.interface import Progress, active, running_calls
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
@@ -75,15 +73,6 @@ def test_expected_calls_equal_the_calls_made(name, runs):
         assert {m["expected"] for m in host.messages[2:20]} == {20}
 
 
-def test_expected_calls_are_unknown_if_they_depend_on_data():
-    host = ReadsProgress()
-    program = jax.jit(lambda x: jax.lax.while_loop(lambda y: y < 5, lambda y: call(host, y) + 1, x))
-    with jaxcb.record():
-        host.mark = active().mark()
-        program(1.0).block_until_ready()
-        assert progress_since(host.mark)["expected"] is None
-
-
 @pytest.mark.kept
 @pytest.mark.parametrize("batched", [False, True], ids=["compiled", "eager, batched"])
 def test_in_a_python_loop_the_run_under_way_counts_after_two(batched):
@@ -142,15 +131,6 @@ def test_no_total_is_said_after_a_run_that_failed():
         program(1.0).block_until_ready()
         end = progress_since(mark)
     assert (end["calls"], end["expected"], end["run"]) == (12, None, 0)
-
-
-def test_eager_calls_are_expected_as_they_are_made():
-    host = ReadsProgress()
-    with jaxcb.record():
-        host.mark = active().mark()
-        for _ in range(2):
-            call(host, 1.0)
-        assert progress_since(host.mark)["expected"] == 2
 
 
 def test_eager_call_is_expected_before_it_returns():
@@ -217,71 +197,3 @@ def test_progress_sums_calls_time_and_errors_by_site():
         for row in recorded.calls
         if recorded.lowered[row["lowered"]].site.function == "sin"
     )
-
-
-def test_progress_is_the_same_after_one_update_or_many():
-    with jaxcb.record():
-        mark = active().mark()
-        step, whole = Progress(0), Progress(0)
-        for n in range(7):
-            jaxcb.pure_callback(np.sin if n % 2 else np.cos, SCALAR, np.float32(n))
-            recorded = active().snapshot(mark, step.seen)
-            step.add(recorded)
-        everything = active().snapshot(mark, 0)
-        whole.add(everything)
-        assert step.sites(everything.lowered) == whole.sites(everything.lowered)
-        assert step.seen == whole.seen == 7
-
-
-def test_rate_is_that_of_the_last_second():
-    progress = Progress(0)
-    with jaxcb.record():
-        mark = active().mark()
-        jaxcb.pure_callback(np.sin, SCALAR, np.float32(1))
-        recorded = active().snapshot(mark, 0)
-    rates = []
-    for second in range(1, 5):
-        for _ in range(second):
-            progress.add(recorded)
-        rates.append(progress.to_message(recorded, second * 1_000_000_000, [])["rate"])
-    assert rates == [1, 2, 3, 4]
-
-
-class ReadsProgressOfItsCrossing:
-    """A host function that reads the progress as the live view does."""
-
-    def __init__(self):
-        self.progress, self.running, self.messages = Progress(0), (), []
-
-    def read(self):
-        recorder = active()
-        recorded = recorder.snapshot(self.mark, self.progress.seen, self.running)
-        calls = running_calls(recorder)
-        self.running = [call.lowered for call in calls]
-        self.progress.add(recorded, calls)
-        self.messages.append(self.progress.to_message(recorded, recorder.clock(), calls))
-
-    def __call__(self, x):
-        while not running_calls(active()):  # the crossing has not noted the chunk yet
-            time.sleep(0.001)
-        self.read()
-        return x
-
-
-@pytest.mark.parametrize("wrap", [jax.jit, lambda f: f], ids=["jit", "eager"])
-@pytest.mark.parametrize("options", [{}, {"executor": "threads:1", "chunksize": 6}], ids=str)
-def test_calls_of_an_unfinished_crossing_count(wrap, options):
-    host = ReadsProgressOfItsCrossing()
-    f = jaxcb.pure(host, result="x", vmap_method="sequential", **options)
-    with jaxcb.record():
-        host.mark = active().mark()
-        wrap(jax.vmap(f))(jnp.arange(6.0)).block_until_ready()
-        host.read()
-    counts = [(message["calls"], message["expected"]) for message in host.messages]
-    assert counts == [(0, 6), (1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 6)]
-    (site,) = host.messages[-1]["sites"]
-    for message in host.messages:
-        check_beside("ProgressView", message)
-    assert site["calls"] == 6
-    since = [message["since_first_ns"] for message in host.messages]
-    assert sorted(since) == since and 0 < since[-1] <= host.messages[-1]["elapsed_ns"]

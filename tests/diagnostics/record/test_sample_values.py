@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.report import summarize
 from tests._threads import in_threads
 from tests.interface import Recording, to_html, to_mimebundle, to_text
 
@@ -39,17 +38,6 @@ def test_values_of_the_first_three_calls_are_kept_in_every_block(transform):
         assert pairs(recorded.recording) == expected
 
 
-def test_two_sites_of_one_function_have_three_sample_values_each():
-    with jaxcb.record() as recorded:
-        for number in range(5):
-            double(np.float32(number))
-            double(np.float32(-number - 1))
-    assert len(recorded.recording.sample_values) == 6
-    first, second = summarize(recorded.recording)
-    assert [sample.operands for sample, _ in first.sample_values] == [("0",), ("1",), ("2",)]
-    assert [sample.operands for sample, _ in second.sample_values] == [("-1",), ("-2",), ("-3",)]
-
-
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit], ids=["eager", "jit"])
 def test_batch_elements_count_as_calls_and_are_numbered(transform):
     with jaxcb.record() as recorded:
@@ -60,22 +48,6 @@ def test_batch_elements_count_as_calls_and_are_numbered(transform):
         (0, ("0",), ("0",)), (1, ("1",), ("2",)), (2, ("2",), ("4",)),
     ]  # fmt: skip
     assert "element 2: 2 → 4" in to_text(recorded.recording, values=True)
-
-
-def test_elements_of_nested_vmaps_have_the_right_values():
-    """The outermost axis varies fastest: JAX visits the batch elements as 0, 3, 1, …"""
-    with jaxcb.record() as recorded:
-        jax.jit(jax.vmap(jax.vmap(double)))(jnp.arange(6.0).reshape(2, 3)).block_until_ready()
-    found = [(p.element, p.operands, p.results) for p in recorded.recording.sample_values]
-    assert found == [(0, ("0",), ("0",)), (3, ("3",), ("6",)), (1, ("1",), ("2",))]
-
-
-def test_sample_values_have_the_crossing_of_their_call():
-    with jaxcb.record() as recorded:
-        for number in range(4):
-            double(np.float32(number))
-    crossings = [called.crossing for called in recorded.recording]
-    assert [sample.crossing for sample in recorded.recording.sample_values] == crossings[:3]
 
 
 def fails_at(limit):
@@ -98,32 +70,6 @@ def test_arguments_of_a_failed_call_are_kept(transform):
     assert "7 → ✕ raised" in to_text(recorded.recording, values=True)
 
 
-def test_failed_element_keeps_its_arguments_and_earlier_elements_their_results():
-    f = jax.vmap(lambda x: call(fails_at(1), (), np.float32, x, vmap_method="sequential"))
-    with jaxcb.record() as recorded, pytest.raises(Exception, match="no luck"):
-        f(jnp.arange(3.0)).block_until_ready()
-    found = [(p.element, p.operands, p.results) for p in recorded.recording.sample_values]
-    assert found == [(0, ("0",), ("0",)), (1, ("1",), ())]
-
-
-def test_line_compiled_several_times_has_three_sample_values():
-    with jaxcb.record() as recorded:
-        for _ in range(4):
-            jax.jit(lambda x: double(x))(1.0).block_until_ready()
-    (summary,) = summarize(recorded.recording)
-    assert len(summary.sample_values) == 3
-
-
-def test_outer_block_has_three_sample_values_even_with_a_nested_block():
-    with jaxcb.record() as outer:
-        for number in range(4):
-            if number == 3:
-                with jaxcb.record():
-                    pass
-            double(np.float32(number))
-    assert [p.operands for p in outer.recording.sample_values] == [("0",), ("1",), ("2",)]
-
-
 def test_sample_values_can_be_turned_off():
     with jaxcb.record(sample_values=False) as recorded:
         double(1.0)
@@ -139,6 +85,7 @@ DTYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 5)], ids=str)
 def test_values_of_every_dtype_are_sampled_as_text(dtype, shape):
@@ -146,38 +93,14 @@ def test_values_of_every_dtype_are_sampled_as_text(dtype, shape):
     words = {"b": ("False", "True"), "c": ("0+0j", "1+0j")}.get(np.dtype(dtype).kind, ("0", "1"))
     shown = [words[n % 2] for n in range(min(value.size, 6))]
     word = f"[{', '.join(shown + ['…'] * (value.size > 6))}]" if shape else shown[0]
+    if value.size > 6 and np.dtype(dtype).kind not in "bc":
+        word += " (0 to 1)"
     struct = jax.ShapeDtypeStruct(shape, dtype)
     f = lambda x: jaxcb.io_callback(lambda x: x, struct, x)  # noqa: E731
     with jaxcb.record() as recorded:
         f(value)
         jax.jit(jax.vmap(f))(value[None]).block_until_ready()
     assert pairs(recorded.recording) == [((word,), (word,))] * 2
-
-
-def test_64_bit_integers_are_sampled_exactly():
-    with jax.enable_x64(True), jaxcb.record() as recorded:
-        value = np.array([2**64 - 1, 2**63], np.uint64)
-        jax.jit(lambda x: call(lambda x: x, (2,), np.uint64, x))(value).block_until_ready()
-    word = "[18446744073709551615, 9223372036854775808]"
-    assert pairs(recorded.recording) == [((word,), (word,))]
-
-
-LAYOUTS = {
-    "strided": (lambda: np.arange(12, dtype=np.float32)[::2], "[0, 2, 4, 6, 8, 10]"),
-    "Fortran": (lambda: np.asfortranarray(np.float32([[1, 2], [3, 4]])), "[1, 2, 3, 4]"),
-    "broadcast": (lambda: np.broadcast_to(np.float32(3), (2, 2)), "[3, 3, 3, 3]"),
-    "no dimension": (lambda: np.array(2.5, np.float32), "2.5"),
-    "empty": (lambda: np.zeros((0, 3), np.float32), "[]"),
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_result_of_any_memory_layout_is_sampled_row_by_row(layout):
-    make, word = LAYOUTS[layout]
-    struct = jax.ShapeDtypeStruct(make().shape, np.float32)
-    with jaxcb.record() as recorded:
-        jaxcb.io_callback(lambda x: make(), struct, 1.0)
-    assert pairs(recorded.recording) == [(("1",), (word,))]
 
 
 def test_pytrees_are_sampled_leaf_by_leaf():

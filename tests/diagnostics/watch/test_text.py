@@ -42,32 +42,6 @@ def test_variable_is_told_from_its_first_step_to_its_last(values, words):
     assert watched(values) == words
 
 
-def test_variable_outside_of_loops_has_no_step():
-    with jaxcb.watching("y") as seen:
-        y = jnp.log(jnp.float32(-1))
-    assert [brief(one) for one in seen.series] == [("y NaN", True)]
-    assert jnp.isnan(y)
-
-
-def test_nan_that_no_operation_gave_is_said_so():
-    @jax.jit
-    def f(x):
-        e = jnp.array([1.0, NAN])
-        return x * 2, e.shape
-
-    with jaxcb.watching() as seen:
-        f(1.0)
-    assert str(seen).endswith("no operation of your code gave NaN; it was given in e")
-
-
-def test_names_that_no_variable_has_are_named():
-    with jaxcb.watching("losss, step.*") as seen:
-        y = jnp.float32(1) * 2
-    del y
-    expected = "no variable that 'losss', 'step.*' chooses got an array of JAX"
-    assert str(seen).splitlines()[0] == expected
-
-
 def test_nothing_seen_is_told_by_what_became_of_the_block():
     with jaxcb.watching("y, z") as seen:
         assert str(seen) == "no value has arrived yet"

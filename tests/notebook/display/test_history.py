@@ -49,12 +49,6 @@ def test_runs_of_a_cell_are_sent_with_their_figures(runs_of):
     assert host_ns > 0
 
 
-def test_run_is_sent_with_those_before_it_only(kernel, runs_of):
-    earlier = runs_of("double(1.0);", "cell-a")["runs"][-1]["id"]
-    runs_of("jax.vmap(double)(jnp.ones(3));", "cell-a")
-    assert figures(request(kernel, earlier)) == [{"double": 1}]
-
-
 def test_history_outlives_the_recordings_that_the_kernel_keeps(kernel, runs_of):
     first = runs_of("double(1.0);", "cell-a")["runs"][-1]["id"]
     for _ in range(9):
@@ -63,17 +57,6 @@ def test_history_outlives_the_recordings_that_the_kernel_keeps(kernel, runs_of):
     data = message["content"]["data"]
     assert data["facts"] is None
     assert figures(data["runs"]) == [{"double": 1}]
-
-
-def test_unknown_recording_and_cell_without_an_id_have_no_history(kernel, runs_of):
-    assert request(kernel, "nothing") is None
-    assert runs_of("double(1.0);", None) is None
-
-
-def test_outputs_have_no_history(kernel, runs_of):
-    runs_of("double(1.0);", "cell-a")
-    ((data, metadata),) = kernel.run("double(1.0);", "cell-a").traces
-    assert "runs" not in metadata[MIME_TYPE] and "runs" not in data[MIME_TYPE]
 
 
 def test_only_the_last_runs_of_a_cell_and_few_cells_are_kept():

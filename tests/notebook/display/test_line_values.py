@@ -1,6 +1,5 @@
 """The values beside the lines of the notebook's cells."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -44,21 +43,6 @@ def test_line_counts_from_the_top_of_the_cell():
     assert texts(values) == [("one", 3, "y 0.5 → 0.25")]
 
 
-def test_cell_that_was_not_watched_again_keeps_its_values():
-    values = LineValues(cells(one="first", two="second"))
-    values.add([variable("first"), variable("model.py"), variable("second")])
-    values.add([variable("second", values=(1.0,))])
-    assert texts(values) == [("one", 1, "y 0.5 → 0.25"), ("two", 1, "y 1")]
-
-
-def test_cell_that_ran_with_another_source_has_no_values():
-    origins = cells(one="first")
-    values = LineValues(origins)
-    values.add([variable("first")])
-    origins.begin(SimpleNamespace(cell_id="one", raw_cell="edited"))
-    assert texts(values) == []
-
-
 def test_line_of_a_cell_that_raised_has_the_exception_until_the_calling_cell_runs_again():
     origins = cells(one="def host(x):\n    return 1 / x")
     values, names = LineValues(origins), {}
@@ -88,24 +72,16 @@ def test_line_of_a_cell_that_the_user_stopped_has_no_exception():
     assert texts(values) == []
 
 
-def test_line_with_many_variables_has_four_and_the_notebook_five_hundred():
-    values = LineValues(cells(one="first"))
-    values.add([variable("first", line, f"y{n}") for line in range(1, 300) for n in range(6)])
-    sent = values.to_json()
-    assert [one["name"] for one in sent[:5]] == ["y0", "y1", "y2", "y3", "y0"]
-    assert len(sent) == 500
+def test_cell_that_was_not_watched_again_keeps_its_values():
+    values = LineValues(cells(one="first", two="second"))
+    values.add([variable("first"), variable("model.py"), variable("second")])
+    values.add([variable("second", values=(1.0,))])
+    assert texts(values) == [("one", 1, "y 0.5 → 0.25"), ("two", 1, "y 1")]
 
 
-def test_variable_without_a_value_is_left_out():
-    values = LineValues(cells(one="first"))
-    values.add([variable("first", values=(np.nan,)), variable("first", values=())])
+def test_cell_that_ran_with_another_source_has_no_values():
+    origins = cells(one="first")
+    values = LineValues(origins)
+    values.add([variable("first")])
+    origins.begin(SimpleNamespace(cell_id="one", raw_cell="edited"))
     assert texts(values) == []
-
-
-def test_value_that_was_bad_says_from_which_step():
-    values = LineValues(cells(one="first"))
-    one = variable("first", values=(1.0, np.nan, np.nan))
-    values.add([dataclasses.replace(one, nan=np.array([[0], [1], [3]]), totals=Totals(1, 1, 4))])
-    (sent,) = values.to_json()
-    assert (sent["text"], sent["bad"]) == ("y NaN from step 1", True)
-    assert sent["details"] == ["float32[] · 3 times", "min 1 · mean 1 · max 1", "4 NaN"]

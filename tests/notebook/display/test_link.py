@@ -35,6 +35,7 @@ def double_of(snapshot):
     return callback
 
 
+@pytest.mark.long
 def test_snapshot_has_the_cell_and_line_of_a_registered_callback(sent):
     (snapshot,) = sent(SETUP, "cell-a")
     assert (snapshot["type"], snapshot["schema"]) == ("snapshot", SCHEMA)
@@ -54,19 +55,15 @@ def test_snapshot_has_the_sites_of_all_cells_and_their_total_calls(sent):
     for site in snapshot["sites"]:
         check_site(site)
     sites = [
-        (s["cell_id"], s["cell_line"], s["calls"], s["shapes"][0]["operands"][0][0])
+        (s["cell_id"], s["cell_line"], s["calls"], s["shapes"][0]["shapes"])
         for s in snapshot["sites"]
     ]
-    assert sites == [("cell-b", 2, 1, [5]), ("cell-c", 2, 1, [5]), ("cell-c", 3, 1, [])]
+    assert sites == [
+        ("cell-b", 2, 1, "(5,) → (5,)"),
+        ("cell-c", 2, 1, "(5,) → (5,)"),
+        ("cell-c", 3, 1, "() → ()"),
+    ]
     assert callback["calls"] == 3 and callback["sites"] == [0, 1, 2]
-
-
-def test_site_under_one_vmap_has_the_shapes_for_the_diagram_of_its_tooltip(sent):
-    sent(SETUP, "cell-a")
-    (snapshot,) = sent("z = jax.vmap(double)(np.ones(5, np.float32))", "cell-b")
-    (variant,) = snapshot["sites"][0]["shapes"]
-    wanted = {"operand_names": ["x"], "levels": [[5, "expand_dims", [True]]], "calls": 1}
-    assert variant | wanted == variant
 
 
 def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
@@ -74,49 +71,6 @@ def test_edited_cell_that_runs_again_has_only_its_new_sites(sent):
     sent("double(1.0)", "cell-b")
     (snapshot,) = sent("\n\ndouble(2.0)", "cell-b")
     assert [(s["cell_id"], s["cell_line"]) for s in snapshot["sites"]] == [("cell-b", 3)]
-
-
-def test_lines_of_the_cell_that_loads_the_extension_are_known(sent):
-    sent("%unload_ext jupyter_jaxcb")
-    definition = "@jaxcb.pure(result='x')\ndef double(x): return 2 * x"
-    code = f"\n%load_ext jupyter_jaxcb\nimport jupyter_jaxcb as jaxcb\n{definition}\ndouble(1.0)"
-    (*_, snapshot) = sent(code, "cell-a")
-    callback = double_of(snapshot)
-    assert (callback["cell"], callback["line"]) == ("cell-a", 4)
-    assert [(s["cell_id"], s["cell_line"]) for s in snapshot["sites"]] == [("cell-a", 6)]
-    assert snapshot["cells"] == {"cell-a": zlib.crc32(code.encode())}
-
-
-def test_line_numbers_include_blank_lines_at_the_top_of_a_cell(sent):
-    (snapshot,) = sent("%%jax_callback pure --result x\n\n \ndef double(x):\n    return x", "a")
-    assert double_of(snapshot)["line"] == 4
-    (snapshot,) = sent("\n  \n\ny = 1\ndouble(y)", "b")
-    assert [s["cell_line"] for s in snapshot["sites"] if s["cell_id"] == "b"] == [5]
-
-
-def test_sites_of_equal_cells_belong_to_the_cell_that_ran_last(sent):
-    sent(SETUP, "cell-a")
-    sent("double(1.0)", "cell-b")
-    (snapshot,) = sent("double(1.0)", "cell-c")
-    assert [s["cell_id"] for s in snapshot["sites"]] == ["cell-c"]
-
-
-def test_snapshot_has_reason_and_advice_of_an_elided_callback(sent):
-    sent(SETUP, "cell-a")
-    (snapshot,) = sent("jax.jit(lambda x: (double(x), x)[1])(1.0)", "cell-b")
-    (site,) = snapshot["sites"]
-    assert (site["consequence"], site["elided"], site["cell_id"]) == ("unused", 1, "cell-b")
-    assert "nothing uses" in site["reason"] and site["advice"]
-
-
-def test_cell_that_changes_nothing_sends_nothing(sent):
-    sent(SETUP, "cell-a")
-    sent("1 + 1", "cell-b")
-    assert sent("1 + 1", "cell-b") == []
-
-
-def test_unloading_is_sent(sent):
-    assert sent("%unload_ext jupyter_jaxcb")[-1]["type"] == "unloaded"
 
 
 def replies(kernel, data):
@@ -148,18 +102,7 @@ def test_requested_recording_is_sent_with_its_id_and_sample_values(kernel, unpac
     rows = unpacked({**data, "raw": bytes(message["buffers"][0])})
     assert len(rows) == data["facts"]["sites"][0]["calls"] == 30
     (first, *_) = data["facts"]["sites"][0]["sample_values"]
-    assert (first[1], first[2]) == (["1"], ["2"])
-
-
-def test_reply_to_a_request_for_a_missing_recording_has_no_facts(kernel):
-    (message,) = replies(kernel, {"type": "recording", "id": "nothing"})
-    assert message["content"]["data"]["facts"] is None
-
-
-@pytest.mark.parametrize("data", [{}, {"type": "from the future"}, {"type": ["x"], "id": {}}])
-def test_unknown_messages_are_ignored(kernel, data):
-    assert replies(kernel, data) == []
-    assert kernel.run("1").text == ""
+    assert first == ["1 → 2", False]
 
 
 def test_helper_called_on_two_lines_has_two_rows_until_their_cell_changes(sent):

@@ -133,6 +133,7 @@ def test_exception_of_an_eager_debug_callback_is_shown_alone_whatever_its_class(
     assert "site-packages" not in ran.error[2] and "jupyter_jaxcb/stack/" not in ran.error[2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("which", "name", "message"),
     [
@@ -172,6 +173,7 @@ def test_refused_use_is_shown_at_the_users_line(bad, cell, name):
     assert "jupyter_jaxcb/stack/" not in ran.error[2] and "site-packages" not in ran.error[2]
 
 
+@pytest.mark.long
 def test_error_shown_in_a_later_cell_names_the_cell_that_failed(bad):
     """A cell that is not recorded does not wait at its end."""
     bad.run("%jax_record off")
@@ -204,7 +206,7 @@ REFUSED = {
     "rule with a wrong result": (
         "wrong.defjvp(lambda primals, tangents: (wrong(*primals), jnp.ones(7)))\n"
         "jax.grad(wrong)(1.0)",
-        "returned the tangent float32[7]",
+        "raised for the derivative of wrong, whose rule is <lambda>",
     ),
     "rule in a rule": (
         "outer.defvjp(lambda x: (sin(x), x), lambda x, ct: (sin(x) * ct,))\n"
@@ -239,11 +241,13 @@ def test_refused_transformation_is_shown_at_the_users_line(kernel):
         assert "/jupyter_jaxcb/" not in shown and "/jax/" not in shown, name
 
 
+@pytest.mark.long
 def test_errors_of_jax_and_of_library_code_keep_their_frames(kernel):
     assert "/jax/" in kernel.run("jnp.ones(3) @ jnp.ones(4)").error[2]
     assert "/numpy/" in kernel.run("np.linalg.inv(np.ones(3))").error[2]
 
 
+@pytest.mark.long
 def test_unloading_leaves_jax_and_python_as_they_were(fresh_kernel):
     kernel = fresh_kernel()
     kernel.run(

@@ -10,7 +10,7 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
     kernel.run(
         "import jax, numpy, concurrent.futures\npool = concurrent.futures.ThreadPoolExecutor(2)"
     )
-    options = f"--executor {executor} --timeout 30 --retries 1 --chunksize 2"
+    options = f"--executor {executor} --timeout 30 --chunksize 2"
     assert kernel.run(f"%%jax_callback pure --result x {options}\n{BODY}").error is None
     ran = kernel.run("jax.vmap(twice)(numpy.arange(5)).tolist(), twice.settings['timeout']")
     assert ran.value == "([0, 2, 4, 6, 8], 30.0)"
@@ -22,25 +22,20 @@ def test_functions_of_a_cell_run_in_the_executor(kernel, executor):
         ("--executor threds", "did you mean 'threads'?"),
         (
             "--executor processes --arrays jax",
-            "--arrays jax cannot be combined with --executor processes",
+            "arrays='jax' cannot be combined with executor='processes'",
         ),
-        ("--timeout 3", "--timeout 3.0 needs --executor"),
+        ("--timeout 3", "timeout=3.0 needs executor="),
         (
-            "--executor threads --retries soon",
-            "--retries soon is not a valid number of times to call a batch element again",
+            "--executor threads --chunksize soon",
+            "chunksize='soon' is not a valid number of batch elements",
         ),
-        ("--executor taken", "--executor 3 is not an executor"),
+        ("--executor taken", "executor=3 is not an executor"),
         (
             "--executor threads --chunksize 0",
-            "--chunksize 0 is not a valid number of batch elements sent together",
+            "chunksize=0 is not a valid number of batch elements",
         ),
-        ("--executor threads --timeout -1", "--timeout -1.0 is not a valid number of seconds"),
-        ("--executor threads --timeout nan", "--timeout nan is not a valid number of seconds"),
-        (
-            "--executor threads --retries -1",
-            "--retries -1 is not a valid number of times to call a batch element again. "
-            "Try --retries 1",
-        ),
+        ("--executor threads --timeout -1", "timeout=-1.0 is not a valid number of seconds"),
+        ("--executor threads --timeout nan", "timeout=nan is not a valid number of seconds"),
     ],
 )
 def test_error_for_a_wrong_option_has_advice(kernel, line, words):
@@ -49,8 +44,3 @@ def test_error_for_a_wrong_option_has_advice(kernel, line, words):
     shown = ran.text + (" ".join(map(str, ran.error)) if ran.error else "")
     assert words in shown
     assert kernel.run("'thrice' in globals()").value == "False"
-
-
-def test_refused_combination_of_order_and_executor_names_options_of_the_magic(kernel):
-    line = "%%jax_callback io --ordered --result x --executor threads"
-    assert "Drop --ordered or --executor" in kernel.run(f"{line}\ndef f(x): return x").text

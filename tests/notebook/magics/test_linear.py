@@ -1,7 +1,5 @@
 """``--linear`` with ``--transpose`` and ``--residual``: the derivative of a solver in a cell."""
 
-import pytest
-
 SOLVE = """
 def solve(a, b):
     return np.linalg.solve(a, b)
@@ -22,16 +20,3 @@ def test_functions_of_the_cell_are_transpose_and_residual_of_its_callback(kernel
         "[x.tolist() for x in gradient(jnp.array([[2.0, 0], [0, 4]]), jnp.array([1.0, 2]))]"
     )
     assert found.value == "[[[-0.25, -0.25], [-0.125, -0.125]], [0.5, 0.25]]"
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (LINE, "--transpose solve_transposed is for one function, but the cell registers solve,"),
-        (LINE.replace("--linear b", ""), "--transpose needs --linear"),
-        (f"{LINE} --residual residual --jvp residual", "--jvp does not go with --residual"),
-        (f"{LINE} --residual other", "no function 'other' in this cell"),
-    ],
-)
-def test_line_that_does_not_fit_the_cell_says_what_to_write(kernel, line, words):
-    assert words in kernel.run(f"{line}\n{SOLVE}").text

@@ -50,26 +50,6 @@ def test_cell_shows_its_variables_and_the_first_bad_value(prepared):
     assert prepared.run("seen.first_bad.steps").value == "(2,)"
 
 
-def test_magic_that_hides_the_lines_belongs_above(prepared):
-    refused = prepared.run("%%jax_watch\n%%time\ny = jnp.ones(2)")
-    assert "Write %%time above %%jax_watch" in refused.text
-    last_shown(prepared, "%%time\n%%jax_watch --to seen\ny = jnp.ones(2)")
-    assert prepared.run("seen.series[0].name").value == "'y'"
-
-
-def test_values_stand_below_everything_that_the_cell_printed(prepared):
-    order = prepared.run("%%jax_watch\nprint('first')\ny = jnp.ones(2)\n'value'").order
-    assert order == ["stream", "execute_result", "display_data"]
-
-
-def test_iterations_of_the_loops_of_the_cell_count_from_its_first_line(prepared):
-    code = "%%jax_watch y --to seen\n\n\nfor n in range(3):\n    y = jnp.float32(n)\n"
-    last_shown(prepared, code)
-    assert prepared.run("[(r.line, r.steps, r.mean) for r in seen.rows]").value == (
-        "[(5, (0,), 0.0), (5, (1,), 1.0), (5, (2,), 2.0)]"
-    )
-
-
 def test_stop_ends_the_cell_with_the_sentence(prepared):
     ran = prepared.run("%%jax_watch --first nan --stop\njax.lax.scan(step, 3.0, scales)")
     name, message, _ = ran.error

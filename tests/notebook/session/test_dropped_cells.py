@@ -29,6 +29,7 @@ CELLS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "has_id"), [*((kind, True) for kind in CELLS), ("magic", False)])
 def test_cells_that_run_again_leave_nothing_behind(kernel, kind, has_id):
     def run(times):

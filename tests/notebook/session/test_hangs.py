@@ -62,6 +62,7 @@ def test_live_view_says_that_devices_wait_for_one_that_failed(fresh_kernel, tmp_
     assert "A device that has failed, or has not begun, lets the others wait" in told["text"]
 
 
+@pytest.mark.long
 def test_notice_goes_when_calls_go_on_and_comes_again(prepared, tmp_path):
     """The cell waits outside of host calls between the two, or the view may show only the last."""
     host = "jaxcb.pure_callback(waits_at_the_second_and_the_tenth, S, x)"
@@ -84,6 +85,7 @@ def test_notice_goes_when_calls_go_on_and_comes_again(prepared, tmp_path):
     assert not list(tmp_path.glob("jupyter_jaxcb-*/*"))
 
 
+@pytest.mark.long
 def test_terminal_prints_it(terminal, tmp_path):
     released = """
 class Releases:

@@ -69,6 +69,7 @@ def test_cell_that_catches_the_interrupt_continues_immediately(prepared):
     assert cell.shown[0]["text/plain"] == "[5.0, 0, True]"
 
 
+@pytest.mark.long
 def test_interrupt_ends_python_code_of_a_host_function_too(prepared):
     prepared.run(
         "ended = []\n"
@@ -87,6 +88,7 @@ def test_interrupt_ends_python_code_of_a_host_function_too(prepared):
     assert prepared.run("%jax_callbacks --stacks").text == "no host call is running\n"
 
 
+@pytest.mark.long
 def test_call_that_cannot_be_interrupted_is_named(prepared, tmp_path):
     """It waits in C, as a long SciPy call does: here for the other end of a named pipe."""
     pipe = tmp_path / "pipe"
@@ -124,6 +126,7 @@ def test_signal_handler_is_restored_on_unload(kernel):
     )
 
 
+@pytest.mark.long
 def test_signal_handler_set_by_the_cell_is_called_instead(prepared):
     ran = prepared.run(
         "flag, calls = [], 0\n"

@@ -123,6 +123,7 @@ late = jaxcb.pure(plain, result='x')
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "reload",
     ["importlib.reload(defines)", "%autoreload 2", "%autoreload 3", "%autoreload all --full"],

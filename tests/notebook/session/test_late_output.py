@@ -86,6 +86,7 @@ def clocked(held):
     held.run("set_clock_of_cells(time)")
 
 
+@pytest.mark.long
 def test_cell_stops_waiting_after_its_limit_and_names_the_running_calls(clocked):
     clocked.run("%jax_callbacks --wait 1.5")
     text = Cell(clocked, "y = f(slowly(big))", lambda: None).text
@@ -135,6 +136,7 @@ def test_error_of_a_program_nobody_waits_for_appears_once_in_its_cell(held):
     assert after.error is None and after.value == "2"
 
 
+@pytest.mark.long
 def test_cell_without_callbacks_does_not_wait(freshly_held):
     """It does not wait although a program has callbacks and an array is still being computed."""
     held = freshly_held

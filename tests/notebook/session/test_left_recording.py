@@ -48,6 +48,7 @@ def test_stop_says_what_a_stuck_kernel_waits_for_and_the_next_one_has_its_record
     assert not kept.exists()
 
 
+@pytest.mark.long
 def test_stop_explains_a_deadlock_in_a_callback_of_jax_that_nobody_observes(fresh_kernel, tmp_path):
     kernel = fresh_kernel(tmp_path)
     assert kernel.run(LOAD + HOSTS).text == ""
@@ -91,6 +92,7 @@ def test_stop_says_nothing_of_a_long_computation_outside_of_jax(fresh_kernel, tm
     assert cell.text == "inside\n"
 
 
+@pytest.mark.long
 def test_stop_ends_a_host_function_in_python_while_the_main_thread_cannot_handle_it(
     fresh_kernel, tmp_path
 ):
@@ -166,6 +168,7 @@ def test_stop_ends_a_cell_that_waits_for_a_full_queue_or_for_a_worker(
     assert kernel.run("1 + 1").value == "2"
 
 
+@pytest.mark.long
 def test_recording_of_a_cell_that_ends_after_all_is_removed(fresh_kernel, tmp_path):
     kernel = fresh_kernel(tmp_path)
     os.mkfifo(tmp_path / "pipe")

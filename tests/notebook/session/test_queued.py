@@ -96,6 +96,7 @@ def test_late_queued_output_appears_in_its_cell_and_its_error_names_the_cell(hel
     assert f"[late: host call of In [{number}]]" in texts[first]
 
 
+@pytest.mark.long
 def test_stop_button_drops_what_the_cell_waits_for_and_says_how_many(held):
     held.run("%jax_callbacks --wait 60")
     stop = held.manager.interrupt_kernel

@@ -75,6 +75,7 @@ def as_cell_run_again(source, notebook, module):
     return notebook.names["made"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", TWO_OF_A_NAME.values(), ids=TWO_OF_A_NAME)
 @pytest.mark.parametrize("define", [as_script, as_module, as_reloaded_module, as_cell,
                                  as_cell_run_again])  # fmt: skip
@@ -87,17 +88,6 @@ def test_two_functions_of_one_name_stay_distinct(define, source, notebook, modul
     assert not recorded.recording.stale
 
 
-def test_two_namespaces_of_one_name_stay_distinct():
-    """Plugins may all be executed under the same ``__name__``."""
-    plugins = []
-    for n in (1, 10):
-        scope = {"jaxcb": jaxcb, "__name__": "plugin"}
-        exec(HOST.format(n), scope)
-        plugins.append(scope["host"])
-    assert [float(f(1.0)) for f in plugins] == [2.0, 11.0]
-    assert not any(f.host.replaced for f in plugins)
-
-
 def test_source_executed_again_outside_a_cell_is_another_function():
     scope = {"jaxcb": jaxcb, "__name__": "__main__"}
     exec(HOST.format(1), scope)
@@ -108,33 +98,6 @@ def test_source_executed_again_outside_a_cell_is_another_function():
     with jaxcb.record() as recorded:
         assert float(f(1.0)) == float(first(1.0)) == 2.0
     assert not recorded.recording.stale
-
-
-def test_def_underscore_in_several_cells_replaces_nothing(notebook):
-    source = "@jaxcb.pure(result='x')\ndef _(x): return x + {}\nmade.append(_)"
-    notebook.names["made"] = made = []
-    for n, cell in enumerate("ab"):
-        notebook.run(source.format(n), cell)
-    with jaxcb.record() as recorded:
-        assert [float(f(0.0)) for f in made] == [0.0, 1.0]
-    assert not recorded.recording.stale
-
-
-def test_second_function_of_a_name_undoes_the_replacement_by_the_first(notebook):
-    notebook.run(HOST.format(1), "a")
-    old = notebook.names["host"]
-    f = jax.jit(lambda x: old(x))
-    assert float(f(0.0)) == 1.0
-    with notebook.running("a"):
-        cell = "ipykernel_1/1.py"
-        exec(compile(HOST.format(10), cell, "exec"), notebook.names)
-        first = notebook.names["host"]
-        assert float(f(0.0)) == float(first(0.0)) == 10.0  # the only one so far
-        exec(compile(HOST.format(100), cell, "exec"), notebook.names)
-    second = notebook.names["host"]
-    assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]
-    notebook.run(HOST.format(1000), "a")  # the only one again, but the previous run had two
-    assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]
 
 
 def test_closures_are_bound_permanently():
@@ -164,3 +127,20 @@ def test_methods_of_two_objects_are_two_host_functions():
     for host in (lambda n: Scale(n).by, Scale):
         two, three = (jaxcb.pure(host(n), result=SCALAR) for n in (2, 3))
         assert [float(two(1.0)), float(three(1.0))] == [2.0, 3.0]
+
+
+def test_second_function_of_a_name_undoes_the_replacement_by_the_first(notebook):
+    notebook.run(HOST.format(1), "a")
+    old = notebook.names["host"]
+    f = jax.jit(lambda x: old(x))
+    assert float(f(0.0)) == 1.0
+    with notebook.running("a"):
+        cell = "ipykernel_1/1.py"
+        exec(compile(HOST.format(10), cell, "exec"), notebook.names)
+        first = notebook.names["host"]
+        assert float(f(0.0)) == float(first(0.0)) == 10.0  # the only one so far
+        exec(compile(HOST.format(100), cell, "exec"), notebook.names)
+    second = notebook.names["host"]
+    assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]
+    notebook.run(HOST.format(1000), "a")  # the only one again, but the previous run had two
+    assert [float(g(0.0)) for g in (f, old, first, second)] == [1.0, 1.0, 10.0, 100.0]

@@ -97,26 +97,6 @@ def test_index_is_the_batch_element_under_nested_vmaps(asked, listening, flavor,
     assert [info.call for info, _ in asked.calls] == [1, 2, 3, 4, 5, 6]
 
 
-def test_vmap_that_maps_one_of_two_arguments_counts(asked):
-    add = jaxcb.pure(lambda x, y: x + y, result="x")
-    kept = asked.callback("io")
-    mapped = jax.vmap(jax.vmap(lambda x, y: kept(add(x, y)), (None, 0)), (0, None))
-    jax.block_until_ready(mapped(jnp.arange(0.0, 20.0, 10.0), jnp.arange(2.0)))
-    assert sorted(asked.indices()) == [
-        ((0, 0), 0.0), ((0, 1), 1.0), ((1, 0), 10.0), ((1, 1), 11.0),
-    ]  # fmt: skip
-
-
-def test_axis_without_a_name_has_none_and_one_over_a_mesh_axis_has_its_name(asked):
-    callback = asked.callback("io")
-    jax.block_until_ready(jax.vmap(callback)(jnp.zeros(1)))
-    mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
-    with jax.set_mesh(mesh):
-        program = jax.jit(jax.vmap(callback, spmd_axis_name="data"))
-        jax.block_until_ready(program(jnp.zeros(1)))
-    assert [info.axis_names for info, _ in asked.calls] == [(None,), ("data",)]
-
-
 @pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
 def test_call_for_a_batch_has_the_index_of_each_element(asked, listening, method):
     callback = asked.callback("pure", vmap_method=method)
@@ -125,37 +105,6 @@ def test_call_for_a_batch_has_the_index_of_each_element(asked, listening, method
     ((info, x),) = asked.calls
     assert info.index is None
     assert [x[index] for index in info.elements] == [0, 1, 2, 3, 4, 5]
-
-
-def test_tap_has_the_index_of_each_element(asked):
-    jax.block_until_ready(jax.vmap(asked.callback("tap"), axis_name="seed")(jnp.arange(3.0)))
-    jax.effects_barrier()
-    ((info, _),) = asked.calls
-    assert (info.elements, info.axis_names) == (((0,), (1,), (2,)), ("seed",))
-
-
-@pytest.mark.parametrize("flavor", FLAVORS)
-def test_calls_with_a_mask_have_the_index_in_the_whole_batch(asked, listening, flavor):
-    callback = asked.callback(flavor)
-    otherwise = {} if flavor == "debug" else {"otherwise": 0}
-    program = jax.vmap(lambda x: callback.where(x % 2 == 0, x, **otherwise))
-    jax.block_until_ready(jax.jit(program)(jnp.arange(5.0)))
-    assert asked.indices() == [((0,), 0.0), ((2,), 2.0), ((4,), 4.0)]
-
-
-@pytest.mark.parametrize("flavor", ["pure", "buffer"])
-def test_gathered_call_has_the_indices_in_the_whole_batch(asked, listening, flavor):
-    callback = asked.callback(flavor, vmap_method="expand_dims")
-    program = jax.vmap(jax.vmap(lambda x: callback.where(x % 2 == 0, x, otherwise=0)))
-    jax.block_until_ready(jax.jit(program)(jnp.arange(6.0).reshape(2, 3)))
-    ((info, x),) = asked.calls
-    assert info.elements == ((0, 0), (0, 2), (1, 1))
-    assert x.tolist() == [0, 2, 4]
-
-
-def test_queued_call_knows_its_batch_element(asked):
-    jax.block_until_ready(jax.vmap(asked.callback("debug", queued=True))(jnp.arange(2.0)))
-    assert asked.indices() == [((0,), 0.0), ((1,), 1.0)]
 
 
 @jax_inside
@@ -172,6 +121,7 @@ def test_innermost_call_is_meant_when_a_host_function_calls_another(asked):
     assert [info.callback for info, _ in asked.calls] == ["keep", "outer"]
 
 
+@pytest.mark.long
 def test_shard_and_device_are_those_of_the_call(in_process):
     """Each of four devices calls with its shard, for each of the two rows that it has.
 

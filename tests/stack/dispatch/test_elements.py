@@ -1,8 +1,6 @@
 """The loop over batch elements returns what NumPy returns for stacked single calls."""
 
 import jax
-import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS, Aval, LoweredSite, Site, VmapLevel
-from jupyter_jaxcb.stack.dispatch._elements import CollectedResults, ElementSchedule
-from jupyter_jaxcb_worker._results import collect_numbers
+from jupyter_jaxcb.stack.dispatch._elements import ElementSchedule
 
 SITE = Site("pure", "f", "m.py", 1, 0, cell=False)
 
@@ -88,15 +85,6 @@ def test_results_are_stacked_as_numpy_stacks_them(returned_value, recorded):
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.bool_, np.int8, np.float16, np.complex64])
-def test_every_dtype_survives_the_loop(dtype):
-    xs = jnp.asarray(np.arange(4), dtype)
-    struct = jax.ShapeDtypeStruct((), dtype)
-    f = jax.vmap(lambda x: jaxcb.pure_callback(lambda x: x, struct, x, vmap_method="sequential"))
-    for g in (f, jax.jit(f)):
-        np.testing.assert_array_equal(np.asarray(g(xs)), np.asarray(xs))
-
-
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("call", ["pure", "io"])
 def test_host_function_may_return_the_same_buffer_every_time(shape, call):
@@ -137,30 +125,3 @@ def test_vmap_over_no_elements_makes_no_calls(transform):
     assert result.shape == (0,)
     assert seen == []
     assert len(r.recording) == 0
-
-
-def test_each_of_several_results_is_stacked():
-    def host(x):
-        return {"sum": x.sum(), "twice": 2 * x}
-
-    struct = {
-        "sum": jax.ShapeDtypeStruct((), np.float32),
-        "twice": jax.ShapeDtypeStruct((3,), np.float32),
-    }
-    xs = np.arange(12, dtype=np.float32).reshape(4, 3)
-    f = jax.vmap(lambda x: jaxcb.pure_callback(host, struct, x, vmap_method="sequential"))
-    result = jax.jit(f)(xs)
-    np.testing.assert_array_equal(result["sum"], xs.sum(1))
-    np.testing.assert_array_equal(result["twice"], 2 * xs)
-
-
-def test_stacked_numbers_share_no_memory_with_an_open_stream():
-    """Python 3.13 reports an error for each stream in garbage whose memory is still in use."""
-    dtype = np.dtype(np.float32)
-    collected = CollectedResults(3, lambda x: (x,), [()], [dtype])
-    stacked = collected.stack(iter(np.arange(3, dtype=dtype)))[0]
-    received, error = collect_numbers(dtype, 3, iter(np.arange(3, dtype=dtype)))
-    assert error is None
-    for numbers in (stacked, received):
-        assert numbers.tolist() == [0, 1, 2]
-        assert isinstance(numbers.base, bytes)

@@ -43,6 +43,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recorded", [False, True], ids=["", "recorded"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_interrupt_anywhere_in_a_crossing_is_a_keyboard_interrupt(name, recorded):

@@ -70,22 +70,3 @@ def test_failure_that_nothing_waits_for_fails_its_block_and_no_other():
         assert str(jaxcb.host_error(caught.value)) == "no luck"
         assert [call.error for call in recorded.recording] == ["ValueError: no luck"]
         jax.effects_barrier()
-
-
-def test_failed_ordered_call_does_not_make_later_ones_fail():
-    seen = []
-
-    def host(x):
-        if x < 0:
-            raise ValueError("no luck")
-        seen.append(float(x))
-
-    f = jax.jit(lambda x: jaxcb.io_callback(host, None, x, ordered=True))
-    for call in (f, lambda x: jaxcb.io_callback(host, None, x, ordered=True)):
-        with pytest.raises(jax.errors.JaxRuntimeError):
-            call(-1.0)
-            jax.effects_barrier()
-        call(1.0)
-        f(2.0)
-        jax.effects_barrier()
-    assert seen == [1.0, 2.0, 1.0, 2.0]

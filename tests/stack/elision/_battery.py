@@ -8,6 +8,7 @@ callbacks in the last two, so that a test fails if a JAX version compiles a prog
 import collections
 import concurrent.futures
 import dataclasses
+import inspect
 import re
 import threading
 from collections.abc import Callable
@@ -45,6 +46,11 @@ class Hosts:
     def pure(self, name, result=lambda *xs: xs[0], vmap_method="sequential", **options):
         return jaxcb.pure(result=result, vmap_method=vmap_method)(self.host(name, **options))
 
+    def named(self, name):
+        """Return a pure callback, or a jitted function that calls it."""
+        callback = self.pure(name.removeprefix("jit_"))
+        return jax.jit(lambda x: callback(x)) if name.startswith("jit_") else callback
+
     def io(self, name, result=lambda *xs: xs[0], **options):
         return jaxcb.io(result=result, **options)(self.host(name))
 
@@ -56,6 +62,22 @@ class Hosts:
     def debug(self, name, **options):
         return jaxcb.debug(**options)(self.host(name, lambda *xs: None))
 
+    def of_kind(self, kind, name="a"):
+        """Return a callback that returns its operand, by the name of its flavor."""
+        if kind == "debug":
+            debug = self.debug(name)
+            return lambda x: (debug(x), x)[1]
+        ordered = {"ordered": True} if kind == "ordered" else {}
+        return self.pure(name) if kind == "pure" else self.io(name, **ordered)
+
+
+def rows_of(program, *args):
+    """Return the summaries of a run by host function; their sites must have different ones."""
+    with jaxcb.record() as recorded:
+        jax.block_until_ready(jax.jit(program)(*args))
+        jax.effects_barrier()
+    return {row.site.function: row for row in summarize(recorded.recording)}
+
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -63,32 +85,45 @@ class Row:
 
     Attributes:
         name: a sentence, used as the test id.
-        program: takes `Hosts`; runs the program, or returns a function to jit and its arguments.
-        lines: maps each call site to "status calls", or is a function that returns this mapping
-            given the two counts in `hlo`. A call site is named by its host function; ``a@k`` if
-            its line ends in ``# @k``; ``a:2`` is the second row of a line, which has one row per
-            caller. In "unused|absent 0" either status is accepted.
+        program: takes `Hosts`; returns a function to jit and its arguments, or None if it `ran`.
+        lines: "site status calls, ...", or a function that returns this given the two counts in
+            `hlo`. A call site is named by its host function; ``a@k`` if its line ends in
+            ``# @k``; ``a:2`` is the second row of a line, which has one row per caller. In
+            "a unused|absent 0" either status is accepted.
         hlo: the numbers of callbacks in the StableHLO and in the optimized HLO; None: not checked.
-        notes: by call site, words that its notes must contain.
+        notes: by call site, words that its notes must contain; "" if it must have none.
         known: call sites whose expected calls must be known.
+        ran: whether the program runs by itself.
     """
 
     name: str
     program: Callable
-    lines: dict[str, str] | Callable
+    lines: str | Callable
     hlo: tuple[int, int] | None = None
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
     known: str = ""
+    ran: bool = False
 
 
-def table():
-    """Return an empty list of rows, and a decorator that adds a program to it."""
+def table(*args):
+    """Return an empty list of rows, and a decorator that adds a program to it.
+
+    The parameters of a decorated function are pure callbacks of these names, ``jit_a``, a jitted
+    function that calls one, and ``h``, the `Hosts`. It returns a function to jit, with its
+    arguments unless these are `args`.
+    """
     rows = []
 
     def row(name, lines, hlo=None, **more):
         def add(program):
-            rows.append(Row(name, program, lines, hlo, **more))
-            return program
+            parameters = inspect.signature(program).parameters.values()
+            names = [one.name for one in parameters if one.default is one.empty]
+
+            def of_hosts(h):
+                made = program(*(h if name == "h" else h.named(name) for name in names))
+                return made if made is None or isinstance(made, tuple) else (made, args)
+
+            rows.append(Row(name, of_hosts, lines, hlo, **more))
 
         return add
 
@@ -120,11 +155,11 @@ def by_key(recording):
 def check(row):
     """Check a row in a new thread: runs are counted differently depending on JAX's thread state."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pool.submit(_check, row).result()
+        return pool.submit(_check, row).result()
 
 
 def _check(row):
-    hosts, made, counts = Hosts(), None, None
+    hosts, counts = Hosts(), None
     with jaxcb.record() as recorded:
         made = row.program(hosts)
         if made is not None:
@@ -133,24 +168,29 @@ def _check(row):
             jax.block_until_ready(f(*args))
         jax.effects_barrier()
     calls = hosts.calls.copy()
-    if made is not None:
-        if row.hlo is not None or callable(row.lines):  # otherwise do not compile a second time
-            counts = text_counts(f, args)
-            assert row.hlo in (None, counts)
+    if row.hlo is not None or callable(row.lines):  # otherwise do not compile a second time
+        counts = text_counts(f, args)
+        assert row.hlo in (None, counts)
     found = compare(recorded.recording, row.lines, calls, counts)
     for key, words in row.notes.items():
-        assert words in " ".join(found[key].notes), (key, found[key].notes)
+        notes = " ".join(found[key].notes)
+        assert words in notes and bool(words) == bool(notes), (key, notes)
     for key in row.known.split():
         assert found[key].expected == found[key].calls, key
+    return found
+
+
+def expected_lines(lines):
+    """Return a mapping from each call site in `Row.lines` to its statuses and calls."""
+    return dict(line.split(" ", 1) for line in lines.split(", ") if line)
 
 
 def compare(recording, lines, calls, counts=None):
     """Check that the statuses in a recording are the expected ones; return the summaries."""
-    lines = lines(counts) if callable(lines) else lines
     found = by_key(recording)
     shown = {key: f"{summary.status.words} {summary.calls}" for key, summary in found.items()}
     true = {}
-    for key, line in lines.items():
+    for key, line in expected_lines(lines(counts) if callable(lines) else lines).items():
         statuses, _, number = line.rpartition(" ")
         status = found[key].status.words if key in found else "absent"
         if status not in statuses.split("|"):

@@ -45,6 +45,7 @@ def is_exception(case):
 flavors = pytest.mark.parametrize("flavor", FLAVORS)
 
 
+@pytest.mark.long
 @flavors
 def test_every_flavor_fails_in_every_program(cases, flavor):
     """Otherwise the tests below could pass because nothing was run."""

@@ -66,7 +66,7 @@ class NoClass(Exception):
     [
         jaxcb.debug,
         functools.partial(jaxcb.pure, result="x"),
-        functools.partial(jaxcb.pure, result="x", executor="threads:2", retries=1),
+        functools.partial(jaxcb.pure, result="x", executor="threads:2"),
     ],
 )
 def test_exception_that_cannot_be_asked_about_itself_reaches_the_caller(register, kind):

@@ -98,6 +98,7 @@ def test_each_thread_gets_the_exception_of_its_own_call():
     assert found == {number: (f"KeyError({number})", True) for number in range(4)}
 
 
+@pytest.mark.long
 def test_barrier_waits_for_running_programs_after_a_failure():
     """A failure drops only the tokens of failed programs."""
     entered, go, seen = threading.Event(), threading.Event(), []

@@ -29,6 +29,7 @@ def found(in_process):
 on_devices = pytest.mark.parametrize("devices", [1, 2])
 
 
+@pytest.mark.long
 @on_devices
 def test_every_flavor_failed_in_every_program(found, devices):
     cases = {f"{flavor}: {program}" for flavor in FLAVORS[devices] for program in PROGRAMS}
@@ -61,6 +62,7 @@ def test_failed_program_works_once_its_host_function_does(found, devices):
         assert result["result"] == [x + 1 for x in reported["x"]], case
 
 
+@pytest.mark.long
 @pytest.mark.kept
 @pytest.mark.parametrize("program", ["ours", "jax pure", "jax io", "jax pure, jit"])
 def test_error_of_a_device_is_reported_while_other_devices_wait_for_it(program):

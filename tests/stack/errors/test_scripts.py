@@ -52,6 +52,7 @@ def test_uncaught_error_is_the_users_traceback_and_nothing_else(script, body, fa
     assert err.splitlines()[-1].startswith("raised by the ")
 
 
+@pytest.mark.long
 def test_exception_raised_from_a_host_error_shows_both(script):
     body = """
         try:
@@ -63,6 +64,7 @@ def test_exception_raised_from_a_host_error_shows_both(script):
     assert err.index("KeyError: 'no luck'") < err.index("OSError: mine")
 
 
+@pytest.mark.long
 def test_excepthook_of_the_user_is_called(script):
     body = """
         sys.excepthook = lambda kind, error, tb: print("mine:", repr(error.__cause__))
@@ -99,6 +101,7 @@ EFFECTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("effect", EFFECTS)
 def test_error_of_a_program_that_nothing_waits_for_is_reported_once_at_exit(script, effect):
     code, _, err = script(ASYNC.format(**effect))
@@ -109,6 +112,7 @@ def test_error_of_a_program_that_nothing_waits_for_is_reported_once_at_exit(scri
     assert "jupyter_jaxcb" not in err and "atexit" not in err
 
 
+@pytest.mark.long
 def test_errors_that_were_caught_are_not_reported_at_exit(script):
     """One error of each kind in the same script."""
     caught = "except jax.errors.JaxRuntimeError as error: print(repr(error.__cause__))\n"
@@ -118,6 +122,7 @@ def test_errors_that_were_caught_are_not_reported_at_exit(script):
     assert script(body) == (0, len(EFFECTS) * "KeyError('no luck')\n", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exception", ["SystemExit(3)", "KeyboardInterrupt"])
 def test_exit_and_interrupt_end_the_script_as_they_do_without_jax(script, in_process, exception):
     body = f"""

@@ -36,16 +36,6 @@ def test_gradient_of_an_argument_that_all_devices_share_is_summed_over_them(foun
     check_equal(found[f"replicated, {rule}"])
 
 
-@pytest.mark.parametrize("rule", ["jvp", "vjp", "finite"])
-def test_gradient_of_masked_calls_is_right_on_each_shard(found, rule):
-    check_equal(found[f"masked, {rule}"])
-
-
-@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
-def test_gradient_under_vmap_in_a_shard_is_right(found, method):
-    check_equal(found[f"vmapped, {method}"])
-
-
 def test_result_varies_over_the_axes_of_all_arguments(found):
     check_equal(found["two axes"])
 
@@ -55,18 +45,6 @@ def test_result_varies_over_the_axes_of_all_arguments(found):
 def test_result_can_be_carried_by_a_loop(found, loop, flavor):
     (got,) = found[f"{flavor}, {loop}"]["values"]
     np.testing.assert_allclose(got, ONE[flavor](ONE[flavor](X)), rtol=1e-6)
-
-
-@pytest.mark.parametrize("flavor", ONE)
-def test_result_can_be_that_of_a_branch(found, flavor):
-    (got,) = found[f"{flavor}, in_branch"]["values"]
-    np.testing.assert_allclose(got, ONE[flavor](X), rtol=1e-6)
-
-
-@pytest.mark.parametrize("flavor", ONE)
-def test_result_of_shared_arguments_may_be_returned_as_one(found, flavor):
-    (got,) = found[f"{flavor}, replicated"]["values"]
-    np.testing.assert_allclose(got, ONE[flavor](0.5), rtol=1e-6)
 
 
 @pytest.mark.parametrize("flavor", ONE)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.recording import VMAP_METHODS, VmapLevel
-from jupyter_jaxcb.report import summarize
 from tests._vmap_methods import TOGETHER
 from tests.conformance._parameters import eager_or_jit
 
@@ -67,13 +65,6 @@ def test_one_call_gets_the_batch_that_a_pure_callback_gets(calls, register, meth
 
 
 @eager_or_jit
-@registered
-def test_each_batch_element_is_a_call_by_default(calls, register, compiled):
-    done(compiled(nested(register(calls.host))), X[:2, :3], Y[:3])
-    assert sorted(value for _, (_, value) in calls.take()) == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
-
-
-@eager_or_jit
 @together
 @registered
 def test_empty_batch_and_unbatched_arguments_need_no_batch(calls, register, method, compiled):
@@ -103,28 +94,6 @@ def test_ordered_calls_for_a_batch_are_refused_at_registration(calls, register, 
 def test_partitioned_calls_for_a_batch_are_refused(calls, register):
     with pytest.raises(ValueError, match="Drop partitioned= for one call for the batch"):
         register(calls.host, partitioned=True, vmap_method="expand_dims")(X, Y)
-
-
-@registered
-def test_unknown_method_is_refused(calls, register):
-    with pytest.raises(ValueError, match="did you mean 'expand_dims'"):
-        register(calls.host, vmap_method="expand_dim")(X, Y)
-
-
-@pytest.mark.parametrize("ordered", [True, False])
-def test_methods_that_call_each_batch_element_go_with_order(calls, ordered):
-    log = jaxcb.debug(calls.host, ordered=ordered, vmap_method="sequential_unrolled")
-    done(jax.jit(jax.vmap(log)), X[0], Y)
-    assert [value for _, (_, value) in calls.take()] == list(range(7))
-
-
-@eager_or_jit
-def test_print_of_a_batch_is_one_line(capsys, compiled):
-    def show(x, y):
-        jaxcb.debug_print("{x} of {}", y, x=x, vmap_method="expand_dims")
-
-    done(compiled(jax.vmap(show, in_axes=(0, None))), Y[:3], 3)
-    assert capsys.readouterr().out == "[0. 1. 2.] of [3]\n"
 
 
 # Transformations
@@ -191,53 +160,4 @@ def test_mask_selects_the_batch_elements_of_the_call(calls, queued, compiled):
     assert len(recording) == 1
 
 
-def test_masked_results_of_an_io_callback_are_at_their_elements():
-    f = jaxcb.io(lambda x: 10 * x, result="x", vmap_method="expand_dims")
-    masked = jax.jit(jax.vmap(jax.vmap(lambda x: f.where(x % 2 == 0, x, otherwise=-x))))
-    x = X[..., 0]
-    np.testing.assert_array_equal(masked(x), np.where(x % 2 == 0, 10 * x, -x))
-
-
-def test_executor_makes_one_call_for_the_batch(calls):
-    f = jaxcb.io(calls.host, result="x", vmap_method="expand_dims", executor="threads:2")
-    np.testing.assert_array_equal(done(jax.jit(jax.vmap(f)), X[0], Y), X[0])
-    assert [[x.shape for x in call] for call in calls] == [[(7, 3), (7,)]]
-
-
-def test_compiled_io_callback_gets_the_batch():
-    def add(x, y):
-        return x + y + 100 * y.size
-
-    f = jaxcb.io(add, result="x", vmap_method="broadcast_all", compile="numba")
-    found = done(jax.jit(nested(f)), X[..., 0], Y)
-    np.testing.assert_array_equal(found, X[..., 0].T + Y[:, None] + 100 * 35)
-    assert done(jax.jit(jax.vmap(f)), Y[:0], Y[:0]).shape == (0,)
-
-
 # Reports
-
-
-@registered
-def test_recording_and_explain_have_one_call_and_the_method(calls, register):
-    f = nested(register(calls.host, vmap_method="expand_dims"))
-    with jaxcb.record() as r:
-        done(jax.jit(f), X, Y)
-    sites = [summarize(recording)[0] for recording in (r.recording, jaxcb.explain(f)(X, Y))]
-    assert [(str(s.status), s.expected, s.written) for s in sites] == [("kept", 1, 1)] * 2
-    assert (sites[0].calls, sites[1].calls) == (1, 0)
-    for site in sites:
-        (shapes,) = site.shapes
-        assert shapes.levels == (
-            VmapLevel(5, VMAP_METHODS["expand_dims"], (True, False)),
-            VmapLevel(7, VMAP_METHODS["expand_dims"], (True, True)),
-        )
-        assert [aval.shape for aval in shapes.operands] == [(7, 5, 3), (7, 1)]
-
-
-def test_note_on_an_error_names_the_method():
-    def fail(x):
-        raise KeyError(3)
-
-    with pytest.raises(KeyError) as caught:
-        jax.vmap(jaxcb.debug(fail, vmap_method="expand_dims"))(Y)
-    assert "float32[7] for a batch (vmap_method='expand_dims'" in caught.value.__notes__[0]

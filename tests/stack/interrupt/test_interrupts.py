@@ -6,13 +6,11 @@ import textwrap
 import threading
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.stack import interrupt
-from jupyter_jaxcb.stack.interrupt import _failure, _interrupts
+from jupyter_jaxcb.stack.interrupt import _failure
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +59,7 @@ def callbacks_work_again():
     return len(calls) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("callback", CALLBACKS.values(), ids=CALLBACKS)
 def test_interrupt_on_the_callers_thread_is_a_keyboard_interrupt(callback, run):
@@ -79,32 +78,6 @@ def test_interrupt_on_the_fast_path_is_a_keyboard_interrupt():
     with pytest.raises(KeyboardInterrupt):
         f(1.0)
     assert f(2.0) == 2
-
-
-def test_loop_that_catches_errors_is_interrupted():
-    host = Pressed(at=5)
-    f = jax.jit(lambda x: CALLBACKS["pure"](host, x))
-    with pytest.raises(KeyboardInterrupt):
-        for _ in range(100):
-            try:
-                f(1.0)
-            except Exception:
-                continue
-    assert host.calls == 5
-
-
-@pytest.mark.parametrize("recorded", [True, False])
-def test_elements_after_the_interrupted_one_are_not_called(recorded):
-    host = Pressed(at=3)
-    f = jax.jit(jax.vmap(lambda x: CALLBACKS["pure"](host, x)))
-    with pytest.raises(KeyboardInterrupt):
-        if recorded:
-            with jaxcb.record():
-                f(jnp.arange(10_000.0))
-        else:
-            f(jnp.arange(10_000.0))
-    assert host.calls == 3
-    assert callbacks_work_again()
 
 
 def test_interrupt_leaves_no_exception_for_later_code():
@@ -133,12 +106,6 @@ def test_interrupt_under_a_debugger_leaves_it_in_place():
         sys.settrace(before)
     assert seen
     assert not [number for number, ref in _failure._raised.items() if ref() is not None]
-
-
-def test_interrupt_when_nothing_is_in_flight_refuses_nothing():
-    interrupt()
-    assert _interrupts.refusal.until is None
-    assert callbacks_work_again()
 
 
 SCRIPT = """
@@ -181,6 +148,7 @@ ENDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one_core", [False, True], ids=["all cores", "one core"])
 @pytest.mark.parametrize("end", ENDS)
 def test_interrupted_script_makes_no_more_calls(in_process, end, one_core):

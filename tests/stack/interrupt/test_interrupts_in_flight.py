@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import random
-import sys
 import threading
 
 import jax
@@ -14,8 +13,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt, release
-from jupyter_jaxcb.stack.interrupt import _ending, _interrupts
-from jupyter_jaxcb.stack.trace import frames_of_threads
+from jupyter_jaxcb.stack.interrupt import _interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -102,30 +100,6 @@ class Holds:
         return np.float32(x)
 
 
-def loop(callback, host):
-    return lambda x: jax.lax.fori_loop(0, 10_000, lambda i, y: callback(host, y), x)
-
-
-def elements(callback, host):
-    return lambda x: jax.vmap(lambda x: callback(host, x))(x + jnp.arange(10_000.0))
-
-
-@pytest.mark.parametrize("many", [loop, elements])
-@pytest.mark.parametrize("name", ["pure", "io", "debug"])
-@pytest.mark.parametrize("recorded", [True, False])
-@in_new_thread
-def test_pending_calls_are_refused_and_the_running_one_ends(worker, many, name, recorded):
-    host = Holds(at=4)
-    if recorded:
-        with jaxcb.record() as r:
-            interrupted(worker, many, name, host)
-        errors = [call.error for call in r.recording.calls_of("Holds")]
-        assert errors == [None, None, None, "EndedError: its run was interrupted"]
-    else:
-        interrupted(worker, many, name, host)
-    assert host.calls == 4
-
-
 def interrupted(worker, many, name, host):
     result = worker(many(CALLBACKS[name], host))
     assert host.inside.wait(60)
@@ -138,6 +112,7 @@ def interrupted(worker, many, name, host):
     assert isinstance(jaxcb.host_error(raised.value), KeyboardInterrupt)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLBACKS)
 @in_new_thread
 def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
@@ -195,6 +170,7 @@ class Loops:
         return np.float32(x)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize("name", CALLBACKS)
 @in_new_thread
@@ -211,23 +187,6 @@ def test_python_host_function_ends_and_the_next_run_completes(worker, name, reco
         jax.block_until_ready(result)
         jax.effects_barrier()
     assert jaxcb.host_error(raised.value) is host.ended_by
-
-
-@in_new_thread
-def test_exception_is_only_set_for_a_thread_at_the_given_frame(worker):
-    host = Holds()
-    result = worker(lambda x: CALLBACKS["pure"](host, x))
-    assert host.inside.wait(60)
-    (thread,) = (
-        ident
-        for ident, frame in frames_of_threads().items()
-        if _ending.is_own(_ending.outermost(frame))
-    )
-    elsewhere = sys._getframe()
-    assert not _ending._raise_at(thread, elsewhere)
-    assert not _ending._raise_at(-1, elsewhere)
-    host.go_on.set()
-    assert result == 1
 
 
 @in_new_thread

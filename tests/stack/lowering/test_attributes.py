@@ -35,6 +35,7 @@ def found(in_process):
     return in_process(Path(__file__).with_name("attributes.py"), devices=4).value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_attributes_are_those_of_jax_but_for_listed_differences(found, program, kind):

@@ -67,12 +67,6 @@ def test_buffer_callbacks_know_the_gpus_that_jaxs_own_know():
     assert list(targets(jaxcb.buffer_callback)) == GPUS
 
 
-def test_partitioned_call_has_the_target_name_for_shards():
-    f = jax.jit(lambda x: jaxcb.debug_callback(np.sin, x, partitioned=True))
-    text = f.trace(X).lower(lowering_platforms=("cuda",)).as_text()
-    assert "@xla_ffi_partitioned_python_gpu_callback" in text
-
-
 def test_operands_results_and_side_effects_are_those_of_jax():
     def types(line):
         return line.split("} : ")[-1], "has_side_effect = true" in line
@@ -100,11 +94,6 @@ def test_platform_without_a_direct_call_uses_jaxs_documented_api(monkeypatch):
     jax.effects_barrier()
     assert sorted(seen) == [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     assert seen.index([0, 1, 2]) < seen.index([1, 2, 3])
-
-
-def test_several_platforms_at_once_are_refused():
-    with pytest.raises(NotImplementedError, match="for several platforms at once"):
-        program(OURS).trace(X).lower(lowering_platforms=("cpu", "cuda"))
 
 
 @pytest.mark.parametrize("replayed", [False, True])

@@ -25,6 +25,7 @@ def check(row, order):
     assert row["text"].endswith(f"  {len(order)} shards ({', '.join(names)})")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize("again", ["", ", again"], ids=["first run", "second run"])
 @pytest.mark.parametrize("flavor", FLAVORS)

@@ -44,10 +44,6 @@ def test_options_of_a_drop_in_have_the_names_of_rows(drop_in):
     assert {*inspect.signature(drop_in).parameters} - of_jax - others <= names
 
 
-def test_values_of_all_options_are_tried():
-    assert {name for name, row in rows() if row.flavors} - {"transforms"} == {*VALUES}
-
-
 def host_of(flavor, returns, seen, options=()):
     """A function that doubles or returns nothing; it notes size and kind of what it gets."""
     if flavor == "buffer":
@@ -167,15 +163,6 @@ def test_refused_pair_names_both_and_what_to_do():
     )
 
 
-def test_option_without_the_one_that_it_needs_names_it():
-    with pytest.raises(ValueError) as caught:
-        checked("debug", on_full="drop")
-    assert str(caught.value) == (
-        "on_full='drop' needs queued=True: without it, no call waits in a queue. Pass queued=True "
-        "too, or drop on_full=."
-    )
-
-
 def test_options_are_equal_by_value_but_executors_by_identity():
     class Pool:
         def __eq__(self, other):
@@ -188,13 +175,3 @@ def test_options_are_equal_by_value_but_executors_by_identity():
     assert Options(flavor="pure", executor=one) != Options(flavor="pure", executor=other)
     assert hash(Options(flavor="io", cast=True)) == hash(Options(flavor="io", cast=True))
     assert Options(flavor="io") != Options(flavor="debug")
-
-
-def test_derivative_is_not_part_of_a_program():
-    assert Options(flavor="pure", derivative="finite") == Options(flavor="pure")
-
-
-def test_settings_leave_out_what_lacks_the_option_it_needs():
-    assert "timeout" not in Options(flavor="pure").settings()
-    assert Options(flavor="pure", executor="threads").settings()["retries"] == 0
-    assert Options(flavor="io", queued=True, ordered=True).words() == "ordered, queued"

@@ -60,6 +60,7 @@ def everywhere(oracle, host, *args):
     jax.tree.map(assert_same, got, wanted)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "name"), FAMILIES, ids=str)
 def test_family_has_the_dtype_of_the_argument(family, name):
     def host(x):

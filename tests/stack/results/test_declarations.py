@@ -45,8 +45,6 @@ NOT_EVALUATED = {
     "values": ("x.sum()", "AttributeError"),
     "an element by value": ("x[x]", "TypeError: a parameter has no values in a result expression"),
     "arithmetic": ("x + 1", "TypeError: unsupported operand"),
-    "empty": ("", "SyntaxError"),
-    "statement": ("y = x", "SyntaxError"),
 }
 
 
@@ -320,6 +318,7 @@ def test_element_of_a_leaf_of_a_pytree_is_a_scalar_also_under_vmap():
 SCALARS = (float, int, bool, complex, np.float16, np.int8, np.bool_, jnp.float32, jnp.bfloat16)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("kind", SCALARS, ids=lambda kind: kind.__name__)
 def test_scalar_type_declares_the_dtype_that_jax_gives_its_numbers(kind, x64):
@@ -442,6 +441,17 @@ def test_a_part_that_never_has_a_dtype_is_refused_when_it_is_registered(
         getattr(jaxcb, flavor)(function, result=result)
     assert f" of <lambda>: {wrong} has no shape and dtype. " in str(caught.value)
     assert str(caught.value).endswith(instead)
+
+
+@pytest.mark.kept
+@pytest.mark.parametrize("text", ["f32[50", "x x", "x +", "", "y = x", "x; x", "\0"])
+@pytest.mark.parametrize("flavor", ["pure", "io", "buffer"])
+def test_a_text_that_is_no_expression_is_refused_when_it_is_registered(flavor, text):
+    with pytest.raises(ValueError, match="cannot use result=") as caught:
+        function = (lambda out, x: None) if flavor == "buffer" else lambda x: None
+        getattr(jaxcb, flavor)(function, result=text)
+    assert f"result={text!r} of <lambda>: SyntaxError: " in str(caught.value)
+    assert 'such as "x", or jax.ShapeDtypeStruct' in str(caught.value)
 
 
 @pytest.mark.kept

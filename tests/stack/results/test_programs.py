@@ -55,11 +55,13 @@ def assert_every_variant(name, came, cast, shape):
                 assert got.tobytes() == np.broadcast_to(wanted, got.shape).tobytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NARROW)
 def test_result_is_converted_the_same_in_every_variant_without_x64(name):
     assert_every_variant(name, EVERY, False, ())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
 def test_result_is_converted_the_same_in_every_variant_with_x64(name):
     with jax.enable_x64(True):

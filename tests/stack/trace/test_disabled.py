@@ -1,5 +1,3 @@
-import threading
-
 import jax
 import numpy as np
 import pytest
@@ -59,16 +57,6 @@ def test_callback_whose_result_is_used_cannot_be_left_out(flavor, transform):
         transform(f)(X)
 
 
-def test_disabled_applies_to_its_own_thread_only():
-    results = []
-    f = jaxcb.pure(np.sin, result=lambda x: x)
-    with jaxcb.disabled():
-        thread = threading.Thread(target=lambda: results.append(f(X)))
-        thread.start()
-        thread.join()
-    assert np.allclose(results[0], np.sin(X))
-
-
 @pytest.mark.parametrize("platforms", [None, ["cpu", "cuda"]])
 def test_export_error_names_a_fix_that_works(silent_callbacks, platforms):
     double, _ = silent_callbacks
@@ -77,19 +65,3 @@ def test_export_error_names_a_fix_that_works(silent_callbacks, platforms):
     with jaxcb.disabled():
         exported = jax.export.export(double, platforms=platforms)(X)
     assert exported.call(X).tolist() == [0, 2, 4]
-
-
-RETURNING = {
-    "pure": (jaxcb.pure_callback, r'result is used, compute it in JAX, or .*compile="numba"; else'),
-    "io": (jaxcb.io_callback, r"result is used, compute it in JAX; else export inside"),
-}
-
-
-@pytest.mark.parametrize(("callback", "words"), RETURNING.values(), ids=RETURNING)
-def test_export_error_says_what_to_do_if_the_result_is_used(callback, words):
-    """For such a callback, `jaxcb.disabled` is not a fix."""
-    used = jax.jit(lambda x: callback(np.sin, x, x))
-    with pytest.raises(NotImplementedError, match=words):
-        jax.export.export(used)(X)
-    with jaxcb.disabled(), pytest.raises(NotImplementedError, match="its result is used"):
-        jax.export.export(used)(X)

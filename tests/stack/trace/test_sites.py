@@ -1,8 +1,6 @@
 """A site is the user's line and column, whatever code runs between it and the bind."""
 
 import inspect
-import linecache
-import os
 
 import jax
 import jax.numpy as jnp
@@ -33,29 +31,6 @@ def test_site_is_the_line_that_calls():
     (site,) = sites_of(lambda: jax.jit(f)(1.0))
     assert (site.line, site.file, site.source) == (line, __file__, "return double(y)")
     assert not site.cell
-
-
-def test_two_calls_on_one_line_are_two_sites():
-    first, second = sites_of(lambda: jax.jit(lambda x: double(x) + double(x + 1))(1.0))
-    assert first.line == second.line
-    assert first.column != second.column
-
-
-def test_repeated_eager_calls_of_one_line_are_one_row():
-    with jaxcb.record() as recorded:
-        for _ in range(5):
-            double(1.0)
-    assert len(recorded.recording.lowered) == 1
-    assert len(recorded.recording) == 5
-
-
-def test_eager_calls_on_two_lines_are_two_sites_without_a_program():
-    with jaxcb.record() as recorded:
-        double(1.0)
-        double(1.0)
-    first, second = (fact.site.line for fact in recorded.recording.lowered)
-    assert second == first + 1
-    assert [fact.program for fact in recorded.recording.lowered] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -97,41 +72,7 @@ def test_library_in_between_is_a_caller_and_not_the_site():
     ]
 
 
-@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_installed_library_in_any_environment_is_not_the_site(folder):
-    """For example ``pip install --user``, Debian's packages, or a parent environment."""
-    names = {}
-    file = os.path.join(os.sep, "elsewhere", folder, "library.py")
-    exec(compile("def through(f, x): return f(x)", file, "exec"), names)
-    with jaxcb.record() as recorded:
-        names["through"](double, 1.0)
-    (site,) = recorded.recording.bound
-    assert site.file == __file__
-    assert site.callers[0].file == file
-
-
-@pytest.mark.parametrize(
-    ("file", "cell", "where"),
-    [
-        ("/tmp/ipykernel_1/123.py", True, "line 1"),
-        ("<ipython-input-3-abc>", True, "line 1"),
-        ("<timed exec>", False, "<timed exec>:1"),
-    ],
-)
-def test_cell_is_distinguished_from_other_code_without_a_file(file, cell, where):
-    with jaxcb.record() as recorded:
-        exec(compile("double(1.0)", file, "exec"), {"double": double})
-    (site,) = recorded.recording.bound
-    assert (site.cell, site.where) == (cell, where)
-
-
-def test_equal_code_in_two_files_keeps_its_file_and_its_source():
-    """Python compares code objects as equal if they differ only in their file name."""
-    for file in ("/tmp/a.py", "/tmp/b.py"):
-        code = compile("double(1.0)", file, "exec")
-        linecache.cache[file] = (0, None, [f"double(1.0)  # {file}\n"], file)
-        with jaxcb.record() as recorded:
-            exec(code, {"double": double})
-        (site,) = recorded.recording.bound
-        assert site.source == f"double(1.0)  # {file}"
-        del linecache.cache[file]
+def test_two_calls_on_one_line_are_two_sites():
+    first, second = sites_of(lambda: jax.jit(lambda x: double(x) + double(x + 1))(1.0))
+    assert first.line == second.line
+    assert first.column != second.column

@@ -48,15 +48,14 @@ def lower_buffer_call(
         return build_buffer_crossing(plan)
 
     cross, called, given, shift = build(lowered), ctx, operands, 0
-    number = jax_compat.shard_number(ctx) if shards > 1 else None
-    if number is not None:
+    if shards > 1:
         of_shard = crossings_by_shard(lowered, jax_compat.shard_devices(ctx), build)
 
         def cross(context: Any, number: Any, *buffers: Any) -> Any:
             return of_shard(int(number.__array__()))(context, *buffers)
 
         called = dataclasses.replace(ctx, avals_in=[SHARD_NUMBER, *ctx.avals_in])
-        given, shift = (number, *operands), 1
+        given, shift = (jax_compat.shard_number(ctx), *operands), 1
     return _emit(
         called,
         cross,

@@ -2,7 +2,6 @@
 
 import { WidgetType } from '@codemirror/view';
 import { button, h } from '../../view/dom/elements.js';
-import { elementWords } from '../../view/sites/batching-axes.js';
 import { smallDiagram } from '../../view/sites/batching.js';
 import type { Note, Place } from './notes.js';
 
@@ -81,7 +80,7 @@ export class Badge extends WidgetType {
     button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}`;
     const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
     button.replaceChildren(...sign, note.text);
-    const vmap = note.vmap ? [elementWords(note.vmap)] : [];
+    const vmap = note.vmap ? [note.vmap.elements] : [];
     const edited = this.edited ? [EDITED] : [];
     const spoken = [note.title, note.text, ...note.details, ...vmap, ...edited];
     button.setAttribute('aria-label', spoken.map(text => text.replace(/\.$/, '')).join('. '));
@@ -108,7 +107,8 @@ export function tooltipNode(
       { class: `jaxcb-tip-note jaxcb-tone-${note.tone}` },
       h('strong', {}, note.sign ? `${note.sign} ${note.title}` : note.title),
       ...note.details.map(line => h('p', {}, line)),
-      note.vmap && h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap)),
+      note.vmap?.diagram &&
+        h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap, note.vmap.diagram)),
       note.place && panelButton(() => open(note.place!, true))
     )
   );

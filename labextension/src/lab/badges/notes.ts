@@ -60,7 +60,7 @@ export function notesOf(snapshot: Snapshot, cell: string): CellNotes | null {
     return null;
   }
   const withNames = [...lines.values()].map(line => ({ ...line, notes: named(line.notes) }));
-  return { crc: snapshot.cells.get(cell) ?? null, saved: !snapshot.version, lines: withNames };
+  return { crc: snapshot.cells[cell] ?? null, saved: !snapshot.version, lines: withNames };
 }
 
 const LONGEST_NAME = 20; // on a line with several functions; the tooltip has the whole name

@@ -1,7 +1,6 @@
 /** Finds the line of a call site in a notebook that was perhaps edited after the run. */
 
-import { cut } from '../../view/data/parse/fields.js';
-import { SENTENCE } from '../../view/data/schema.js';
+import { cut, MOST } from '../../view/data/parse/conform.js';
 import type { Target } from '../../view/sites/row.js';
 
 /** A cell as it is now. */
@@ -12,7 +11,7 @@ export interface CellText {
   tracked(line: number, source: string): number | null;
 }
 
-export interface Found {
+interface Found {
   readonly cell: number; // index
   readonly line: number; // 1-based
   readonly doubt: string; // what the user should know about this line; usually empty
@@ -75,7 +74,7 @@ function nearestLine(lines: readonly string[], line: number, source: string): nu
 
 // A recording's view cuts long lines.
 function isSame(text: string | undefined, source: string): boolean {
-  return text !== undefined && cut(text.trim(), SENTENCE) === cut(source, SENTENCE);
+  return text !== undefined && cut(text.trim(), MOST) === cut(source, MOST);
 }
 
 /** All other cells from `start` outwards: splitting a cell inserts its upper part above. */

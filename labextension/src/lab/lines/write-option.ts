@@ -3,7 +3,7 @@
 import type { Proposal } from '../../view/data/schema.js';
 
 /** Characters `from` to `to` of a cell, and what replaces them. */
-export interface Edit {
+interface Edit {
   readonly from: number;
   readonly to: number;
   readonly text: string;

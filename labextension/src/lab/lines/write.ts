@@ -49,10 +49,8 @@ export function writeProfile({ panel: { content }, cell }: Owner): boolean {
 }
 
 /** Inserts a cell that checks the callback with batches, below the cell of the output. */
-export function insertCheck({ panel, cell }: Owner, { function: name, shapes }: Site): void {
-  const { operands = [], operand_names: names = [] } = shapes[0] ?? {};
-  const given = names.length === operands.length ? names : operands.map((_, place) => `x${place + 1}`);
-  const source = `%jax_check ${name}(${given.join(', ')})`;
+export function insertCheck({ panel, cell }: Owner, { function: name, arguments: given }: Site): void {
+  const source = `%jax_check ${name}(${given})`;
   panel.model?.sharedModel.insertCell(cell + 1, { cell_type: 'code', source });
   panel.content.activeCellIndex = cell + 1;
 }

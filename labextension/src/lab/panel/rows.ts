@@ -103,7 +103,9 @@ export class CallbackRow {
     setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
     setText(this.alarms, alarmWords(callback));
     this.alarms.title = callback.elided > 0 ? meaning('elided') : '';
-    this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worstTone(sites)}`;
+    const worst = worstTone(sites);
+    // What was elided is not green, whatever the calls that were made are.
+    this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worst === 'kept' ? 'quiet' : worst}`;
     const where = callback.where || `line ${callback.line}`;
     const label = labels.get(callback.cell ?? '') ?? '';
     setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');

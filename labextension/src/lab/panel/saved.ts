@@ -2,8 +2,7 @@
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
-import { readable } from '../../view/data/parse/fields.js';
-import { parseRecording, type ReadFacts } from '../../view/data/parse/parse.js';
+import { parseRecording, type ReadFacts } from '../../view/data/parse/recording.js';
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, Snapshot } from '../kernel/snapshot.js';
@@ -37,9 +36,17 @@ function readTrace(data: unknown, metadata: unknown): ReadFacts | null {
     return null;
   }
   if (!known.has(data)) {
-    known.set(data, readable(() => parseRecording(data, metadata).facts)); // the output itself shows why
+    known.set(data, factsOf(data, metadata));
   }
   return known.get(data)!;
+}
+
+function factsOf(data: unknown, metadata: unknown): ReadFacts | null {
+  try {
+    return parseRecording(data, metadata).facts;
+  } catch {
+    return null; // the output itself shows why
+  }
 }
 
 /** The same for the same site in every run, in every trace of a notebook. */
@@ -71,7 +78,7 @@ export function savedSnapshot(traces: readonly SavedTrace[]): Snapshot {
     sites: all,
     values: [],
     more_sites: more.size + traces.reduce((count, { facts }) => count + facts.left_out, 0),
-    cells: new Map()
+    cells: {}
   };
 }
 

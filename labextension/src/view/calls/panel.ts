@@ -1,13 +1,13 @@
 /** The calls of a recording: a timeline and a table with a common selection. */
 
-import { h } from '../dom/elements.js';
+import { add, h } from '../dom/elements.js';
 import { AT_ONCE, pause } from '../data/pause.js';
 import { appendInSteps, callsOf, type RawCalls } from '../data/raw.js';
 import type { Facts, Measured } from '../data/schema.js';
 import { labelsOf } from '../data/labels.js';
 import { EVERYTHING, Store } from '../data/store.js';
 import { Distribution } from './distribution/distribution.js';
-import { type Figures, figuresOf } from './distribution/figures.js';
+import { figuresOf } from './distribution/figures.js';
 import type { CallsLook } from '../remembered.js';
 import { CallTable } from './table/table.js';
 import { Timeline } from './timeline/timeline.js';
@@ -87,61 +87,50 @@ export class CallsPanel {
 
   dispose(): void {
     this.disposed = true;
-    for (const part of this.parts) {
-      part.dispose();
-    }
+    this.parts.forEach(part => part.dispose());
     this.node.remove();
   }
 
   private async fill(raw: RawCalls | null): Promise<void> {
+    const { store } = this;
     if (raw) {
-      await appendInSteps(this.store, raw);
+      await appendInSteps(store, raw);
     }
-    const figures = await figuresOf(this.store);
-    if (this.store.calls.length > AT_ONCE) {
+    const figures = await figuresOf(store);
+    if (store.calls.length > AT_ONCE) {
       await pause();
     }
     if (this.disposed) {
       return;
     }
-    this.node.replaceChildren(...this.above(raw));
-    if (raw?.rows) {
-      this.show(figures);
-      this.store.select(this.wanted);
-    }
-  }
-
-  private show(figures: Figures): void {
-    const { store } = this;
-    const { length } = store.calls;
-    const saved = !this.raw && this.measured.calls_not_saved > 0;
-    const of = saved ? counted(length, 'saved call') : callWords(length);
-    const distribution = new Distribution(store, figures, of);
-    const timeline = new Timeline(store);
-    const table = new CallTable(store, figures);
-    this.parts.push(distribution, timeline, table);
-    this.node.append(distribution.node, table.filters.node, timeline.node, table.node);
-  }
-
-  /** What is not shown, and why. */
-  private above(raw: RawCalls | null): HTMLElement[] {
     const missing = this.missingWords(raw?.rows ?? 0);
     const problem = raw?.crossingsProblem;
     const warning = problem && warningWords(`cannot show crossings: ${problem}`);
-    return [
-      ...(missing ? [h('p', { class: 'jaxcb-muted' }, missing)] : []),
-      ...(warning ? [h('p', { class: 'jaxcb-warning', role: 'alert' }, warning)] : [])
-    ];
+    this.node.replaceChildren();
+    add(this.node, [
+      missing && h('p', { class: 'jaxcb-muted' }, missing),
+      warning && h('p', { class: 'jaxcb-warning', role: 'alert' }, warning)
+    ]);
+    if (raw?.rows) {
+      const isSaved = !this.raw && this.measured.calls_not_saved > 0;
+      const of = isSaved ? counted(raw.rows, 'saved call') : callWords(raw.rows);
+      const distribution = new Distribution(store, figures, of);
+      const timeline = new Timeline(store);
+      const table = new CallTable(store, figures);
+      this.parts.push(distribution, timeline, table);
+      this.node.append(distribution.node, table.filters.node, timeline.node, table.node);
+      store.select(this.wanted);
+    }
   }
 
+  /** What is not shown, and why. */
   private missingWords(saved: number): string {
     const missing = this.raw ? 0 : this.measured.calls_not_saved;
     if (!missing) {
       return saved ? '' : 'no calls are saved';
     }
     const all = callWords(saved + missing);
-    return saved
-      ? `the first ${numberWords(saved)} of ${all} are saved`
-      : `none of ${all} are saved`;
+    const some = saved ? `the first ${numberWords(saved)}` : 'none';
+    return `${some} of ${all} are saved`;
   }
 }

@@ -70,7 +70,7 @@ function totalOf(sites: readonly RunSite[]): number | null {
 }
 
 /** `+40 calls`, `−1 call`, `same number of calls`. */
-export function callsDifference(before: number, after: number): string {
+function callsDifference(before: number, after: number): string {
   const more = after - before;
   return more ? `${signed(more)} ${Math.abs(more) === 1 ? 'call' : 'calls'}` : 'same number of calls';
 }

@@ -1,13 +1,10 @@
 /** The last runs of a cell, as the kernel remembers them, and how the time of a site went. */
 
-import { CONSEQUENCES, NAME, SENTENCE } from '../data/parse/known.js';
-import { amount, listOf, objectOf, oneOf, text, tupleOf, whole } from '../data/parse/fields.js';
+import { conform } from '../data/parse/conform.js';
 import type { Site } from '../data/schema.js';
 import { pairsOf } from './differences.js';
 import { runSite, type Run } from './run.js';
 
-const MOST_RUNS = 20;
-const MOST_SITES = 5_000; // of all runs
 const CHANGE = 1.25; // a smaller ratio is not worth a word
 const LEAST_NS = 100_000; // neither is a smaller difference, over all calls of a run
 
@@ -16,30 +13,14 @@ export interface PastRun extends Run {
   readonly number: number;
 }
 
-const readKey = objectOf({
-  function: text(NAME),
-  flavor: text(NAME),
-  where: text(NAME),
-  source: text(SENTENCE)
-});
-const readFigures = tupleOf(whole(), oneOf(CONSEQUENCES), whole(), amount, whole());
-const readRun = objectOf({
-  id: text(NAME),
-  number: whole(),
-  sites: listOf(readFigures, MOST_SITES)
-});
-const readRuns = objectOf({
-  sites: listOf(readKey, MOST_SITES),
-  runs: listOf(readRun, MOST_RUNS)
-});
-
 /**
- * The runs of the cell up to the shown one, oldest first; throws `BadRecording` if the data, which
- * `History` in `notebook/display` writes, is malformed.
+ * The runs of the cell up to the shown one, oldest first; none if the data, which `History` in
+ * `notebook/display` writes, is damaged.
  */
 export function parseHistory(data: unknown): PastRun[] {
-  const { sites: keys, runs } = readRuns(data, 'runs');
-  return runs.map(({ id, number, sites }) => ({
+  const [{ sites: keys, runs }, damage] = conform('Runs', data);
+  const known = damage ? [] : runs;
+  return known.map(({ id, number, sites }) => ({
     id,
     number,
     sites: sites.flatMap(([place, consequence, calls, total]) => {

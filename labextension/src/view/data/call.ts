@@ -3,7 +3,7 @@
 import { notFiniteWords } from './not-finite.js';
 import phrases from './phrases.json';
 import type { Store } from './store.js';
-import { callWords, failedWords, joined, numberWords, statusWords, timeWords, variantShapes } from './words.js';
+import { callWords, failedWords, joined, numberWords, statusWords, timeWords } from './words.js';
 
 /** `bessel, line 3`. */
 export function siteOf(store: Store, row: number): string {
@@ -36,7 +36,7 @@ export function threadName(store: Store, thread: number): string {
 /** `() → (5,)`; empty: unknown. */
 export function shapesOf(store: Store, row: number): string {
   const variant = store.labels.variants[store.calls.variant(row)];
-  return variant ? variantShapes(variant) : '';
+  return variant?.shapes ?? '';
 }
 
 /** `ValueError: no luck`; empty: it returned. */

@@ -3,7 +3,6 @@
 import { coloursOf } from '../colours.js';
 import type { Calls } from './columns.js';
 import type { Compilation, Facts, Measured, Variant } from './schema.js';
-import { sampleWords } from '../sites/words.js';
 import { type NotFinite, rowsIn } from './not-finite.js';
 import phrases from './phrases.json';
 import { placeOf } from './words.js';
@@ -57,10 +56,10 @@ function samplesByRow(
 ): Map<number, string> {
   const words = new Map([...notFinite.keys()].map(row => [row, phrases.words.not_finite]));
   sites.forEach(site =>
-    site.sample_values.forEach((sample, number) => {
+    site.sample_values.forEach(([sample], number) => {
       const row = site.sample_rows[number] ?? -1;
       if (row >= 0) {
-        words.set(row, sampleWords(sample));
+        words.set(row, sample);
       }
     })
   );

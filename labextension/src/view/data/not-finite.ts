@@ -6,7 +6,9 @@ const MOST_ROWS = 100_000;
 
 /** Calls that returned NaN or infinity, by row: whether their arguments had some already. */
 export type NotFinite = ReadonlyMap<number, boolean>;
-const NOT_FINITE = /(?<![\w.])[-+]?(?:nan|inf)j?(?!\w)|[-+]?(?:nan|inf)j(?!\w)/g;
+// Elements, and the counts behind an array of which only the first ones are listed.
+const NOT_FINITE =
+  /(?<![\w.])[-+]?(?:nan|inf)j?(?!\w)|[-+]?(?:nan|inf)j(?!\w)|[\d,]+ (?:NaN|infinite)(?=[,)])/g;
 
 /** The rows of alternating numbers of rows to skip and rows that follow. */
 export function rowsIn(runs: readonly number[]): number[] {

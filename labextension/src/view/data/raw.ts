@@ -1,6 +1,6 @@
 /** The calls of a view in the raw layout, and how they get into a store. */
 
-import { BadRecording } from './parse/fields.js';
+import { BadRecording } from './parse/recording.js';
 import type { Store } from './store.js';
 import { AT_ONCE, pause } from './pause.js';
 import type { SavedCalls } from './schema.js';

@@ -5,7 +5,7 @@ import { h, setText } from '../dom/elements.js';
 import { Bar } from './bar.js';
 import { Notice } from './notice.js';
 import { Rows } from './rows.js';
-import { parseHang, parseProgress } from '../data/parse/progress.js';
+import { conform } from '../data/parse/conform.js';
 import {
   Announcer,
   progressSiteWords,
@@ -61,7 +61,11 @@ export class LiveView {
 
   /** Updates the view; called ten times a second. Never throws. */
   update(progress: unknown, threads: readonly string[]): void {
-    this.guarded(() => this.render(parseProgress(progress), threads));
+    this.guarded(() => {
+      const [read, damage] = conform('Progress', progress, 'progress');
+      this.render(read, threads);
+      return damage;
+    });
     this.notice.offer();
     if (this.node.isConnected && !this.placed) {
       this.placed = true;
@@ -72,7 +76,11 @@ export class LiveView {
 
   /** Shows the notice that the cell hangs, or removes it. Never throws. */
   tell(hang: unknown): void {
-    this.guarded(() => this.notice.show(parseHang(hang)));
+    this.guarded(() => {
+      const [read, damage] = conform('Hang', hang, 'hang');
+      this.notice.show(read);
+      return damage;
+    });
   }
 
   /** Adds calls, whose `variant` is an index of a site, to the timeline. Never throws. */
@@ -80,6 +88,7 @@ export class LiveView {
     this.guarded(() => {
       appendRaw(this.store, raw, raw.base_ns);
       this.store.grown();
+      return '';
     });
   }
 
@@ -105,15 +114,17 @@ export class LiveView {
     remember(this.node, { ...look, expanded: true, tab });
   }
 
-  private guarded(action: () => void): void {
+  /** Says what an action could not show: what it returns, or why it failed. */
+  private guarded(action: () => string): void {
+    let words = '';
     try {
-      action();
+      const damage = action();
+      words = damage && `the progress is damaged: ${damage}`;
     } catch (error) {
-      this.problem.hidden = false;
-      setText(this.problem, failedWords(`cannot show progress: ${messageOf(error)}`));
-      return;
+      words = `cannot show progress: ${messageOf(error)}`;
     }
-    this.problem.hidden = true;
+    this.problem.hidden = words === '';
+    setText(this.problem, words && failedWords(words));
   }
 
   private render(progress: Progress, threads: readonly string[]): void {

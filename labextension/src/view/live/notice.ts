@@ -1,7 +1,7 @@
 /** The notice that no host call of the running cell returns. */
 
 import { button, h, setText } from '../dom/elements.js';
-import type { Hang } from '../data/parse/progress.js';
+import type { Hang } from '../data/schema.js';
 import { restartOf } from '../restart.js';
 
 export class Notice {
@@ -24,12 +24,12 @@ export class Notice {
     this.details
   );
 
-  /** Shows the notice; null removes it. */
-  show(hang: Hang | null): void {
-    this.node.hidden = hang === null;
-    setText(this.title, hang ? `⚠ ${hang.title}` : '');
-    setText(this.text, hang?.text ?? '');
-    setText(this.stacks, hang?.stacks ?? '');
+  /** Shows the notice; removes it if it has no title, because the cell goes on. */
+  show({ title, text, stacks }: Hang): void {
+    this.node.hidden = title === '';
+    setText(this.title, title && `⚠ ${title}`);
+    setText(this.text, text);
+    setText(this.stacks, stacks);
   }
 
   /** Offers the restart once it is possible: not before the notice is in a notebook. */

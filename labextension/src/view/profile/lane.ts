@@ -1,7 +1,7 @@
 /** The spans of one thread or device, for drawing and searching. */
 
 import { lowerBound } from '../data/search-sorted.js';
-import type { Sequence } from '../calls/timeline/tracks/spans.js';
+import type { Sequence } from '../calls/timeline/tracks.js';
 
 export class Lane implements Sequence {
   readonly length: number;

@@ -2,11 +2,11 @@
 
 import { kindColour } from '../colours.js';
 import type { Profile } from '../data/schema.js';
-import { cut, paintAxis, paintGround, paintNames } from '../calls/timeline/picture/axis.js';
-import { LEAST_LABELLED, shadeOf } from '../calls/timeline/picture/bars.js';
-import type { Geometry } from '../calls/timeline/picture/geometry.js';
-import { inkOn, themeOf, type Theme } from '../calls/timeline/picture/theme.js';
-import { type Spans, walk } from '../calls/timeline/tracks/spans.js';
+import { cut, paintAxis, paintGround, paintNames } from '../calls/timeline/canvas.js';
+import { LEAST_LABELLED, shadeOf } from '../calls/timeline/canvas.js';
+import type { Geometry } from '../calls/timeline/canvas.js';
+import { inkOn, themeOf, type Theme } from '../calls/timeline/canvas.js';
+import { type Spans, walk } from '../calls/timeline/tracks.js';
 import type { Lane } from './lane.js';
 import type { Mark } from './mark.js';
 import { partName } from './words.js';
@@ -22,7 +22,7 @@ export interface Drawing {
 /** Draws lanes, axis and names in the theme around `node`. */
 export function paintLanes(node: Element, drawing: Drawing, lanes: readonly Lane[]): void {
   const { pen, at, profile } = drawing;
-  const theme = themeOf(node, pen);
+  const theme = themeOf(node);
   const style = getComputedStyle(node);
   const fills = profile.kinds.map(
     ({ id }) => style.getPropertyValue(kindColour(id)).trim() || theme.mixed

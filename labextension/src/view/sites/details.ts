@@ -1,12 +1,10 @@
 /** The details of a site below its row. */
 
-import { arrayPicture } from './array-picture.js';
 import { batchingDiagram } from './batching.js';
-import { elementWords, methodWords } from './batching-axes.js';
 import { add, button, h, type Child } from '../dom/elements.js';
 import { marked } from '../dom/not-finite.js';
 import { term } from '../dom/term.js';
-import { errorWords, firstWords, sampleWords, shardWords } from './words.js';
+import { errorWords, firstWords } from './words.js';
 import type { SiteActions } from './row.js';
 import { rowsIn } from '../data/not-finite.js';
 import type { Proposal, Site, Variant } from '../data/schema.js';
@@ -16,14 +14,12 @@ import {
   failedWords,
   numberWords,
   placeOf,
-  timeWords,
-  variantShapes
+  timeWords
 } from '../data/words.js';
 import phrases from '../data/phrases.json';
 
 const MOST_VARIANTS = 24;
 const MOST_SHOWN = 8; // errors and notes that are shown without a disclosure
-const MOST_PICTURES = 8; // of arrays of one call
 const MOST_SAMPLES = 6; // that are shown without a click, of sites with a problem
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
@@ -176,7 +172,7 @@ function variantsOf(
   const block = (variant: Variant, place: number): HTMLElement => {
     const ns = times[place];
     const time = ns !== undefined && variant.calls ? timeWords(ns) : '';
-    return variantBlock(variant, false, callWords(variant.calls), time);
+    return variantBlock(variant, false, variant.count || callWords(variant.calls), time);
   };
   const list = disclosure(`${numberWords(variants.length)} shapes`, variants.length <= 3, () => [
     ...variants.slice(0, MOST_VARIANTS).map(block),
@@ -189,18 +185,18 @@ function variantsOf(
 
 /** One variant, with the calls and the time of it if the site has others. */
 function variantBlock(variant: Variant, open: boolean, calls = '', time = ''): HTMLElement {
-  const shards = shardWords(variant);
-  const more = shards && h('p', { class: 'jaxcb-site-context' }, shards);
-  if (!variant.levels.length) {
+  const { sizes, elements, shapes, methods, placed } = variant;
+  const more = placed && h('p', { class: 'jaxcb-site-context' }, placed);
+  if (!sizes) {
     const label = calls && h('span', { class: 'jaxcb-muted' }, `${time ? `${calls} · ${time}` : calls}: `);
     return h('div', { class: 'jaxcb-site-variant' }, label, batchingDiagram(variant), more);
   }
   const summary = h(
     'span',
     {},
-    `${elementWords(variant)}: `,
-    h('code', {}, variantShapes(variant)),
-    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methodWords(variant.levels)}`, time && ` · ${time}`)
+    `${elements}: `,
+    h('code', {}, shapes),
+    h('span', { class: 'jaxcb-muted' }, ` vmap, ${methods}`, time && ` · ${time}`)
   );
   const diagram = disclosure(summary, open, () => [batchingDiagram(variant)]);
   return h('div', { class: 'jaxcb-site-variant' }, diagram, more);
@@ -216,13 +212,9 @@ function samplesOf(site: Site): HTMLElement[] {
     h(
       'ul',
       { class: 'jaxcb-site-sample_values' },
-      ...site.sample_values.map((sample, nth) => {
-        const arrays = site.sample_arrays.filter(([whose]) => whose === nth);
-        const pictures = arrays.slice(0, MOST_PICTURES).map(one => arrayPicture(one, sample));
-        const words = h('code', {}, ...marked(sampleWords(sample)));
-        const below = pictures.length > 0 && h('div', { class: 'jaxcb-arrays' }, ...pictures);
-        return h('li', { class: sample[3] ? 'jaxcb-bad' : null }, words, below);
-      })
+      ...site.sample_values.map(([words, failed]) =>
+        h('li', { class: failed ? 'jaxcb-bad' : null }, h('code', {}, ...marked(words)))
+      )
     )
   ];
   return [disclosure(title, site.consequence !== 'kept' && count <= MOST_SAMPLES, items)];

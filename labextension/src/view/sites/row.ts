@@ -67,8 +67,7 @@ function callsLink(site: Site, act: () => void): HTMLElement {
 
 /** ` · vmap 4 × 3`, of the only variant; empty if there is no vmap, or if shapes differ. */
 function vmapsOf({ shapes: [only, ...others] }: Site): string {
-  const sizes = others.length ? [] : (only?.levels ?? []).map(([size]) => size).reverse();
-  return sizes.length ? ` · vmap ${sizes.join(' × ')}` : '';
+  return only?.sizes && !others.length ? ` · vmap ${only.sizes}` : '';
 }
 
 function swatch(colour: number): HTMLElement {

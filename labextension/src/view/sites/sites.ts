@@ -42,7 +42,7 @@ export class SiteList {
     private readonly actions: SiteActions,
     private readonly folds = new Map<number, boolean>() // what the user did, by site
   ) {
-    const batched = facts.sites.filter(site => site.shapes.some(variant => variant.levels.length));
+    const batched = facts.sites.filter(site => site.shapes.some(({ sizes }) => sizes));
     this.unfolded = { diagrams: batched.length <= FEW_DIAGRAMS };
     this.colours = coloursOf(facts.sites);
     const many = facts.sites.length > MANY;
@@ -163,7 +163,7 @@ export class SiteList {
       below.hidden = !shown;
       fold.setAttribute('aria-expanded', String(shown));
     };
-    const only = this.facts.sites.length === 1 && site.shapes.some(({ levels }) => levels.length);
+    const only = this.facts.sites.length === 1 && site.shapes.some(({ sizes }) => sizes);
     const chosen = this.folds.get(place);
     show(chosen ?? (only || (!isPlain(site) && this.unfoldedSites++ < MOST_UNFOLDED)));
     fold.classList.toggle('jaxcb-empty', !below.hidden && !below.hasChildNodes());

@@ -1,20 +1,15 @@
 /** Texts for the list of sites. */
 
-import { cut } from '../data/parse/fields.js';
+import { cut } from '../data/parse/conform.js';
 import phrases from '../data/phrases.json';
-import type { Facts, SampleValues, Site, Variant } from '../data/schema.js';
+import type { Facts, Site } from '../data/schema.js';
 import {
-  byteWords,
   callWords,
-  counted,
   numberWords,
   say,
   someOf,
-  splitLevels,
   timeWords
 } from '../data/words.js';
-
-const MOST_DEVICES = 8; // listed by name
 
 /** Whether the recording has times, which cleared metadata does not. */
 export function timesKnown({ sites }: Facts): boolean {
@@ -48,13 +43,6 @@ export function workWords({ calls, host_ns: ns, wall_ns: wall }: Site): string {
   return time && wall ? say(phrases.work_in, { work: time, wall: timeWords(wall) }) : time;
 }
 
-/** The number of calls of a `vmap` that loops over batch elements where it need not; 0: they take little. */
-export function slowCalls({ batch_calls: fewer, shapes, variants_ns: times }: Site): number {
-  const looped = [...shapes.keys()].filter(place => splitLevels(shapes[place]!)[0].length);
-  const ns = looped.reduce((sum, place) => sum + (times[place] ?? 0), 0);
-  return fewer && ns >= phrases.slow_ns ? looped.reduce((sum, place) => sum + shapes[place]!.calls, 0) : 0;
-}
-
 /** What the proposals for a site say. */
 export function proposed({ proposals }: Site): string[] {
   return proposals.map(([, advice]) => advice);
@@ -69,33 +57,9 @@ export function firstWords({ first_element: element }: Site, row: number, severa
   return words + (element < 0 ? '' : say(phrases.at_element, { element }));
 }
 
-/** `2 shards (cpu:0, cpu:1), gathers 4.1 kB`; empty for one call on one device. */
-export function shardWords(variant: Variant): string {
-  const words: string[] = [];
-  if (variant.shards) {
-    const more = variant.devices.length > MOST_DEVICES ? ['…'] : [];
-    const names = [...variant.devices.slice(0, MOST_DEVICES), ...more].join(', ');
-    words.push(`${counted(variant.shards, 'shard')}${names && ` (${names})`}`);
-  }
-  if (variant.gathered_bytes) {
-    words.push(say(phrases.gathers, { bytes: byteWords(variant.gathered_bytes) }));
-  }
-  return words.join(', ');
-}
-
 /** The most informative line of an error: the first, or the last of a traceback. */
 export function errorWords(error: string, longest: number): string {
   const lines = error.split('\n').filter(line => line.trim());
   const line = (lines[0]?.startsWith('Traceback') ? lines.at(-1) : lines[0]) ?? 'an error';
   return cut(line, longest);
-}
-
-/** `element 2: 0.5, 1 → 0.479`: arguments and result of one call. */
-export function sampleWords([element, operands, results, failed, shard]: SampleValues): string {
-  const where =
-    (shard === null ? '' : say(phrases.of_shard, { shard })) +
-    (element < 0 ? '' : say(phrases.of_element, { element }));
-  const given = operands.join(', ') || phrases.nothing;
-  const result = failed ? phrases.raised : results.join(', ') || phrases.nothing;
-  return `${where}${given} → ${result}`;
 }

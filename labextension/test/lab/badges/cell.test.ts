@@ -61,7 +61,7 @@ test('a click opens the site in the snapshot that its badge is of', () => {
 
 test('a cell that the kernel does not know has the badges of the saved host traces', () => {
   const site = { ...aSite(), cell: true, cell_line: 7 };
-  const facts = { ...someFacts([site]), left_out: 0, not_kept: 0 };
+  const facts = { ...someFacts([site]), left_out: 0 };
   const saved = vi.fn(() => savedSnapshot([{ id: 'two', text: site.source, facts }]));
   const hub = new Hub();
   const state = hub.state(notebook);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { notesOf } from '../../../src/lab/badges/notes.js';
 import type { Variant } from '../../../src/view/data/schema.js';
-import { aVariant } from '../../view/recordings.js';
+import { aVariant, BATCHED } from '../../view/recordings.js';
 import { CALLBACK, SITE, snapshot, VALUE } from '../snapshots.js';
 
 test('a cell that is not in the snapshot has no notes', () => {
@@ -89,10 +89,11 @@ test('the details of a callback include its options', () => {
 });
 
 test('a site under vmap has the shapes that its tooltip draws', () => {
-  const vmap = aVariant([[4]], [[4]], [[4, 'expand_dims', [true]]]);
   const drawn = (...shapes: Variant[]): Variant | null =>
     notesOf(snapshot({ sites: [{ ...SITE, shapes }] }), 'two')!.lines[0]!.notes[0]!.vmap;
-  expect(drawn(vmap)).toEqual(vmap);
-  expect([drawn(), drawn(vmap, vmap), drawn(aVariant([[]], [[]]))]).toEqual([null, null, null]);
-  expect(drawn({ ...vmap, results: Array(8).fill([[4], 'float32']) })).toBeNull();
+  expect(drawn(BATCHED)).toEqual(BATCHED);
+  expect([drawn(), drawn(BATCHED, BATCHED), drawn(aVariant())]).toEqual([null, null, null]);
+  const { diagram } = BATCHED;
+  const rows = Array(9).fill(diagram!.rows[0]);
+  expect(drawn({ ...BATCHED, diagram: { ...diagram!, rows } })).toBeNull();
 });

@@ -97,6 +97,15 @@ test('a callback shows its flavor, figures and problems', () => {
   expect(words(row.node, '.jaxcb-callback-options')).toEqual(['vmap_method=expand_dims']);
 });
 
+test('elided calls are not green in the line of a callback', () => {
+  const row = new CallbackRow(jump);
+  row.update({ ...CALLBACK, elided: 1 }, [site({ elided: 1 })], NO_LABELS);
+  const alarms = row.node.querySelector('.jaxcb-callback-alarms')!;
+  expect(alarms.classList.contains('jaxcb-tone-quiet')).toBe(true);
+  row.update({ ...CALLBACK, elided: 1 }, [site({ consequence: 'unused' })], NO_LABELS);
+  expect(alarms.classList.contains('jaxcb-tone-warning')).toBe(true);
+});
+
 test('the button of a callback jumps to the line that registers it', () => {
   const row = new CallbackRow(jump);
   row.update({ ...CALLBACK, where: '' }, [], NO_LABELS);

@@ -8,7 +8,7 @@ import { aSite, someFacts } from '../../view/recordings.js';
 const SOURCE = 'return bessel(1, x)'; // of aSite
 
 function trace(sites: Site[], text = SOURCE): SavedTrace {
-  return { id: 'shows', text, facts: { ...someFacts(sites), left_out: 0, not_kept: 0 } };
+  return { id: 'shows', text, facts: { ...someFacts(sites), left_out: 0 } };
 }
 
 function output(data: unknown, metadata: unknown = undefined) {

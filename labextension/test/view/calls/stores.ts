@@ -17,7 +17,7 @@ export interface Call {
   readonly crossing?: number;
 }
 
-export const VARIANT: Variant = aVariant([[3]], [[]]);
+export const VARIANT: Variant = aVariant('(3,) → ()');
 
 export const LABELS: Labels = {
   sites: ['bessel, line 3', 'lookup, model.py:12'],

@@ -12,7 +12,7 @@ describe('calls that returned NaN or infinity', () => {
   });
 
   test('are labeled with what a call returned for which arguments', () => {
-    const made = aSite({ not_finite_rows: [2, 1], sample_values: [[-1, ['0'], ['nan'], false, null]], sample_rows: [2] });
+    const made = aSite({ not_finite_rows: [2, 1], sample_values: [['0 → nan', false]], sample_rows: [2] });
     const passing = aSite({ passed_on_rows: [3, 2] });
     const labels = labelsOf(someFacts([made, passing]), someMeasured());
     expect([...labels.notFinite].sort()).toEqual([[2, false], [3, true], [4, true]]);

@@ -108,7 +108,7 @@ describe('Store', () => {
       sample_rows,
       not_finite_rows: [],
       passed_on_rows: [],
-      sample_values: [[2, ['1'], ['0.5'], false, null]],
+      sample_values: [['element 2: 1 → 0.5', false]],
       shapes: Array.from({ length: variants }, () => ({}))
     });
     const facts = { sites: [site('a', 2, 7), site('b', 0, -1), site('c', 1)] } as unknown as Facts;

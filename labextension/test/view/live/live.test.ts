@@ -168,11 +168,11 @@ describe('LiveView', () => {
     expect(find('[role=status]').textContent).toContain('431 of');
   });
 
-  it('shows a message for malformed progress until valid progress arrives', () => {
-    view.update({ calls: 'many' }, []);
+  it('says what is damaged in the progress, until valid progress arrives', () => {
+    view.update({ ...someProgress(), rate: 'many' }, []);
     expect(find('.jaxcb-bad').hidden).toBe(false);
     expect(find('.jaxcb-bad').textContent).toBe(
-      '✕ cannot show progress: progress.elapsed_ns is missing.'
+      '✕ the progress is damaged: progress.rate is "many", not a number of at least 0.'
     );
     view.update(someProgress(), []);
     expect(find('.jaxcb-bad').hidden).toBe(true);

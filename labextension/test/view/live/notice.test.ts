@@ -53,9 +53,9 @@ describe('the notice that a cell hangs', () => {
     expect(restart).toHaveBeenCalledTimes(1);
   });
 
-  it('that is malformed is refused in words', () => {
-    view.tell({ title: 3 });
-    expect(find('.jaxcb-bad').textContent).toContain('hang.title');
-    expect(find('.jaxcb-hang').hidden).toBe(true);
+  it('that is damaged is shown, and what is wrong with it', () => {
+    view.tell({ title: 'the cell hangs', stacks: 3 });
+    expect(find('.jaxcb-bad').textContent).toBe('✕ the progress is damaged: hang.stacks is 3, not text.');
+    expect(find('.jaxcb-hang').textContent).toMatch(/^⚠ the cell hangs.*\?$/);
   });
 });

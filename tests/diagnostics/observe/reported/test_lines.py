@@ -196,6 +196,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.long
 @flavors
 @settings(max_examples=12)
 @given(steps=STEPS)

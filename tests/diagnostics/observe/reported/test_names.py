@@ -104,6 +104,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("odd", "flavor"), CASES)
 def test_odd_callback_behaves_the_same_and_has_a_name(odd, flavor):
     host = ODD[odd]()

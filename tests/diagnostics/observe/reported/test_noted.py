@@ -163,6 +163,7 @@ def test_eager_calls_are_not_noted():
     assert summary.site.line == line_of(run, "return")
 
 
+@pytest.mark.long
 def test_notes_die_with_their_program_and_keep_no_argument(recorded):
     gc.collect()
     before, struct = noted(), jax.ShapeDtypeStruct((100,), np.float32)

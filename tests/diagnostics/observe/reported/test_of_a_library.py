@@ -170,6 +170,19 @@ def test_headline_of_several_sites_names_the_hoisted_and_the_deduplicated_ones()
     assert ("kept", f"3 calls per run {words}") in headline(ahead)
 
 
+def test_headline_of_several_sites_names_the_one_with_fewer_calls():
+    sin = jaxcb.pure(np.sin, result="x")
+    again = jax.jit(lambda x: sin(x))
+
+    def program(x):
+        y = jax.lax.fori_loop(0, 5, lambda _, total: total + again(x) + again(x), x)
+        return y + sin(y)
+
+    few, _ = sites = summarize(jaxcb.explain(program)(1.0))
+    assert few.status == "fewer"
+    assert ("kept", f"2 calls per run ({few.where} fewer)") in headline(sites)
+
+
 def test_headline_of_many_functions_names_or_counts_the_hoisted_ones():
     def named(name):
         def host(x):
@@ -194,7 +207,7 @@ def test_headline_of_many_functions_names_or_counts_the_hoisted_ones():
     assert found[0] == "last 1 call per run (hoisted)"
     assert found[-1] == "3 more fine"
     found = [text for _, text in headline(summarize(jaxcb.explain(with_problem)(1.0)))]
-    assert found == ["⚠ bad never called (unused)", "7 more fine (1 deduplicated or hoisted)"]
+    assert found == ["⚠ bad never called (unused)", "7 more fine (1 with fewer calls)"]
 
 
 @pytest.mark.parametrize("derivative", [jax.grad, lambda f: jax.grad(eqx.filter_jit(f))])

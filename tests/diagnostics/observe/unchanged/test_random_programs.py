@@ -43,6 +43,7 @@ def _message(error):
     return type(error), str(error).splitlines()[:1]
 
 
+@pytest.mark.long
 def test_observing_does_not_change_random_programs():
     found = {seed: disagreement(Draw(seed).program()) for seed in range(15)}
     jax.clear_caches()

@@ -214,6 +214,7 @@ def test_code_without_a_file_works_in_a_deleted_working_directory(tmp_path, monk
     assert [(s.file, s.line) for s in recording.bound] == [("<gone>", 2)]
 
 
+@pytest.mark.long
 def test_calls_on_several_devices_are_the_same_and_recorded(in_process):
     done = in_process(Path(__file__).with_name("devices.py"), devices=4)
     same = [line for line in done.stdout.splitlines() if line.endswith("same")]

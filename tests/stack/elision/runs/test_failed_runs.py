@@ -12,8 +12,8 @@ from jupyter_jaxcb.report import summarize
 BOTH = "2 runs did not enter the branch or loop around it, and 1 run failed before reaching it"
 
 
-def program(flavor, fails):
-    """Return a program of two host functions: one raises if `fails`, one is in a branch."""
+def status_of(flavor, fails, values, branch=lambda a: a, **options):
+    """Run a call of `first`, which raises if `fails`, and a branch around one of `inside`."""
 
     def first(x):
         if fails(float(x)):
@@ -23,18 +23,8 @@ def program(flavor, fails):
     def inside(x):
         return x
 
-    options = {"result": "x"}
-    a, b = (getattr(jaxcb, flavor)(host, **options) for host in (first, inside))
-
-    @jax.jit
-    def f(x):
-        y = a(x)
-        return jax.lax.cond(y > 100, b, lambda y: y, y)
-
-    return f
-
-
-def status_of(f, values, **options):
+    a, b = (getattr(jaxcb, flavor)(host, result="x") for host in (first, inside))
+    f = jax.jit(lambda x: jax.lax.cond(branch(a)(x) > 100, b, lambda y: y, x))
     with jaxcb.record(**options) as r:
         for value in values:
             with contextlib.suppress(jax.errors.JaxRuntimeError, ValueError):
@@ -49,41 +39,26 @@ def status_of(f, values, **options):
 @pytest.mark.parametrize("capacity", [1_000, 1, 0])
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0), (3.0, 1.0, 2.0), (1.0, 3.0, 2.0)], ids=str)
 def test_completed_and_failed_runs_before_a_branch_are_counted_separately(flavor, capacity, values):
-    status, reason, advice = status_of(program(flavor, lambda x: x == 3), values, capacity=capacity)
+    status, reason, advice = status_of(flavor, lambda x: x == 3, values, capacity=capacity)
     assert (status, reason) == (Status.NOT_REACHED, BOTH)
     assert "condition" in advice and "error" in advice
 
 
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 def test_branch_is_not_run_if_all_runs_failed_before_it(flavor):
-    status, reason, _ = status_of(program(flavor, lambda x: True), (1.0, 2.0))
+    status, reason, _ = status_of(flavor, lambda x: True, (1.0, 2.0))
     assert (status, reason) == (Status.NOT_RUN, "an earlier error stopped the program")
 
 
 def test_two_failed_runs_are_counted_as_two():
-    status, reason, _ = status_of(program("io", lambda x: x > 2), (1.0, 3.0, 4.0))
+    status, reason, _ = status_of("io", lambda x: x > 2, (1.0, 3.0, 4.0))
     assert status is Status.NOT_REACHED
-    assert reason == (
-        "1 run did not enter the branch or loop around it, and 2 runs failed before reaching it"
-    )
+    assert "1 run did not enter" in reason and "2 runs failed before" in reason
 
 
 def test_no_run_is_invented_if_the_failing_call_is_in_a_branch():
     """JAX reports the two successful runs without effects, but not the failed one."""
-
-    def first(x):
-        raise ValueError("no luck")
-
-    def inside(x):
-        return x
-
-    a, b = jaxcb.pure(first, result="x"), jaxcb.pure(inside, result="x")
-
-    @jax.jit
-    def f(x):
-        y = jax.lax.cond(x > 2, a, lambda x: x, x)
-        return jax.lax.cond(y > 100, b, lambda y: y, y)
-
-    status, reason, _ = status_of(f, (1.0, 2.0, 3.0))
+    in_branch = lambda a: lambda x: jax.lax.cond(x > 2, a, lambda x: x, x)  # noqa: E731
+    status, reason, _ = status_of("pure", lambda x: True, (1.0, 2.0, 3.0), in_branch)
     assert status is Status.NOT_REACHED
     assert reason in (BOTH, f"at least {BOTH}".replace("2 runs", "1 run"))

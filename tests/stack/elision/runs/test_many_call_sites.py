@@ -22,8 +22,6 @@ LINES = {
     "one after the other": "x = p(x + 1)",
     "each in a loop": "x = jax.lax.fori_loop(0, 3, lambda i, x: p(x), x)",
     "each in a branch": "x = jax.lax.cond(x > 0, lambda x: p(x), lambda x: x, x)",
-    "each in a branch by platform": "x = jax.lax.platform_dependent(x, cpu=lambda x: p(x), "
-    "default=lambda x: x)",
     "each in an inner jit": "x = jax.jit(lambda x: p(x) + 1)(x)",
     "each unused": "p(x)",
 }
@@ -69,6 +67,7 @@ def work(line, count):
     return counted.count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_work_for_a_program_is_linear_in_its_call_sites(line):
     work(line, 2)  # work that is only done once

@@ -1,10 +1,8 @@
 """``check=True`` finds outputs that are not written, whatever their dtype."""
 
 import math
-import re
 
 import jax
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
@@ -22,6 +20,7 @@ DTYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @given(st.sampled_from(DTYPES), st.lists(st.integers(0, 4), max_size=3), st.data(), st.booleans())
 def test_unwritten_elements_are_counted_and_the_first_is_named(dtype, shape, data, compiled):
     size = math.prod(shape)
@@ -45,27 +44,6 @@ def test_unwritten_elements_are_counted_and_the_first_is_named(dtype, shape, dat
         f"partly did not write {len(left)} of the {size} elements of out {dtype.name}{shape}, the "
         f"first at {first}"
     )
-
-
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind not in "biu"], ids=str)
-def test_unwritten_output_holds_ordinary_numbers_that_differ_from_call_to_call(dtype):
-    """NaN would warn in the host function, and a tiny number would be lost in a sum."""
-    seen = []
-
-    @jaxcb.buffer(result=lambda: jax.ShapeDtypeStruct((99,), dtype), check=True)
-    def reads(out):
-        seen.append(out.copy())
-        out[1:] = 0
-
-    for _ in range(3):
-        with pytest.raises(jax.errors.JaxRuntimeError, match="did not write 1 of the 99 elements"):
-            reads()
-    values = np.array([array.astype(np.complex128) for array in seen])
-    parts = [values.real, values.imag] if dtype.kind == "c" else [values.real]
-    assert len(seen) == 6  # two calls for each check
-    for part in parts:
-        assert np.all((1 <= abs(part)) & (abs(part) <= 4))
-        assert len({tuple(row) for row in part}) == 6
 
 
 def test_written_value_that_equals_the_canary_is_not_reported():
@@ -108,33 +86,3 @@ def test_callback_with_side_effects_is_called_once_and_only_certain_omissions_ar
         with pytest.raises(jax.errors.JaxRuntimeError, match=f"did not write {count} of the "):
             make(dtype, size, written)()
         assert calls == [1]
-
-
-def test_each_batch_element_is_checked(x):
-    @jaxcb.buffer(result="x", check=True)
-    def host(out, x):
-        if x[0] == 0:
-            out[...] = x
-        out[1:] = 0
-
-    with pytest.raises(
-        jax.errors.JaxRuntimeError, match=r"1 of the 3 elements.* in batch element 1,"
-    ):
-        jax.block_until_ready(jax.jit(jax.vmap(host))(x))
-
-
-def test_output_is_named_by_its_path_and_aliased_outputs_are_not_checked(x):
-    def host(context, out, x):
-        out["written"][...] = 1
-
-    result = {"kept": x, "left": jnp.zeros(2), "written": jnp.zeros(2)}
-    call = jaxcb.buffer_callback(host, result, check=True, input_output_aliases={0: 0})
-    with pytest.raises(jax.errors.JaxRuntimeError, match=re.escape("of out['left'] float32[2]")):
-        jax.block_until_ready(jax.jit(call)(x))
-
-
-def test_outputs_are_not_checked_by_default(x):
-    calls = []
-    call = jaxcb.buffer_callback(lambda context, out, x: calls.append(1), x)
-    jax.block_until_ready(jax.jit(call)(x))
-    assert calls == [1]

@@ -16,16 +16,6 @@ def found(in_process):
     return in_process(Path(__file__).with_name("devices.py"), devices=2).value
 
 
-@pytest.mark.parametrize("name", ["jit", "eager"])
-def test_under_jit_every_device_calls_with_the_whole_array(found, name):
-    # As with JAX's own callback: computations without a sharding run on every device.
-    row = found[name]
-    assert row["seen"] == [[0.0, 1.0, 2.0, 3.0]] * 2
-    assert row["result"] == [1.0, 2.0, 3.0, 4.0]
-    assert (row["calls"], row["expected"]) == (2, 2)
-    assert row["compiled"] == [2]
-
-
 @pytest.mark.parametrize(
     "name", ["shard_map", "shard_map with a side effect", "shard_map with an alias", "pmap"]
 )
@@ -37,24 +27,10 @@ def test_each_device_calls_with_its_shard_and_the_recording_names_it(found, name
     assert (row["calls"], row["expected"]) == (2, 2)
 
 
-def test_elements_of_a_shard_are_calls_of_that_shard(found):
-    row = found["shard_map of vmap"]
-    assert row["seen"] == [0.0, 1.0, 2.0, 3.0]
-    assert row["shards"] == ["0", "0", "1", "1"]
-    assert row["result"] == [1.0, 2.0, 3.0, 4.0]
-
-
 def test_side_effect_that_every_device_would_repeat_is_refused(found):
     kind, words, _ = found["jit with a side effect"]
     assert kind == "NotImplementedError"
     assert "each would repeat its side effect. Call it in jax.shard_map" in words
-
-
-@pytest.mark.parametrize("name", ["jit that fails", "shard_map that fails"])
-def test_failure_on_several_devices_is_raised(found, name):
-    kind, _, original = found[name]
-    assert (kind, original) == ("JaxRuntimeError", "ValueError('no luck')")
-    assert found["after"] == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 /** How long the calls of each site took: figures and a histogram, in one row by site. */
 
-import { button, h, type Child } from '../../dom/elements.js';
 import { siteColour } from '../../colours.js';
-import type { Change, Store } from '../../data/store.js';
+import type { Store } from '../../data/store.js';
 import { counted, failedWords, numberWords, timeWords } from '../../data/words.js';
+import { button, type Child, h } from '../../dom/elements.js';
 import { siteName } from '../../dom/site-name.js';
-import { hideTooltip, placeTooltip, tooltip } from '../../dom/tooltip.js';
+import { hideTooltip, tooltip } from '../../dom/tooltip.js';
 import { type Figures, shownBins, type SiteFigures } from './figures.js';
 import { Histogram, rangeWords } from './histogram.js';
 
@@ -14,31 +14,54 @@ const MOST_SITES = 500;
 
 export class Distribution {
   readonly node: HTMLElement;
-  private readonly grid = h('div', { class: 'jaxcb-distribution-grid', role: 'table' });
+  private readonly grid: HTMLElement;
   private readonly box = tooltip();
+  private readonly hasFailed: boolean;
   private readonly histograms = new Map<SiteFigures, Histogram>();
-  private readonly buttons = new Map<number, HTMLElement>();
+  private readonly names = new Map<number, HTMLElement>(); // the buttons that filter by site
   private readonly forget: () => void;
 
   /** Args: of: `20,000 calls`, what the figures are about. */
-  constructor(
-    private readonly store: Store,
-    private readonly figures: Figures,
-    of: string
-  ) {
-    const failed = figures.sites.some(site => site.failed > 0);
-    const columns = ['Calls', ...(failed ? ['Failed'] : []), 'Min', 'Median', 'p95', 'Max'];
-    this.grid.setAttribute('aria-label', 'Durations by site');
-    this.grid.style.setProperty('--jaxcb-distribution-figures', String(columns.length));
-    this.grid.append(this.head(columns));
-    this.show(MOST_FIRST);
-    const total = h('p', { class: 'jaxcb-distribution-total' }, totalWords(of, figures));
+  constructor(private readonly store: Store, private readonly figures: Figures, of: string) {
+    const { edges, sites, threads, total } = figures;
+    this.hasFailed = sites.some(site => site.failed > 0);
+    const columns = ['Calls', this.hasFailed && 'Failed', 'Min', 'Median', 'p95', 'Max'];
+    const titles = columns.filter(title => title !== false);
+    const ends = [edges[0] ?? 0, edges.at(-1) ?? 0] as const;
+    const cell = (...words: Child[]) => h('div', { role: 'columnheader' }, ...words);
+    const range = cell(
+      h('span', { class: 'jaxcb-announced' }, `Histogram, ${rangeWords(ends)}`),
+      ...ends.map(ns => h('span', { 'aria-hidden': 'true' }, timeWords(ns)))
+    );
+    range.className = 'jaxcb-distribution-range';
+    const head = { class: 'jaxcb-distribution-head', role: 'row' };
+    this.grid = h(
+      'div',
+      { class: 'jaxcb-distribution-grid', role: 'table', 'aria-label': 'Durations by site' },
+      h('div', head, ...['Site', ...titles].map(title => cell(title)), range)
+    );
+    this.grid.style.setProperty('--jaxcb-distribution-figures', String(titles.length));
     // The duration of a single call has no distribution.
-    this.grid.hidden = figures.sites.every(site => site.calls === 1);
-    this.node = h('div', { class: 'jaxcb-distribution' }, total, this.grid, this.box);
-    this.more();
-    this.forget = store.on(change => this.changed(change));
-    this.draw();
+    this.grid.hidden = sites.every(site => site.calls === 1);
+    const rest = sites.length - MOST_SITES;
+    const showAll = (): void => {
+      this.show(MOST_SITES);
+      more.replaceWith(...(rest > 0 ? [h('p', {}, `and ${counted(rest, 'more site')}`)] : []));
+    };
+    const all = `Show all ${counted(Math.min(sites.length, MOST_SITES), 'site')}`;
+    const more = button({ class: 'jaxcb-distribution-more' }, showAll, all);
+    const over = threads.size > 1 ? `, summed over ${counted(threads.size, 'thread')}` : '';
+    const words = `${of} · ${timeWords(total)} in host functions${over}`;
+    this.node = h(
+      'div',
+      { class: 'jaxcb-distribution' },
+      h('p', { class: 'jaxcb-distribution-total' }, words),
+      this.grid,
+      sites.length > MOST_FIRST && more,
+      this.box
+    );
+    this.show(MOST_FIRST);
+    this.forget = store.on(change => change === 'filter' && this.draw());
   }
 
   dispose(): void {
@@ -46,64 +69,39 @@ export class Distribution {
     hideTooltip(this.box);
   }
 
-  private head(columns: readonly string[]): HTMLElement {
-    const { edges } = this.figures;
-    const [first, last] = [edges[0] ?? 0, edges.at(-1) ?? 0];
-    const range = h(
-      'div',
-      { role: 'columnheader', class: 'jaxcb-distribution-range' },
-      h('span', { class: 'jaxcb-announced' }, `Histogram, ${rangeWords([first, last])}`),
-      h('span', { 'aria-hidden': 'true' }, timeWords(first)),
-      h('span', { 'aria-hidden': 'true' }, timeWords(last))
-    );
-    const titles = ['Site', ...columns].map(title => h('div', { role: 'columnheader' }, title));
-    return h('div', { class: 'jaxcb-distribution-head', role: 'row' }, ...titles, range);
-  }
-
-  /** Adds the rows of at most `most` sites, those that took longest, in program order. */
+  /** Shows the rows of at most `most` sites, those that took longest, in program order. */
   private show(most: number): void {
     const { sites } = this.figures;
-    const longest = [...sites].sort((a, b) => b.total - a.total).slice(0, most);
+    const longest = new Set([...sites].sort((a, b) => b.total - a.total).slice(0, most));
     this.histograms.clear();
-    this.buttons.clear();
-    const rows = sites.filter(site => longest.includes(site)).map(site => this.row(site));
+    this.names.clear();
+    const rows = sites.filter(site => longest.has(site)).map(site => this.row(site));
     this.grid.replaceChildren(this.grid.firstChild!, ...rows);
+    this.draw();
   }
 
-  /** Adds a button that shows the other sites. */
-  private more(): void {
-    const { length } = this.figures.sites;
-    if (length <= MOST_FIRST) {
-      return;
-    }
-    const rest = length - MOST_SITES;
-    const words = `Show all ${counted(Math.min(length, MOST_SITES), 'site')}`;
-    const act = (): void => {
-      this.show(MOST_SITES);
-      this.draw();
-      more.replaceWith(...(rest > 0 ? [h('p', {}, `and ${counted(rest, 'more site')}`)] : []));
-    };
-    const more = button({ class: 'jaxcb-distribution-more' }, act, words);
-    this.grid.after(more);
-  }
-
-  private row(site: SiteFigures): HTMLElement {
-    const failed = this.figures.sites.some(each => each.failed > 0);
-    const cell = (words: Child, name = 'number') =>
-      h('div', { role: 'cell', class: `jaxcb-distribution-${name}` }, words);
-    const name = site.site === null ? 'unknown site' : this.store.labels.sites[site.site]!;
-    const histogram = this.histogram(site, name);
+  private row(figures: SiteFigures): HTMLElement {
+    const { store } = this;
+    const { calls, failed, least, median, most, p95, site, slowest } = figures;
+    const name = site === null ? 'unknown site' : store.labels.sites[site]!;
+    const colour = site === null ? '--jaxcb-site-mixed' : siteColour(store.colour(site));
+    const cell = (words: Child, css = 'number') =>
+      h('div', { role: 'cell', class: `jaxcb-distribution-${css}` }, words);
+    const title = `Select call ${numberWords(slowest + 1)}, the slowest`;
+    const select = (): void => store.select(slowest);
+    const histogram = new Histogram(store, this.figures, figures, name, this.box);
+    this.histograms.set(figures, histogram);
     const row = h(
       'div',
       { role: 'row', class: 'jaxcb-distribution-row' },
-      h('div', { role: 'rowheader' }, this.name(site.site, name)),
-      cell(numberWords(site.calls)),
-      failed && cell(site.failed ? failedWords(numberWords(site.failed)) : '', 'failed'),
-      ...[site.least, site.median, site.p95].map(ns => cell(timeWords(ns))),
-      cell(this.slowest(site)),
+      h('div', { role: 'rowheader' }, this.name(site, name)),
+      cell(numberWords(calls)),
+      this.hasFailed && cell(failed ? failedWords(numberWords(failed)) : '', 'failed'),
+      ...[least, median, p95].map(ns => cell(timeWords(ns))),
+      cell(button({ class: 'jaxcb-link', title }, select, timeWords(most))),
       h('div', { role: 'cell' }, histogram.node)
     );
-    row.style.setProperty('--jaxcb-own', `var(${colourOf(this.store, site.site)})`);
+    row.style.setProperty('--jaxcb-own', `var(${colour})`);
     return row;
   }
 
@@ -120,59 +118,15 @@ export class Distribution {
       this.store.narrow({ ...filter, site: filter.site === site ? null : site });
     };
     const only = button(attributes, filterBy, swatch, words);
-    this.buttons.set(site, only);
+    this.names.set(site, only);
     return only;
   }
 
-  private slowest({ most, slowest }: SiteFigures): HTMLElement {
-    const title = `Select call ${numberWords(slowest + 1)}, the slowest`;
-    const act = (): void => this.store.select(slowest);
-    return button({ class: 'jaxcb-link', title }, act, timeWords(most));
-  }
-
-  private histogram(site: SiteFigures, name: string): Histogram {
-    const { store, box, figures } = this;
-    const several = figures.sites.length > 1;
-    const histogram = new Histogram(site, figures.edges, name, {
-      choose: durations => {
-        const own = several && durations ? site.site : store.filter.site;
-        store.narrow({ ...store.filter, site: own, durations });
-      },
-      describe: ([range, ...words], x, y) => {
-        box.replaceChildren(h('strong', {}, range), ...words.map(each => h('p', {}, each)));
-        placeTooltip(box, x, y);
-      },
-      leave: () => hideTooltip(box)
-    });
-    this.histograms.set(site, histogram);
-    return histogram;
-  }
-
-  private changed(change: Change): void {
-    if (change === 'filter') {
-      this.draw();
-    }
-  }
-
   private draw(): void {
-    const { filter } = this.store;
-    const shown = shownBins(this.store, this.figures);
-    this.figures.sites.forEach((site, place) => {
-      const own = filter.site === null || filter.site === site.site;
-      this.histograms.get(site)?.draw(shown[place]!, own ? filter.durations : null);
-    });
-    for (const [site, button] of this.buttons) {
-      button.setAttribute('aria-pressed', String(filter.site === site));
-    }
+    const { figures, histograms, names, store } = this;
+    const shown = shownBins(store, figures);
+    figures.sites.forEach((site, nth) => histograms.get(site)?.draw(shown[nth]!));
+    const pressed = (site: number): string => String(store.filter.site === site);
+    names.forEach((name, site) => name.setAttribute('aria-pressed', pressed(site)));
   }
-}
-
-function colourOf(store: Store, site: number | null): string {
-  return site === null ? '--jaxcb-site-mixed' : siteColour(store.colour(site));
-}
-
-/** `20,000 calls · 403 ms in host functions, summed over 2 threads`. */
-function totalWords(of: string, { total, threads }: Figures): string {
-  const over = threads.size > 1 ? `, summed over ${counted(threads.size, 'thread')}` : '';
-  return `${of} · ${timeWords(total)} in host functions${over}`;
 }

@@ -1,11 +1,10 @@
-/** Exact figures about the durations of all calls, by site. */
+/** Exact figures about the durations of all calls, by site, with bins for their histograms. */
 
-import { hasFailed } from '../../data/labels.js';
 import { THREADS } from '../../data/columns.js';
+import { hasFailed } from '../../data/labels.js';
 import { AT_ONCE, pause } from '../../data/pause.js';
-import type { Store } from '../../data/store.js';
 import { lowerBound } from '../../data/search-sorted.js';
-import { binOf, edgesOf } from './bins.js';
+import type { Store } from '../../data/store.js';
 
 /** Durations in nanoseconds. */
 export interface SiteFigures {
@@ -30,85 +29,57 @@ export interface Figures {
 
 /** Resolves to the figures of all calls in `store`, without blocking the page. */
 export async function figuresOf(store: Store): Promise<Figures> {
-  const { counts, threads } = await countsOf(store);
-  const durations = await bySite(store, counts);
-  const some = counts.filter(count => count.calls > 0);
-  const least = some.reduce((found, count) => Math.min(found, count.least), Infinity);
-  const most = some.reduce((found, count) => Math.max(found, count.most), 0);
-  const many = some.reduce((found, count) => Math.max(found, count.calls), 0);
-  const edges = some.length ? edgesOf(least, most, store.calls.unitNs, many) : [];
-  const sites: SiteFigures[] = [];
-  let since = 0;
-  for (const [site, count] of counts.entries()) {
-    if (count.calls === 0) {
-      continue;
-    }
-    since += count.calls;
-    if (since > AT_ONCE) {
-      since = count.calls;
-      await pause();
-    }
-    const sorted = durations[site]!.sort();
-    sites.push({
-      ...count,
-      site: site < store.labels.sites.length ? site : null,
-      median: quantile(sorted, 0.5),
-      p95: quantile(sorted, 0.95),
-      bins: binned(sorted, edges)
-    });
-  }
-  const total = counts.reduce((sum, count) => sum + count.total, 0);
-  return { sites, edges, total, threads };
-}
-
-interface Count {
-  calls: number;
-  failed: number;
-  total: number;
-  least: number;
-  most: number;
-  slowest: number;
-}
-
-/** Counts calls by site, the last for those whose site is unknown, and by thread. */
-async function countsOf(
-  store: Store
-): Promise<{ counts: Count[]; threads: Map<number, number> }> {
   const { calls, labels } = store;
+  const unknown = labels.sites.length;
   const threads = new Uint32Array(THREADS);
-  const counts = Array.from({ length: labels.sites.length + 1 }, (): Count => ({
-    calls: 0,
-    failed: 0,
-    total: 0,
-    least: Infinity,
-    most: -1,
-    slowest: 0
-  }));
+  const counts = new Uint32Array(unknown + 1);
   await everyRow(calls.length, row => {
-    const count = counts[store.site(row) ?? labels.sites.length]!;
-    const duration = calls.duration(row);
-    count.calls++;
-    count.failed += hasFailed(store, row) ? 1 : 0;
-    count.total += duration;
-    count.least = Math.min(count.least, duration);
-    if (duration > count.most) {
-      count.most = duration;
-      count.slowest = row;
-    }
+    counts[store.site(row) ?? unknown]!++;
     threads[calls.thread(row)]!++;
   });
-  return { counts, threads: new Map([...threads.entries()].filter(([, count]) => count > 0)) };
-}
-
-/** The durations of each site, unsorted. */
-async function bySite(store: Store, counts: readonly Count[]): Promise<Float64Array[]> {
-  const durations = counts.map(count => new Float64Array(count.calls));
-  const filled = counts.map(() => 0);
-  await everyRow(store.calls.length, row => {
-    const site = store.site(row) ?? counts.length - 1;
-    durations[site]![filled[site]!++] = store.calls.duration(row);
+  const durations = Array.from(counts, count => new Float64Array(count));
+  const [filled, failed, slowest] = [counts.map(() => 0), counts.map(() => 0), counts.map(() => 0)];
+  const totals = Array.from(counts, () => 0);
+  await everyRow(calls.length, row => {
+    const site = store.site(row) ?? unknown;
+    const ns = calls.duration(row);
+    if (filled[site] === 0 || ns > calls.duration(slowest[site]!)) {
+      slowest[site] = row;
+    }
+    durations[site]![filled[site]!++] = ns;
+    totals[site]! += ns;
+    failed[site]! += hasFailed(store, row) ? 1 : 0;
   });
-  return durations;
+  let since = 0;
+  for (const sorted of durations) {
+    since += sorted.length;
+    if (since > AT_ONCE) {
+      since = sorted.length;
+      await pause();
+    }
+    sorted.sort();
+  }
+  const some = [...durations.keys()].filter(site => counts[site]);
+  const least = some.reduce((found, site) => Math.min(found, durations[site]![0]!), Infinity);
+  const most = some.reduce((found, site) => Math.max(found, durations[site]!.at(-1)!), 0);
+  const edges = some.length ? edgesOf(least, most, calls.unitNs, Math.max(...counts)) : [];
+  return {
+    sites: some.map(site => ({
+      site: site < unknown ? site : null,
+      calls: counts[site]!,
+      failed: failed[site]!,
+      total: totals[site]!,
+      least: durations[site]![0]!,
+      median: quantile(durations[site]!, 0.5),
+      p95: quantile(durations[site]!, 0.95),
+      most: durations[site]!.at(-1)!,
+      slowest: slowest[site]!,
+      bins: binned(durations[site]!, edges)
+    })),
+    edges,
+    total: totals.reduce((sum, total) => sum + total, 0),
+    threads: new Map([...threads.entries()].filter(([, count]) => count > 0))
+  };
 }
 
 async function everyRow(rows: number, visit: (row: number) => void): Promise<void> {
@@ -124,13 +95,12 @@ async function everyRow(rows: number, visit: (row: number) => void): Promise<voi
 export function quantile(sorted: Float64Array, share: number): number {
   const place = share * (sorted.length - 1);
   const below = sorted[Math.floor(place)]!;
-  const above = sorted[Math.ceil(place)]!;
-  return below + (above - below) * (place - Math.floor(place));
+  return below + (sorted[Math.ceil(place)]! - below) * (place - Math.floor(place));
 }
 
 function binned(sorted: Float64Array, edges: readonly number[]): Uint32Array {
   const places = edges.map(edge => lowerBound(sorted, edge, 0, sorted.length));
-  return Uint32Array.from({ length: edges.length - 1 }, (_, bin) => places[bin + 1]! - places[bin]!);
+  return Uint32Array.from(places.slice(1), (place, bin) => place - places[bin]!);
 }
 
 /** The calls that pass the filter of `store`, by site of `figures` and bin. */
@@ -146,4 +116,56 @@ export function shownBins(store: Store, { sites, edges }: Figures): Uint32Array[
     }
   }
   return shown;
+}
+
+// The preferred numbers of the series R40 (ISO 3), which contains R20, R10 and R5.
+const DECADE = [
+  100, 106, 112, 118, 125, 132, 140, 150, 160, 170, 180, 190, 200, 212, 224, 236, 250, 265, 280,
+  300, 315, 335, 355, 375, 400, 425, 450, 475, 500, 530, 560, 600, 630, 670, 710, 750, 800, 850,
+  900, 950
+];
+const STEPS = [1, 2, 4, 8, 20, 40]; // through the series
+const MOST_BINS = 44;
+const FEW_BINS = 24; // at most, for a few calls
+const LEAST_BINS = 16; // so that one bar of equal durations is not as wide as the histogram
+const LEAST_UNITS = 2; // narrower bins would be empty or not, depending on rounding alone
+
+/**
+ * The edges of bins that contain all durations from `least` to `most`: from an edge to before the
+ * next one. They are round, and equally far apart on a logarithmic scale.
+ *
+ * Args:
+ *   unit: the resolution of the durations; edges are multiples of it.
+ *   calls: their number; few calls get fewer bins.
+ */
+export function edgesOf(least: number, most: number, unit: number, calls = Infinity): number[] {
+  const [low, high] = [position(Math.max(least, unit)), position(Math.max(most, unit))];
+  const bins = Math.min(Math.max(2 * Math.sqrt(calls), FEW_BINS), MOST_BINS);
+  const step = STEPS.find(each => (high - low) / each + 2 <= bins) ?? STEPS.at(-1)!;
+  const missing = step === STEPS[0] ? LEAST_BINS - (high - low + 2) : 0;
+  const around = Math.max(Math.ceil(missing / 2), 0);
+  const edges = least < unit ? [0, unit] : [];
+  let at = Math.floor((low - around) / step) * step;
+  for (; edges.length < 2 || edges.at(-1)! <= most || at <= high + around; at += step) {
+    const decade = Math.floor(at / DECADE.length);
+    const value = (DECADE[at - DECADE.length * decade]! / 100) * 10 ** decade;
+    const edge = Math.floor(value / unit + 1e-6) * unit;
+    if (edges.length === 0 ? edge > 0 : edge >= edges.at(-1)! + LEAST_UNITS * unit) {
+      edges.push(edge);
+    }
+  }
+  return edges;
+}
+
+/** The last position in the series whose value is not more than `ns`. */
+function position(ns: number): number {
+  const decade = Math.floor(Math.log10(ns) + 1e-9);
+  const place = DECADE.findIndex(each => (each / 100) * 10 ** decade > ns * (1 + 1e-9));
+  return DECADE.length * decade + (place < 0 ? DECADE.length : place) - 1;
+}
+
+/** The bin of a duration; `edges` contain it. */
+export function binOf(edges: readonly number[], ns: number): number {
+  const after = lowerBound(edges, ns, 1, edges.length - 1);
+  return edges[after] === ns ? Math.min(after, edges.length - 2) : after - 1;
 }

@@ -6,25 +6,24 @@ const HIGHEST = 6_000_000; // pixels; Firefox stops at about 17 million
 /**
  * Maps the position of the scroll bar to rows.
  *
- * Up to `HIGHEST` pixels the two are equal. Beyond that, jumps of the scroll bar are scaled, but small
- * steps are not, so that no row is skipped.
+ * Up to `HIGHEST` pixels the two are equal. Beyond that, jumps of the scroll bar are scaled, but
+ * small steps are not, so that no row is skipped.
  */
 export class Scroll {
-  rows = 0;
-  height = ROW; // of the visible part
+  private rows = 0;
+  private height = ROW; // of the visible part
   private top = 0; // unscaled position, in pixels
   private bar = 0; // position of the scroll bar
 
   /** The height of the scrolled element. */
   get room(): number {
-    return Math.min(this.whole, HIGHEST);
+    return Math.min(this.rows * ROW, HIGHEST);
   }
 
   /** The first visible position, and the position after the last. */
   get visible(): [number, number] {
-    const first = Math.floor(this.top / ROW);
     const last = Math.ceil((this.top + this.height) / ROW);
-    return [Math.min(first, this.rows), Math.min(last, this.rows)];
+    return [Math.min(Math.floor(this.top / ROW), this.rows), Math.min(last, this.rows)];
   }
 
   /** Number of rows that Page Up and Page Down move by. */
@@ -39,48 +38,36 @@ export class Scroll {
 
   /** Handles a move of the scroll bar. */
   scrolled(bar: number): void {
-    const by = bar - this.bar;
-    const little = Math.abs(by) <= this.height && bar > 0 && bar < this.room - this.height;
-    this.top = this.scaled && little ? this.top + by : bar * this.scale;
+    const [by, end] = [bar - this.bar, this.room - this.height];
+    const isStep = this.scale > 1 && Math.abs(by) <= this.height && bar > 0 && bar < end;
     this.bar = bar;
-    this.clamp();
+    this.moveTo(isStep ? this.top + by : bar * this.scale);
   }
 
   /** Handles a change of the number of rows or of the height. */
   fit(rows: number, height: number): void {
     this.rows = rows;
     this.height = height;
-    this.clamp();
+    this.moveTo(this.top);
   }
 
   /** The scroll position that makes a row visible; null if it is visible. */
   reveal(place: number): number | null {
-    const top = place * ROW;
-    if (top < this.top) {
-      this.top = top;
-    } else if (top + ROW > this.top + this.height) {
-      this.top = top + ROW - this.height;
-    } else {
+    const [first, last] = [place * ROW + ROW - this.height, place * ROW];
+    if (this.top >= first && this.top <= last) {
       return null;
     }
-    this.clamp();
+    this.moveTo(this.top > last ? last : first);
     this.bar = Math.round(this.top / this.scale);
     return this.bar;
   }
 
-  private get whole(): number {
-    return this.rows * ROW;
-  }
-
-  private get scaled(): boolean {
-    return this.whole > HIGHEST;
-  }
-
   private get scale(): number {
-    return this.scaled ? (this.whole - this.height) / (this.room - this.height) : 1;
+    const whole = this.rows * ROW;
+    return whole > HIGHEST ? (whole - this.height) / (HIGHEST - this.height) : 1;
   }
 
-  private clamp(): void {
-    this.top = Math.min(Math.max(this.top, 0), Math.max(this.whole - this.height, 0));
+  private moveTo(top: number): void {
+    this.top = Math.min(Math.max(top, 0), Math.max(this.rows * ROW - this.height, 0));
   }
 }

@@ -1,61 +1,74 @@
 /** A table with a row for every host call, of which only the visible ones are in the document. */
 
-import { button, h } from '../../dom/elements.js';
+import { siteColour } from '../../colours.js';
+import { hasFailed } from '../../data/labels.js';
 import { type Change, EVERYTHING, type Store } from '../../data/store.js';
+import { button, h, set } from '../../dom/elements.js';
+import { marked } from '../../dom/not-finite.js';
+import { siteName } from '../../dom/site-name.js';
 import type { Figures } from '../distribution/figures.js';
-import { type Column, columnsOf, fitting } from './columns.js';
+import { onKeys } from '../input.js';
+import { watchLook } from '../timeline/canvas.js';
+import { type Column, columnsOf, fitting, leastWidth } from './columns.js';
 import { Filters } from './filters.js';
-import { Head } from './head.js';
 import { Order } from './order.js';
-import { Rows } from './rows.js';
-import { watchLook } from '../timeline/picture/look.js';
 import { ROW, Scroll } from './scroll.js';
 
 const HEAD = 26;
 const MOST_ROWS = 11; // visible at once
 const BORDER = 2;
+const SPARE = 2; // rows above and below the visible ones, because scroll events come late
+const SIGNS = { ascending: '▲', descending: '▼', none: '' } as const;
+// Columns whose words have parts; others are plain text.
+const PARTS: Record<string, (text: string) => (string | HTMLElement)[]> = {
+  sample: marked, site: siteName
+};
 let tables = 0;
 
 export class CallTable {
   readonly node: HTMLElement;
   readonly filters: Filters;
-  private readonly grid: HTMLElement;
+  private readonly id = `jaxcb-table-${++tables}`;
+  private readonly titles = h('div', { class: 'jaxcb-table-row', role: 'row', 'aria-rowindex': 1 });
+  private readonly body = h('div', { class: 'jaxcb-table-body', role: 'rowgroup' });
+  private readonly grid = h('div',
+    { class: 'jaxcb-table-grid', role: 'grid', tabindex: 0, 'aria-label': 'Host calls' },
+    h('div', { class: 'jaxcb-table-head', role: 'rowgroup' }, this.titles),
+    this.body
+  );
   private readonly empty: HTMLElement;
   private readonly scroll = new Scroll();
   private readonly order: Order;
-  private readonly head = new Head(column => this.sort(column));
-  private readonly rows: Rows;
   private readonly columns: readonly Column[];
   private shown: readonly Column[] = []; // those in which rows differ
   private active: number | null = null; // the row that keys move from
   private frameAsked = 0;
   private readonly forget: (() => void)[];
 
-  constructor(
-    private readonly store: Store,
-    figures: Figures
-  ) {
-    const id = `jaxcb-table-${++tables}`;
+  constructor(private readonly store: Store, figures: Figures) {
+    const { sort } = store.layout;
     this.columns = columnsOf(store);
     this.order = new Order(store);
-    this.order.column = this.columns.find(({ name }) => name === store.layout.sort?.column) ?? null;
-    this.order.descending = store.layout.sort?.descending ?? false;
+    this.order.column = this.columns.find(({ name }) => name === sort?.column) ?? null;
+    this.order.descending = sort?.descending ?? false;
     this.order.rebuild();
     this.filters = new Filters(store, figures);
-    this.rows = new Rows(store, this.order, this.scroll, id);
-    this.grid = h('div', {
-      class: 'jaxcb-table-grid',
-      role: 'grid',
-      tabindex: 0,
-      'aria-label': 'Host calls'
+    const all = button({}, () => store.narrow(EVERYTHING), 'Show all calls');
+    this.empty = h('p', { class: 'jaxcb-table-empty' }, 'No matching calls. ', all);
+    this.node = h('div', { class: 'jaxcb-table' }, this.grid, this.empty);
+    this.grid.addEventListener('scroll', () => {
+      this.measure();
+      this.scroll.scrolled(this.grid.scrollTop);
+      this.draw();
     });
-    this.grid.append(this.head.node, this.rows.node);
-    this.empty = this.emptyNote();
-    this.node = h('div', { class: 'jaxcb-table' });
-    this.node.append(this.grid, this.empty);
-    this.grid.addEventListener('scroll', () => this.scrolled());
-    this.grid.addEventListener('keydown', event => this.key(event));
-    this.rows.node.addEventListener('click', event => this.click(event));
+    this.body.addEventListener('click', ({ target }) => {
+      const row = (target as Element).closest('[data-row]')?.getAttribute('data-row');
+      if (row && !document.getSelection()?.toString()) { // a click may end a text selection
+        store.select(Number(row));
+        this.grid.focus({ preventScroll: true });
+      }
+    });
+    onKeys(this.grid, event => event.target === this.grid && this.key(event.key));
     this.forget = [
       store.on(change => this.changed(change)),
       watchLook(this.grid, () => this.resize())
@@ -69,42 +82,38 @@ export class CallTable {
     cancelAnimationFrame(this.frameAsked);
   }
 
-  private emptyNote(): HTMLElement {
-    const all = button({}, () => this.store.narrow(EVERYTHING), 'Show all calls');
-    return h('p', { class: 'jaxcb-table-empty' }, 'No matching calls. ', all);
-  }
-
   private changed(change: Change): void {
     if (change === 'calls') {
-      this.frameAsked ||= requestAnimationFrame(() => this.grow());
+      this.frameAsked ||= requestAnimationFrame(() => {
+        this.frameAsked = 0;
+        this.order.grow();
+        this.resize();
+      });
     } else if (change === 'selected') {
       this.follow();
     } else {
       if (change === 'labels') {
         this.filters.relabel();
       }
-      this.filters.sync();
-      this.order.rebuild();
-      this.scrollTo(0);
-      this.resize();
+      this.reorder();
       this.follow();
     }
   }
 
-  private grow(): void {
-    this.frameAsked = 0;
-    this.order.grow();
-    this.resize();
+  private sort(column: Column): void {
+    const { order } = this;
+    order.descending = order.column === column && !order.descending;
+    order.column = column;
+    this.store.layout.sort = { column: column.name, descending: order.descending };
+    this.reorder();
   }
 
-  private sort(column: Column): void {
-    const again = this.order.column === column;
-    this.order.descending = again && !this.order.descending;
-    this.order.column = column;
-    this.store.layout.sort = { column: column.name, descending: this.order.descending };
+  private reorder(): void {
     this.order.rebuild();
-    this.scrollTo(0);
-    this.draw();
+    this.grid.scrollTop = 0;
+    this.measure();
+    this.scroll.scrolled(0);
+    this.resize();
   }
 
   /** Handles a change of the selection, possibly in another view. */
@@ -112,29 +121,11 @@ export class CallTable {
     const { selected } = this.store;
     this.active = selected ?? this.active;
     const place = selected === null ? -1 : this.order.place(selected);
-    if (place >= 0) {
-      this.reveal(place);
-    }
-    this.draw();
-  }
-
-  private reveal(place: number): void {
     this.measure();
-    const bar = this.scroll.reveal(place);
+    const bar = place < 0 ? null : this.scroll.reveal(place);
     if (bar !== null) {
       this.grid.scrollTop = bar;
     }
-  }
-
-  private scrollTo(bar: number): void {
-    this.grid.scrollTop = bar;
-    this.measure();
-    this.scroll.scrolled(bar);
-  }
-
-  private scrolled(): void {
-    this.measure();
-    this.scroll.scrolled(this.grid.scrollTop);
     this.draw();
   }
 
@@ -144,85 +135,134 @@ export class CallTable {
     this.scroll.fit(this.order.length, height);
   }
 
-  /** Handles a change of the number of rows. */
+  /** Handles a change of the rows or of the width. */
   private resize(): void {
-    const { length } = this.order;
-    const { calls } = this.store;
+    const { grid, store, order: { length } } = this;
     this.showColumns();
     const visible = Math.min(Math.max(length, 1), MOST_ROWS);
-    this.grid.style.setProperty('--jaxcb-table-height', `${HEAD + ROW * visible + BORDER}px`);
-    this.grid.setAttribute('aria-rowcount', String(length + 1));
-    this.grid.hidden = length === 0;
-    this.empty.hidden = length > 0 || calls.length === 0;
-    this.filters.setShown(length);
+    grid.style.setProperty('--jaxcb-table-height', `${HEAD + ROW * visible + BORDER}px`);
+    grid.setAttribute('aria-rowcount', String(length + 1));
+    grid.hidden = length === 0;
+    this.empty.hidden = length > 0 || store.calls.length === 0;
+    this.filters.sync(length);
     this.measure();
     this.draw();
   }
 
   /** Shows the columns in which rows differ, without those that there is no room for. */
   private showColumns(): void {
-    const shown = fitting(this.columns.filter(column => column.differs()), this.grid.clientWidth);
-    if (shown.length === this.shown.length && shown.every((each, nth) => each === this.shown[nth])) {
+    const { columns, grid } = this;
+    const shown = fitting(columns.filter(each => each.differs?.() ?? true), grid.clientWidth);
+    if (String(shown.map(each => each.name)) === String(this.shown.map(each => each.name))) {
       return;
     }
     this.shown = shown;
     const widths = shown.map(({ pixels, share }) =>
       share ? `minmax(${pixels}px, ${share}fr)` : `${pixels}px`
     );
-    const least = shown.reduce((sum, { pixels }) => sum + pixels, 0);
-    this.grid.style.setProperty('--jaxcb-table-columns', widths.join(' '));
-    this.grid.style.setProperty('--jaxcb-table-width', `${least}px`);
-    this.grid.setAttribute('aria-colcount', String(shown.length));
-    this.head.show(shown);
-    this.rows.clear();
+    grid.style.setProperty('--jaxcb-table-columns', widths.join(' '));
+    grid.style.setProperty('--jaxcb-table-width', `${leastWidth(shown)}px`);
+    grid.setAttribute('aria-colcount', String(shown.length));
+    this.body.replaceChildren();
+    this.titles.replaceChildren(...shown.map((column, nth) => {
+      const sign = h('span', { class: 'jaxcb-table-sign', 'aria-hidden': 'true' });
+      const act = (): void => this.sort(column);
+      const sort = button({ title: `Sort by ${column.name}` }, act, column.title, sign);
+      return h('div', { role: 'columnheader', ...cellOf(column, nth) }, sort);
+    }));
   }
 
   private draw(): void {
-    const columns = this.shown;
-    this.head.draw(columns, this.order.column, this.order.descending);
-    this.rows.draw(columns, this.active);
-    const id = this.active === null ? null : this.rows.idOf(this.active);
-    if (id === null) {
-      this.grid.removeAttribute('aria-activedescendant');
-    } else {
-      this.grid.setAttribute('aria-activedescendant', id);
+    const { active, body, order, scroll, shown, titles } = this;
+    shown.forEach((column, nth) => {
+      const isSorted = column === order.column;
+      const sorting = isSorted ? (order.descending ? 'descending' : 'ascending') : 'none';
+      titles.children[nth]!.setAttribute('aria-sort', sorting);
+      titles.children[nth]!.querySelector('.jaxcb-table-sign')!.textContent = SIGNS[sorting];
+    });
+    const [first, last] = scroll.visible;
+    const from = Math.max(first - SPARE, 0);
+    const to = Math.min(last + SPARE, order.length);
+    body.style.height = `${scroll.room}px`;
+    while (body.children.length < to - from) {
+      body.append(this.emptyRow());
     }
+    this.grid.removeAttribute('aria-activedescendant');
+    ([...body.children] as HTMLElement[]).forEach((element, nth) => {
+      element.hidden = from + nth >= to;
+      if (!element.hidden) {
+        this.fill(element, from + nth);
+        if (order.row(from + nth) === active) {
+          this.grid.setAttribute('aria-activedescendant', element.id);
+        }
+      }
+    });
   }
 
-  /** A click selects a row, unless it ends a text selection. */
-  private click(event: Event): void {
-    const row = this.rows.rowOf(event);
-    if (row !== null && !document.getSelection()?.toString()) {
-      this.store.select(row);
-      this.grid.focus({ preventScroll: true });
-    }
+  private emptyRow(): HTMLElement {
+    const cells = this.shown.map((column, nth) => {
+      const isSite = column.name === 'site';
+      const css = `jaxcb-table-words${isSite ? ' jaxcb-site-name' : ''}`;
+      const swatch = isSite && h('span', { class: 'jaxcb-swatch' });
+      const cell = { role: 'gridcell', ...cellOf(column, nth) };
+      return h('div', cell, swatch, h('span', { class: css }));
+    });
+    return h('div', { class: 'jaxcb-table-row', role: 'row' }, ...cells);
   }
 
-  private key(event: KeyboardEvent): void {
-    const modified = event.ctrlKey || event.metaKey || event.altKey;
-    if (event.target !== this.grid || modified || this.order.length === 0) {
-      return;
+  private fill(element: HTMLElement, place: number): void {
+    const { active, order, scroll, shown, store } = this;
+    const row = order.row(place);
+    set(element, {
+      id: `${this.id}-${row}`,
+      'data-row': row,
+      'aria-rowindex': place + 2,
+      'aria-selected': String(row === store.selected)
+    });
+    element.style.top = `${scroll.y(place)}px`;
+    element.style.height = `${ROW}px`;
+    element.classList.toggle('jaxcb-table-odd', place % 2 === 1);
+    element.classList.toggle('jaxcb-table-active', row === active);
+    element.classList.toggle('jaxcb-table-failed', hasFailed(store, row));
+    shown.forEach((column, nth) => {
+      const cell = element.children[nth]!;
+      const words = cell.lastElementChild!;
+      const text = column.text(row);
+      if (words.textContent !== text) {
+        words.replaceChildren(...(PARTS[column.name]?.(text) ?? [text]));
+        cell.setAttribute('title', text);
+      }
+      if (column.name === 'site') {
+        const site = store.site(row);
+        const colour = site === null ? '--jaxcb-site-mixed' : siteColour(store.colour(site));
+        (cell.firstElementChild as HTMLElement).style.setProperty('--jaxcb-own', `var(${colour})`);
+      }
+    });
+  }
+
+  /** Handles a key; false: it has no meaning. */
+  private key(key: string): boolean {
+    const { active, order, scroll, store } = this;
+    const last = order.length - 1;
+    if (last < 0) {
+      return false;
     }
-    const last = this.order.length - 1;
-    const at = this.active === null ? -1 : this.order.place(this.active);
-    const places: Readonly<Record<string, number>> = {
-      ArrowDown: at + 1,
-      ArrowUp: at - 1,
-      PageDown: at + this.scroll.page,
-      PageUp: at - this.scroll.page,
-      Home: 0,
-      End: last,
-      Enter: at
+    const at = active === null ? -1 : order.place(active);
+    const steps: Readonly<Record<string, number>> = {
+      ArrowDown: 1, ArrowUp: -1, PageDown: scroll.page, PageUp: -scroll.page, Enter: 0
     };
-    const place = places[event.key];
-    if (place !== undefined) {
-      this.store.select(this.order.row(Math.min(Math.max(place, 0), last)));
-    } else if (event.key === 'Escape') {
-      this.store.select(null);
+    const place = { Home: 0, End: last }[key] ?? at + (steps[key] ?? NaN);
+    if (key === 'Escape') {
+      store.select(null);
+    } else if (Number.isNaN(place)) {
+      return false;
     } else {
-      return;
+      store.select(order.row(Math.min(Math.max(place, 0), last)));
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
+}
+
+function cellOf({ name }: Column, nth: number): Record<string, string | number> {
+  return { class: `jaxcb-table-${name}`, 'aria-colindex': nth + 1 };
 }

@@ -1,64 +1,143 @@
-/** A timeline of host calls by thread, on a canvas: shaded from afar, bar by bar close up. */
+/** A timeline of host calls by thread, on a canvas, which the user zooms and selects in. */
 
 import { callLine, threadName } from '../../data/call.js';
 import phrases from '../../data/phrases.json';
-import type { Change, Store } from '../../data/store.js';
-import { hideTooltip, placeTooltip } from '../../dom/tooltip.js';
-import { fillCompilation, fillDetails } from './details.js';
-import { type ColourBy, Frame } from './frame.js';
-import { Geometry, heightsOf } from './picture/geometry.js';
-import { type Hit, hit, neighbour, onAxis } from './tracks/hit.js';
-import { type Actions, listen } from './input.js';
-import { bySite, byDuration, type Colouring } from './picture/colouring.js';
-import { compilationAt, endOf } from './picture/compilations.js';
-import { penOf } from './picture/pen.js';
-import { paintMarks, paintPicture } from './picture/picture.js';
-import { type Theme, themeOf } from './picture/theme.js';
-import { figuresIn, type Range } from './range.js';
-import { LitTracks, Tracks } from './tracks/tracks.js';
+import type { Change, Layout, Store } from '../../data/store.js';
+import { callWords, counted, numberWords, timeWords } from '../../data/words.js';
+import { button, h, set, setText } from '../../dom/elements.js';
+import { term } from '../../dom/term.js';
+import { hideTooltip, placeTooltip, tooltip } from '../../dom/tooltip.js';
+import { onKeys, onPress, type Press } from '../input.js';
+import { AXIS, BAND, Geometry, heightsOf, penOf, themeOf, watchLook } from './canvas.js';
+import { detailsOf, keysHint, rampSwatches, rangeWords } from './controls.js';
+import { byDuration, bySite, endOf, type Hit, hit, Picture } from './picture.js';
+import { type Range, Tracks } from './tracks.js';
 import { TimeWindow } from './window.js';
-import { watchLook } from './picture/look.js';
-import { callWords, counted, timeWords } from '../../data/words.js';
 
 const PANNED_SHARE = 0.15;
 const ZOOM_STEP = 0.6;
 const MOST_NAMES = 200; // names that are measured for the width of the gutter
+const ALIASES: Readonly<Record<string, string>> = {
+  a: 'ArrowLeft', d: 'ArrowRight', '=': '+', ']': 'n', '[': 'p'
+};
+const FIELDS = ['row', 'crowd', 'compilation'] as const; // of a hit
+const STILL = 4; // pixels that a click may move
+const LINE = 16; // pixels per wheel line
+const WHEEL = 0.0022;
+const REMOVE = 'Remove the range';
+const RAMP_TITLE = 'From the shortest to the longest of the calls shown';
+const RANGE_TITLE =
+  'Sum: the time of these calls in the range. Median: of their whole durations.';
 
-export class Timeline implements Actions {
-  readonly node: HTMLElement;
-  private readonly frame: Frame;
+let timelines = 0;
+
+export class Timeline {
+  private readonly canvas = h('canvas', {
+    class: 'jaxcb-timeline-canvas',
+    role: 'application',
+    tabindex: 0,
+    'aria-roledescription': 'timeline',
+    'aria-describedby': `jaxcb-timeline-hint-${++timelines}`
+  });
+  private readonly room = h('div', { class: 'jaxcb-timeline-room' });
+  private readonly scroller = h('div', { class: 'jaxcb-timeline-scroller' },
+    this.canvas,
+    this.room
+  );
+  private readonly grip = h('div', {
+    class: 'jaxcb-timeline-grip',
+    role: 'separator',
+    tabindex: 0,
+    'aria-orientation': 'horizontal',
+    'aria-label': 'Height of the timeline',
+    title: 'Drag for taller lanes; double click for their first height'
+  });
+  private readonly selected = h('p', { class: 'jaxcb-timeline-selected', role: 'status' });
+  private readonly details = tooltip();
+  private readonly hint = keysHint(`jaxcb-timeline-hint-${timelines}`);
+  private readonly question = titled('?', 'Keys of the timeline', () => this.help());
+  private readonly colours = {
+    site: titled('site', 'Color by site', () => this.choose({ colourBy: 'site' })),
+    duration: titled('duration', 'Color by duration', () => this.choose({ colourBy: 'duration' }))
+  };
+  private readonly ramp = h('span', { class: 'jaxcb-timeline-ramp', title: RAMP_TITLE });
+  private readonly outlined = h('span', { class: 'jaxcb-timeline-crossing' },
+    term('crossing', 'crossing')
+  );
+  private readonly rangeWords = h('span', { role: 'status', title: RANGE_TITLE });
+  private readonly rangeBox = h('div', { class: 'jaxcb-timeline-range', hidden: true },
+    this.rangeWords,
+    button({ title: 'Zoom to the range (F)' }, () => this.zoomToRange(), 'Zoom'),
+    button({ title: 'Remove the range (Esc)', 'aria-label': REMOVE }, () => this.mark(null), '✕')
+  );
+  readonly node = h('div', { class: 'jaxcb-timeline' },
+    h('div', { class: 'jaxcb-timeline-head' },
+      h('div', { class: 'jaxcb-timeline-colours', role: 'group', 'aria-label': 'Color' },
+        'Color',
+        h('span', { class: 'jaxcb-timeline-switch' }, this.colours.site, this.colours.duration),
+        this.ramp,
+        this.outlined
+      ),
+      h('div', { class: 'jaxcb-timeline-buttons' },
+        titled('−', 'Zoom out', () => this.zoomAt(1 / ZOOM_STEP)),
+        titled('+', 'Zoom in', () => this.zoomAt(ZOOM_STEP)),
+        titled('All', 'All: show the whole time range', () => this.all()),
+        this.question
+      )
+    ),
+    this.scroller,
+    this.grip,
+    h('div', { class: 'jaxcb-timeline-foot' }, this.rangeBox, this.hint, this.selected),
+    this.details
+  );
   private readonly time = new TimeWindow();
   private readonly tracks: Tracks;
-  private readonly lit: LitTracks;
   private hovered: Hit | null = null;
-  private pointer: number | null = null; // the pixel that it is on
+  private pointer: number | undefined; // the pixel that it is on
   private range: Range | null = null; // that the user has marked
-  private anchor = 0; // where a drag for a range began, in nanoseconds
   private complete = true; // all calls are in the tracks
+  private ramped: Range = [0, 0]; // the durations at the ends of the ramp
   private frameAsked = 0;
   private readonly forget: (() => void)[];
 
   constructor(private readonly store: Store) {
     this.tracks = new Tracks(store);
-    this.lit = new LitTracks(store, this.tracks);
-    this.frame = new Frame({
-      zoomIn: () => this.zoomAt(ZOOM_STEP),
-      zoomOut: () => this.zoomAt(1 / ZOOM_STEP),
-      all: () => this.all(),
-      colour: by => this.colour(by),
-      resize: height => this.resize(height),
-      zoomToRange: () => this.zoomToRange(),
-      clearRange: () => this.mark(null)
-    });
-    this.node = this.frame.node;
-    this.frame.scroller.addEventListener('scroll', () => this.redraw());
-    listen(this.frame.canvas, this);
+    set(this.question, { 'aria-controls': this.hint.id, 'aria-expanded': 'false' });
     this.forget = [
       store.on(change => this.changed(change)),
-      watchLook(this.frame.scroller, () => this.redraw())
+      watchLook(this.scroller, () => this.redraw())
     ];
+    const { canvas, grip } = this;
+    this.scroller.addEventListener('scroll', () => this.redraw());
+    onPress(canvas, event => this.pressed(event), event => this.hover(event));
+    for (const type of ['pointercancel', 'pointerleave', 'blur']) {
+      canvas.addEventListener(type, () => this.leave());
+    }
+    canvas.addEventListener('dblclick', () => this.all());
+    canvas.addEventListener('wheel', event => this.wheel(event), { passive: false });
+    grip.addEventListener('dblclick', () => this.choose({ height: null }));
+    onPress(grip, ({ clientY }) => {
+      const { shown } = this.heights;
+      return { move: event => this.choose({ height: shown + event.clientY - clientY }) };
+    });
+    onKeys(grip, ({ key }) => {
+      const { least, most, shown } = this.heights;
+      const steps = { ArrowUp: shown - BAND, ArrowDown: shown + BAND };
+      const height = { ...steps, Home: least, End: most }[key];
+      if (height !== undefined) {
+        this.choose({ height });
+      }
+      return height !== undefined;
+    });
+    onKeys(canvas, ({ key }) => {
+      const name = key.length === 1 ? key.toLowerCase() : key;
+      const meaning = this.meanings[ALIASES[name] ?? name];
+      meaning?.();
+      this.hide();
+      this.redraw();
+      return meaning !== undefined;
+    });
     this.grow();
-    this.frame.colours(store.layout.colourBy);
     if (store.layout.zoom) {
       this.time.show(...store.layout.zoom);
     }
@@ -67,96 +146,161 @@ export class Timeline implements Actions {
 
   dispose(): void {
     this.forget.forEach(each => each());
-    this.leave();
+    hideTooltip(this.details);
     cancelAnimationFrame(this.frameAsked);
   }
 
-  hover(x: number, y: number, event: PointerEvent): void {
-    this.pointer = x;
-    const found = this.at(x, y);
-    const { details } = this.frame;
+  private readonly meanings: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => this.time.pan(-PANNED_SHARE * this.time.span),
+    ArrowRight: () => this.time.pan(PANNED_SHARE * this.time.span),
+    ArrowUp: () => (this.scroller.scrollTop -= this.geometry().band),
+    ArrowDown: () => (this.scroller.scrollTop += this.geometry().band),
+    w: () => this.zoomAt(ZOOM_STEP, this.pointer),
+    s: () => this.zoomAt(1 / ZOOM_STEP, this.pointer),
+    Home: () => this.time.pan(-this.time.whole),
+    End: () => this.time.pan(this.time.whole),
+    '+': () => this.zoomAt(ZOOM_STEP),
+    '-': () => this.zoomAt(1 / ZOOM_STEP),
+    '0': () => this.all(),
+    n: () => this.store.select(this.neighbour(this.time.from, 1) ?? this.store.selected),
+    p: () => this.store.select(this.neighbour(this.time.from, -1) ?? this.store.selected),
+    Enter: () => this.enter(),
+    f: () => (this.range ? this.zoomToRange() : this.enter()),
+    m: () => this.mark([this.time.from, this.time.to]),
+    '?': () => this.help(),
+    Escape: () => (this.range ? this.mark(null) : this.store.select(null))
+  };
+
+  /** A press that moves pans, or marks a range of time; another one is a click. */
+  private pressed({ offsetX: x, offsetY: y, shiftKey }: PointerEvent): Press {
+    const isRange = shiftKey || y < AXIS;
+    const anchor = this.timeAt(x);
+    const markTo = (event: PointerEvent, isChosen: boolean): void => {
+      const to = this.timeAt(event.offsetX);
+      this.mark([Math.min(anchor, to), Math.max(anchor, to)], isChosen);
+    };
+    let [lastX, lastY, hasMoved] = [x, y, false];
+    return {
+      move: event => {
+        const { offsetX, offsetY } = event;
+        if (!hasMoved && Math.hypot(offsetX - x, offsetY - y) < STILL) {
+          return;
+        }
+        if (!hasMoved) {
+          this.leave();
+        }
+        if (isRange) {
+          markTo(event, false);
+        } else {
+          this.time.pan((lastX - offsetX) * this.geometry().pixel);
+          this.scroller.scrollTop += lastY - offsetY;
+          this.redraw();
+        }
+        [lastX, lastY, hasMoved] = [offsetX, offsetY, true];
+      },
+      up: event => {
+        if (!hasMoved) {
+          if (y < AXIS) {
+            this.mark(null);
+          }
+          this.store.select(this.hit(x, y)?.row ?? null);
+        } else if (isRange) {
+          markTo(event, true);
+        }
+      }
+    };
+  }
+
+  private hover({ offsetX, offsetY, clientX, clientY }: PointerEvent): void {
+    const found = this.hit(offsetX, offsetY);
+    this.pointer = offsetX;
     if (!found) {
       this.hide();
-      this.hoverCompilation(x, y, event);
       return;
     }
-    if (found.row !== this.hovered?.row || found.crowd !== this.hovered.crowd) {
+    const { hovered } = this;
+    if (FIELDS.some(field => found[field] !== hovered?.[field])) {
       this.hovered = found;
-      fillDetails(details, this.store, found, this.time.callsNs);
+      this.details.replaceChildren(...detailsOf(this.store, found, this.time.callsNs));
       this.redraw();
     }
-    placeTooltip(details, event.clientX, event.clientY);
+    placeTooltip(this.details, clientX, clientY);
   }
 
-  private hoverCompilation(x: number, y: number, event: PointerEvent): void {
-    const at = this.geometry();
-    const band = onAxis(y) || x < at.gutter ? null : at.bandAt(y);
-    if (band !== null && band < at.firstThread) {
-      const found = compilationAt(this.store.labels.compilations, at, x);
-      if (found) {
-        fillCompilation(this.frame.details, found, this.time.callsNs);
-        placeTooltip(this.frame.details, event.clientX, event.clientY);
-      }
-    }
-  }
-
-  leave(): void {
-    this.pointer = null;
+  private leave(): void {
+    this.pointer = undefined;
     this.hide();
   }
 
   private hide(): void {
-    hideTooltip(this.frame.details);
+    hideTooltip(this.details);
     if (this.hovered) {
       this.hovered = null;
       this.redraw();
     }
   }
 
-  click(x: number, y: number): void {
-    if (onAxis(y)) {
-      this.mark(null);
+  /** The wheel scrolls the page unless Ctrl is pressed or the timeline has the focus. */
+  private wheel(event: WheelEvent): void {
+    const { deltaX, deltaY, deltaMode, offsetX } = event;
+    const unit = deltaMode === WheelEvent.DOM_DELTA_PIXEL ? 1 : LINE;
+    const isMeant = event.ctrlKey || event.metaKey || event.altKey;
+    if (!isMeant && document.activeElement !== this.canvas) {
+      return;
     }
-    this.store.select(this.at(x, y)?.row ?? null);
+    event.preventDefault();
+    if (!isMeant && Math.abs(deltaX) > Math.abs(deltaY)) {
+      this.time.pan(deltaX * unit * this.geometry().pixel);
+      this.redraw();
+    } else {
+      this.zoomAt(Math.exp(deltaY * unit * WHEEL), offsetX);
+    }
   }
 
-  drag(pixels: number, down: number): void {
-    this.time.pan(-pixels * this.geometry().pixel);
-    this.frame.scroller.scrollTop += down;
-    this.redraw();
+  /** Zooms to the selected call, or else selects a call near the middle. */
+  private enter(): void {
+    const { store: { calls, selected }, time } = this;
+    if (selected === null) {
+      this.store.select(this.neighbour((time.from + time.to) / 2, 1));
+    } else {
+      time.center(calls.start(selected), calls.start(selected) + calls.duration(selected));
+    }
   }
 
-  markFrom(x: number): void {
-    this.anchor = this.timeAt(x);
+  /** The next (1) or previous (-1) call that passes the filter; null: none. */
+  private neighbour(from: number, step: 1 | -1): number | null {
+    const { store: { calls, selected }, store, time } = this;
+    let row = selected !== null ? selected + step : step > 0 ? 0 : calls.length - 1;
+    const isOutside = (): boolean =>
+      selected === null && (step > 0 ? calls.start(row) < from : calls.start(row) > time.to);
+    while (row >= 0 && row < calls.length && (isOutside() || !store.shows(row))) {
+      row += step;
+    }
+    return row >= 0 && row < calls.length ? row : null;
   }
 
-  markTo(x: number, done: boolean): void {
-    const [from, to] = [this.anchor, this.timeAt(x)].sort((a, b) => a - b);
-    this.mark([from!, to!], done);
+  /** Shows or hides the keys; while the canvas has the keyboard's focus, they are shown anyway. */
+  private help(): void {
+    const isShown = this.hint.classList.toggle('jaxcb-timeline-hint-shown');
+    this.question.setAttribute('aria-expanded', String(isShown));
   }
 
-  /** Marks a range and shows its figures; `done`: the user has chosen it. */
-  private mark(range: Range | null, done = true): void {
+  /** Marks a range and shows its figures; `isChosen`: the user does not drag it any more. */
+  private mark(range: Range | null, isChosen = true): void {
     this.range = range;
-    const figures = range && figuresIn(this.lit.all, this.store, range, done);
-    this.frame.figures(range, figures, !this.store.showsAll());
+    this.rangeBox.hidden = !range;
+    const isFiltered = !this.store.showsAll();
+    const words = range && rangeWords(range, this.tracks.figures(range, isChosen), isFiltered);
+    setText(this.rangeWords, words ?? '');
     this.redraw();
   }
 
   private zoomToRange(): void {
-    if (this.range) {
-      this.time.show(...this.range);
-      this.redraw();
-    }
+    this.time.show(...this.range!);
+    this.redraw();
   }
 
-  /** The time at a pixel; beside the plot, the time at its edge. */
-  private timeAt(x: number): number {
-    const { from, to } = this.time;
-    return Math.min(Math.max(this.geometry().ns(x), from), to);
-  }
-
-  zoomAt(factor: number, x?: number): void {
+  private zoomAt(factor: number, x?: number): void {
     const at = this.geometry();
     const middle = (this.time.from + this.time.to) / 2;
     this.time.zoom(factor, x === undefined ? middle : at.ns(Math.max(x, at.gutter)));
@@ -164,126 +308,68 @@ export class Timeline implements Actions {
     this.redraw();
   }
 
-  all(): void {
+  private all(): void {
     this.time.all();
     this.hide();
     this.redraw();
   }
 
-  private colour(by: ColourBy): void {
-    this.store.layout.colourBy = by;
-    this.frame.colours(by);
-    this.redraw();
-  }
-
-  private resize(height: number | null): void {
-    this.store.layout.height = height;
+  private choose(layout: Partial<Layout>): void {
+    Object.assign(this.store.layout, layout);
     this.fit();
     this.redraw();
   }
 
-  private fit(): void {
-    this.frame.fit(this.bands, this.store.layout.height);
-  }
-
-  key(key: string): boolean {
-    const { time, store } = this;
-    const pan = (share: number) => time.pan(share * time.span);
-    const step = (by: 1 | -1) =>
-      store.select(neighbour(store, time.from, time.to, by) ?? store.selected);
-    const meanings: Readonly<Record<string, () => void>> = {
-      ArrowLeft: () => pan(-PANNED_SHARE),
-      ArrowRight: () => pan(PANNED_SHARE),
-      a: () => pan(-PANNED_SHARE),
-      d: () => pan(PANNED_SHARE),
-      w: () => this.zoomAt(ZOOM_STEP, this.pointer ?? undefined),
-      s: () => this.zoomAt(1 / ZOOM_STEP, this.pointer ?? undefined),
-      ArrowUp: () => (this.frame.scroller.scrollTop -= this.geometry().band),
-      ArrowDown: () => (this.frame.scroller.scrollTop += this.geometry().band),
-      Home: () => time.pan(-time.whole),
-      End: () => time.pan(time.whole),
-      '+': () => this.zoomAt(ZOOM_STEP),
-      '=': () => this.zoomAt(ZOOM_STEP),
-      '-': () => this.zoomAt(1 / ZOOM_STEP),
-      '0': () => this.all(),
-      ']': () => step(1),
-      n: () => step(1),
-      '[': () => step(-1),
-      p: () => step(-1),
-      Enter: () => this.enter(),
-      f: () => (this.range ? this.zoomToRange() : this.enter()),
-      m: () => this.mark([time.from, time.to]),
-      '?': () => this.frame.help(),
-      Escape: () => (this.range ? this.mark(null) : store.select(null))
-    };
-    const meaning = meanings[key.length === 1 ? key.toLowerCase() : key];
-    meaning?.();
-    this.hide();
-    this.redraw();
-    return meaning !== undefined;
-  }
-
-  /** Selects a call near the middle, or next to the selected call. */
-  private enter(): void {
-    const { store, time } = this;
-    if (store.selected === null) {
-      const middle = (time.from + time.to) / 2;
-      store.select(neighbour(store, middle, time.to, 1));
-    } else {
-      const start = store.calls.start(store.selected);
-      time.center(start, start + store.calls.duration(store.selected));
-    }
-  }
-
   private changed(change: Change): void {
+    const { selected, calls } = this.store;
     if (change === 'calls') {
       this.grow();
-    }
-    if (change === 'filter') {
+    } else if (change === 'filter') {
       this.hide();
     }
     if (change !== 'selected') {
-      this.lit.forget();
+      this.tracks.forget();
       this.mark(this.range);
     }
     if (change === 'selected' || change === 'labels') {
-      const { selected } = this.store;
-      this.frame.say(selected === null ? '' : callLine(this.store, selected, this.time.callsNs));
+      const words = selected === null ? '' : callLine(this.store, selected, this.time.callsNs);
+      setText(this.selected, words);
     }
-    if (change === 'selected') {
-      this.reveal();
+    if (change === 'selected' && selected !== null) {
+      this.time.reveal(calls.start(selected), calls.start(selected) + calls.duration(selected));
+      const at = this.geometry();
+      const band = at.firstThread + this.tracks.threads.indexOf(calls.thread(selected));
+      if (at.top(band) < AXIS) {
+        this.scroller.scrollTop = band * at.band;
+      } else if (at.top(band) + at.band > at.height) {
+        this.scroller.scrollTop += at.top(band) + at.band - at.height;
+      }
     }
     this.redraw();
   }
 
   private grow(): void {
-    const { calls, nowNs } = this.store;
+    const { calls, labels, nowNs } = this.store;
     this.complete = this.tracks.grow();
-    this.frame.crossings(this.tracks.haveCrossings);
     const last = calls.length ? calls.start(calls.length - 1) : 0;
-    const { compilations } = this.store.labels;
-    const end = Math.max(this.tracks.end, last, nowNs);
-    const first = Math.min(...compilations.map(one => one.start_ns), this.tracks.start);
-    const past = compilations.filter(one => one.start_ns < 0).map(endOf);
-    const before = past.length ? Math.min(Math.max(...past), 0) : 0;
-    this.time.grow(end, first, Math.max(...compilations.map(endOf), end), before);
+    const compilations = labels.compilations.map(each => [each.start_ns, endOf(each)] as const);
+    this.time.grow(Math.max(this.tracks.end, last, nowNs), this.tracks.start, compilations);
     this.fit();
-    this.lit.forget();
   }
 
-  private reveal(): void {
-    const { calls, selected } = this.store;
-    if (selected === null) {
-      return;
-    }
-    this.time.reveal(calls.start(selected), calls.start(selected) + calls.duration(selected));
-    const band = this.firstThread + this.tracks.threads.indexOf(calls.thread(selected));
-    const at = this.geometry();
-    if (at.top(band) < at.top(0) + at.scrolled) {
-      this.frame.scroller.scrollTop = band * at.band;
-    } else if (at.top(band) + at.band > at.height) {
-      this.frame.scroller.scrollTop += at.top(band) + at.band - at.height;
-    }
+  /** Sets the height, in which only some of the bands may be visible at once. */
+  private fit(): void {
+    const { band, least, most, shown } = this.heights;
+    const visible = AXIS + shown + 2;
+    this.canvas.style.height = `${visible}px`;
+    this.scroller.style.maxHeight = `${visible}px`;
+    this.room.style.height = `${Math.max(band * this.bands - shown, 0)}px`;
+    set(this.grip, {
+      'aria-valuemin': least,
+      'aria-valuemax': most,
+      'aria-valuenow': shown,
+      'aria-valuetext': `${shown} pixels, ${band} each lane`
+    });
   }
 
   /** The band of the first thread; a band of compilations may be above it. */
@@ -295,84 +381,82 @@ export class Timeline implements Actions {
     return this.firstThread + this.tracks.threads.length;
   }
 
+  private get heights() {
+    return heightsOf(this.bands, this.store.layout.height);
+  }
+
   private geometry(): Geometry {
-    const { canvas, scroller } = this.frame;
-    const { threads } = this.tracks;
+    const { canvas, scroller, store, bands, firstThread } = this;
+    const names = this.tracks.threads.slice(0, MOST_NAMES).map(each => threadName(store, each));
+    const letters = Math.max(0, ...names.map(name => name.length));
     const { clientWidth, clientHeight } = canvas;
-    const letters = threads
-      .slice(0, MOST_NAMES)
-      .reduce((most, thread) => Math.max(most, threadName(this.store, thread).length), 0);
+    const { scrollTop } = scroller;
+    const { band } = this.heights;
     return new Geometry(
-      clientWidth,
-      clientHeight,
-      scroller.scrollTop,
-      this.bands,
-      this.firstThread,
-      letters,
-      this.time,
-      heightsOf(this.bands, this.store.layout.height).band
+      clientWidth, clientHeight, scrollTop, bands, firstThread, letters, this.time, band
     );
   }
 
-  private at(x: number, y: number): Hit | null {
-    const at = this.geometry();
-    const band = onAxis(y) || x < at.gutter ? null : at.bandAt(y);
-    if (band === null || band < at.firstThread) {
-      return null;
-    }
-    return hit(this.lit.of(this.tracks.threads[band - at.firstThread]!), at, band, x, y);
+  private hit(x: number, y: number): Hit | null {
+    return hit(this.store, this.tracks, this.geometry(), x, y);
+  }
+
+  /** The time at a pixel; beside the plot, the time at its edge. */
+  private timeAt(x: number): number {
+    return Math.min(Math.max(this.geometry().ns(x), this.time.from), this.time.to);
   }
 
   private redraw(): void {
-    if (this.frameAsked === 0) {
-      this.frameAsked = requestAnimationFrame(() => {
-        this.frameAsked = 0;
-        if (!this.complete) {
-          this.grow();
-          this.redraw();
-        }
-        this.draw();
-      });
-    }
+    this.frameAsked ||= requestAnimationFrame(() => {
+      this.frameAsked = 0;
+      if (!this.complete) {
+        this.grow();
+        this.redraw();
+      }
+      this.draw();
+    });
   }
 
   private draw(): void {
-    const { from, to, zoomed } = this.time;
-    this.store.layout.zoom = zoomed ? [from, to] : null;
+    const { canvas, colours, hovered, range, ramp, store, time, tracks } = this;
+    const { layout } = store;
+    layout.zoom = time.zoomed ? [time.from, time.to] : null;
+    Object.entries(colours).forEach(([name, each]) =>
+      each.setAttribute('aria-pressed', String(name === layout.colourBy))
+    );
+    ramp.hidden = layout.colourBy === 'site';
+    this.outlined.hidden = !tracks.all.flat().some(track => track.crossings);
+    const words = summary(store, tracks);
+    if (canvas.getAttribute('aria-label') !== words) {
+      canvas.setAttribute('aria-label', words);
+    }
+    const extremes = ramp.hidden ? null : tracks.extremes([time.from, time.to]);
+    if (extremes && extremes.some((ns, end) => ns !== this.ramped[end])) {
+      this.ramped = extremes;
+      ramp.replaceChildren(...rampSwatches(extremes));
+    }
     const at = this.geometry();
-    const { canvas } = this.frame;
     const pen = penOf(canvas, at);
-    if (!pen) {
-      return;
+    if (pen) {
+      const theme = themeOf(canvas);
+      const colouring = ramp.hidden ? bySite(store, theme) : byDuration(theme, extremes ?? [0, 0]);
+      new Picture(pen, at, theme, store, tracks, colouring).paint(hovered?.row ?? null, range);
     }
-    const theme = themeOf(canvas, pen);
-    const { store } = this;
-    const drawing = { pen, at, theme, store, colouring: this.colouring(theme) };
-    paintPicture(drawing, this.tracks, this.lit);
-    paintMarks(drawing, this.tracks, this.hovered?.row ?? null, this.range);
-    this.frame.describe(summary(this.store, this.tracks));
   }
+}
 
-  /** By duration, the colors are from the shortest to the longest of the calls shown. */
-  private colouring(theme: Theme): Colouring {
-    if (this.store.layout.colourBy === 'site') {
-      return bySite(this.store, theme);
-    }
-    const [shortest, longest] = this.lit.extremes(this.time.from, this.time.to) ?? [0, 0];
-    if (longest > 0) {
-      this.frame.durations(shortest, longest);
-    }
-    return byDuration(this.store, theme, shortest, longest);
-  }
+function titled(sign: string, title: string, act: () => void): HTMLElement {
+  return button({ title, 'aria-label': title }, act, sign);
 }
 
 /** Describes the picture as text. */
 function summary({ calls, labels }: Store, { threads, end, failures }: Tracks): string {
+  const { notFinite, compilations } = labels;
   const over = counted(threads.length, 'thread');
-  const failed = failures ? `, ${failures.toLocaleString('en-US')} failed` : '';
-  const wrong = labels.notFinite.size;
-  const notFinite = wrong ? `, ${wrong.toLocaleString('en-US')} ${phrases.words.not_finite}` : '';
-  const { length } = labels.compilations;
-  const compiled = length ? `, ${counted(length, 'compilation')}` : '';
-  return `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}${failed}${notFinite}${compiled}`;
+  return [
+    `Timeline of ${callWords(calls.length)} on ${over} in ${timeWords(end)}`,
+    failures > 0 && `${numberWords(failures)} failed`,
+    notFinite.size > 0 && `${numberWords(notFinite.size)} ${phrases.words.not_finite}`,
+    compilations.length > 0 && counted(compilations.length, 'compilation')
+  ].filter(Boolean).join(', ');
 }

@@ -9,18 +9,13 @@ export class TimeWindow {
   from = 0;
   to = SHORTEST_NS;
   zoomed = false;
-  private end = SHORTEST_NS; // of the calls
+  callsNs = SHORTEST_NS; // from the first call to the end of the last
+  private opening = 0; // where the first view begins
   private first = 0; // of calls and compilations
   private last = SHORTEST_NS;
-  private before = 0; // the end of the compilations before the calls
 
   get span(): number {
     return this.to - this.from;
-  }
-
-  /** The time from the first call to the end of the last. */
-  get callsNs(): number {
-    return this.end;
   }
 
   /** The longest range that can be shown. */
@@ -29,21 +24,21 @@ export class TimeWindow {
   }
 
   /**
-   * The calls now end at `end`; compilations began at `first` and ended at `last`, those that
-   * began before the calls at `before`.
+   * The calls began at `start` and now end at `end`; there are also compilations.
    *
    * The first view has room for the calls, and little for the compilations before them, which may
    * take a hundred times as long; none if they ended long before.
    */
-  grow(end: number, first = 0, last = end, before = 0): void {
-    this.end = Math.max(end, SHORTEST_NS);
-    this.first = Math.min(first, 0);
-    this.last = Math.max(last, this.end);
-    this.before = before;
+  grow(end: number, start = 0, compilations: readonly (readonly [number, number])[] = []): void {
+    this.callsNs = Math.max(end, SHORTEST_NS);
+    this.first = Math.min(start, 0, ...compilations.map(([from]) => from));
+    this.last = Math.max(this.callsNs, ...compilations.map(([, to]) => to));
+    const earliest = -BEFORE_SHARE * this.callsNs;
+    const before = compilations.filter(([from]) => from < 0);
+    const isLongAgo = before.length > 0 && before.every(([, to]) => to < earliest);
+    this.opening = isLongAgo ? 0 : Math.max(this.first, earliest);
     if (!this.zoomed) {
-      const earliest = -BEFORE_SHARE * this.end;
-      this.from = before < earliest ? 0 : Math.max(this.first, earliest);
-      this.to = this.end;
+      [this.from, this.to] = [this.opening, this.callsNs];
     }
   }
 
@@ -51,7 +46,7 @@ export class TimeWindow {
   all(): void {
     if (this.span === this.whole) {
       this.zoomed = false;
-      this.grow(this.end, this.first, this.last, this.before);
+      [this.from, this.to] = [this.opening, this.callsNs];
     } else {
       this.show(this.first, this.last);
     }

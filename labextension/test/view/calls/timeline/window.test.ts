@@ -1,76 +1,57 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TimeWindow } from '../../../../src/view/calls/timeline/window.js';
 
-describe('TimeWindow', () => {
-  test('grows with the recording until the user zooms', () => {
-    const time = new TimeWindow();
-    time.grow(1000);
-    expect([time.from, time.to]).toEqual([0, 1000]);
-    time.show(100, 300);
-    time.grow(2000);
-    expect([time.from, time.to]).toEqual([100, 300]);
-    time.all();
-    expect([time.from, time.to]).toEqual([0, 2000]);
-  });
+function open(...grown: Parameters<TimeWindow['grow']>): { time: TimeWindow; shown: () => number[] } {
+  const time = new TimeWindow();
+  time.grow(...grown);
+  return { time, shown: () => [time.from, time.to] };
+}
 
-  test('zooms around a given time', () => {
-    const time = new TimeWindow();
-    time.grow(1000);
-    time.zoom(0.5, 200);
-    expect([time.from, time.to]).toEqual([100, 600]);
-    time.zoom(100, 200);
-    expect([time.from, time.to, time.zoomed]).toEqual([0, 1000, false]);
-  });
+test('the window grows with the recording until the user zooms', () => {
+  const { time, shown } = open(1000);
+  expect(shown()).toEqual([0, 1000]);
+  time.show(100, 300);
+  time.grow(2000);
+  expect(shown()).toEqual([100, 300]);
+  time.all();
+  expect(shown()).toEqual([0, 2000]);
+});
 
-  test('pans no further than the recording extends', () => {
-    const time = new TimeWindow();
-    time.grow(1000);
-    time.show(100, 300);
-    time.pan(-500);
-    expect([time.from, time.to]).toEqual([0, 200]);
-    time.pan(5000);
-    expect([time.from, time.to]).toEqual([800, 1000]);
-  });
+test('it zooms around a given time, and no further than 20 ns and the recording', () => {
+  const { time, shown } = open(1000);
+  time.zoom(0.5, 200);
+  expect(shown()).toEqual([100, 600]);
+  time.zoom(100, 200);
+  expect([...shown(), time.zoomed]).toEqual([0, 1000, false]);
+  time.show(500, 500);
+  expect(time.span).toBe(20);
+});
 
-  test('shows the calls first, with a part of a long compilation before them, then everything', () => {
-    const time = new TimeWindow();
-    time.grow(1000, -9000, 1200);
-    expect([time.from, time.to]).toEqual([-250, 1000]);
-    time.pan(-50);
-    expect([time.from, time.to]).toEqual([-300, 950]);
-    time.all();
-    expect([time.from, time.to]).toEqual([-9000, 1200]);
-    time.zoom(100, 0);
-    time.pan(-50);
-    expect([time.from, time.to]).toEqual([-9000, 1200]);
-    time.all();
-    expect([time.from, time.to]).toEqual([-250, 1000]);
-  });
+test('it pans no further than the recording, and to a call only if that is not visible', () => {
+  const { time, shown } = open(1000);
+  time.show(100, 300);
+  time.pan(-500);
+  expect(shown()).toEqual([0, 200]);
+  time.pan(5000);
+  expect(shown()).toEqual([800, 1000]);
+  time.reveal(850, 860);
+  expect(shown()).toEqual([800, 1000]);
+  time.reveal(490, 510);
+  expect(shown()).toEqual([400, 600]);
+});
 
-  test('has no room before the calls for compilations that ended long before them', () => {
-    const time = new TimeWindow();
-    time.grow(1000, -9000, 1000, -300);
-    expect([time.from, time.to]).toEqual([0, 1000]);
-    time.all();
-    expect([time.from, time.to]).toEqual([-9000, 1000]);
-    time.all();
-    expect([time.from, time.to]).toEqual([0, 1000]);
-  });
+test('it shows the calls first, with a part of a long compilation before them, then everything', () => {
+  const { time, shown } = open(1000, 0, [[-9000, -10], [900, 1200]]);
+  expect(shown()).toEqual([-250, 1000]);
+  time.all();
+  expect(shown()).toEqual([-9000, 1200]);
+  time.all();
+  expect(shown()).toEqual([-250, 1000]);
+});
 
-  test('zooms in no further than 20 ns', () => {
-    const time = new TimeWindow();
-    time.grow(1000);
-    time.show(500, 500);
-    expect(time.span).toBe(20);
-  });
-
-  test('pans to reveal a call only if the call is not visible', () => {
-    const time = new TimeWindow();
-    time.grow(1000);
-    time.show(0, 100);
-    time.reveal(50, 60);
-    expect(time.from).toBe(0);
-    time.reveal(500, 520);
-    expect([time.from, time.to]).toEqual([460, 560]);
-  });
+test('it has no room before the calls for compilations that ended long before them', () => {
+  const { time, shown } = open(1000, 0, [[-9000, -300]]);
+  expect(shown()).toEqual([0, 1000]);
+  time.all();
+  expect(shown()).toEqual([-9000, 1000]);
 });

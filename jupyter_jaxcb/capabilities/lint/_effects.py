@@ -1,0 +1,262 @@
+"""Warn about side effects of pure functions, and about state of functions that run in workers.
+
+Only a function's own code is read, and that of what its decorators wrap. Side effects in functions
+that it calls are found by `jupyter_jaxcb.check`, which runs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import logging
+import os
+import random
+import secrets
+import sys
+import threading
+import time
+import types
+import uuid
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...recording import on_one_line
+from ...stack.call import HostCallback, marks
+from ...stack.trace import is_cell, is_user_code
+from ._functions import called_by, closure_of, layers
+from ._source import Source
+
+
+class ImpureFunctionWarning(UserWarning):
+    """The code of a pure host function has side effects.
+
+    The message names the line, and the flavor to register it as. To silence the warning where the
+    side effect is intended:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.ImpureFunctionWarning)
+    """
+
+
+class WorkerStateWarning(UserWarning):
+    """An io function keeps state between calls, which run in other processes.
+
+    Each process has its own copy of a global variable, and sees only what its own calls change;
+    which calls these are may differ in each run. The message names the line. To silence the warning
+    where that is intended:
+
+    >>> import warnings, jupyter_jaxcb as jaxcb
+    >>> warnings.filterwarnings("ignore", category=jaxcb.WorkerStateWarning)
+    """
+
+
+class Impurity(NamedTuple):
+    """A side effect in the code of a host function."""
+
+    does: str  # "prints" or "draws random numbers", a key of `_ADVICE`
+    what: str  # as written: ``np.random.rand``
+    file: str  # the source file, or the name of the cell
+    line: int
+
+    @property
+    def where(self) -> str:
+        """``line 3`` of a cell, ``model.py:12`` of a file."""
+        return _where(self.file, self.line)
+
+    @property
+    def advice(self) -> str:
+        """What to do about the side effect, for a registered function."""
+        return _ADVICE[self.does]
+
+
+_ADVICE = {
+    "prints": "Print in a debug callback (jaxcb.debug), or register it as io",
+    "opens a file": "Register it as io",
+    "draws random numbers": "Register it as io, or create the generator from an argument: "
+    "np.random.default_rng(int(seed))",
+    "reads the clock": "Register it as io",
+    "modifies outer state": "Register it as io",
+    "writes into an argument": "Copy it first with np.array(x), or register it as buffer and write "
+    "into its output",
+}
+_ADVICE_OF_CALLS = {  # of `pure_callback`, JAX's or ours
+    **{
+        does: text.replace("Register it as io", "Use io_callback") for does, text in _ADVICE.items()
+    },
+    "prints": "Print in jax.debug.callback, or use io_callback",
+    "writes into an argument": "Copy it first with np.array(x)",
+}
+_FILES = (open, os.open, np.save, np.savetxt, np.savez, np.savez_compressed)
+_RANDOM = (os.urandom, uuid.uuid1, uuid.uuid4, *(getattr(secrets, x) for x in secrets.__all__))
+_CLOCKS = [f"{name}{unit}" for unit in ("", "_ns")
+           for name in "time monotonic perf_counter process_time thread_time".split()]  # fmt: skip
+_DOES = {id(print): "prints"} | {  # by identity, as a value may not be hashable
+    **dict.fromkeys(map(id, _FILES), "opens a file"),
+    **dict.fromkeys(map(id, _RANDOM), "draws random numbers"),
+    **dict.fromkeys((id(getattr(time, name)) for name in _CLOCKS), "reads the clock"),
+}
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_MAKERS = (np.random.default_rng, np.random.RandomState, random.Random)
+_REDIRECT = (contextlib.redirect_stdout, contextlib.redirect_stderr)
+_LOGS = "debug info warning error critical exception log".split()
+_PER_WORKER = (io.IOBase, threading.local)  # each worker uses its own one, and that is right
+_warned: weakref.WeakKeyDictionary[types.CodeType, set[type]] = weakref.WeakKeyDictionary()
+_impure: weakref.WeakKeyDictionary[types.CodeType, bool] = weakref.WeakKeyDictionary()
+
+
+def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]:
+    """Return the side effects in the code of `function`, the first of each kind.
+
+    Args:
+        function: the host function.
+        leading: the number of leading parameters that it may write into.
+    """
+    first: dict[str, Impurity] = {}
+    for number, layer in enumerate(layers(function)):
+        source, found = Source(layer, leading, wrapped=number > 0), []
+        references = source.references()
+        is_caught = any([each.value is x for each in references for x in _REDIRECT])
+        for text, value, file, line, _, bare_call, _ in references:
+            does = _does(value)
+            if bare_call and any(value is maker for maker in _MAKERS):
+                does, text = "draws random numbers", bare_call
+            may_print = bool(source.nodes) and not is_caught  # without source: to any file
+            if does and (may_print or value is not print):
+                found.append(Impurity(does, text, file, line))
+        for text, file, line, in_argument, sets_item, (changed, *_) in source.changes():
+            if in_argument:
+                found.append(Impurity("writes into an argument", text, file, line))
+            elif not sets_item and changed is not sys.stdout and changed is not sys.stderr:
+                found.append(Impurity("modifies outer state", text, file, line))
+        for each in sorted(found, key=lambda each: each.line):
+            first.setdefault(each.does, each)
+    return list(first.values())
+
+
+def _does(value: Any) -> str:
+    """Return the side effect of calling `value` or its methods; empty if there is none."""
+    if value is sys.stdout or value is sys.stderr:
+        return "prints"
+    kind = type(value)
+    is_method = kind in (types.BuiltinFunctionType, types.MethodType)
+    owner = value.__self__ if is_method else value
+    if issubclass(type(owner), _GENERATORS):
+        return "draws random numbers"
+    of_logging = kind is types.FunctionType and value.__module__ == "logging"
+    if issubclass(type(owner), logging.Logger) or (of_logging and value.__name__ in _LOGS):
+        return "prints"
+    if is_method and issubclass(type(owner), type) and issubclass(owner, datetime.date):
+        return "reads the clock" if value.__name__ in ("now", "utcnow", "today") else ""
+    return _DOES.get(id(value), "")
+
+
+def is_impure(function: Callable[..., Any]) -> bool:
+    """Return whether the code of a pure host function has side effects, see `impurities`."""
+    code = _own_code(function)
+    if code is not None and code not in _impure:
+        _impure[code] = bool(impurities(function))
+    return code is not None and _impure[code]
+
+
+def _is_impure(callback: HostCallback) -> bool:
+    return callback.options.flavor == "pure" and is_impure(callback.host.current)
+
+
+marks("impure", _is_impure, eager=False)
+
+
+def users_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return the user's code that the function of a callback runs; None if it is a library's.
+
+    A function of a library may call the user's, which it has in a closure, as that of equinox's
+    ``filter_pure_callback`` does.
+    """
+    values: list[Any] = [function]
+    for layer in layers(function):
+        values += [*layer.known.values(), *closure_of(layer.function).values()]
+    for value in values:
+        called = called_by(value)
+        if called is not None and is_user_code(called.function.__code__.co_filename):
+            return value
+    return None
+
+
+def warn_of_impurity(
+    function: Callable[..., Any], name: str, flavor: str = "pure", *, registered: bool = False
+) -> None:
+    """Warn about side effects in the code of a pure host function, once for each function.
+
+    Args:
+        function: the host function.
+        name: its name.
+        flavor: ``"pure"``, or ``"jax pure"`` for a callback of JAX's own API.
+        registered: whether the decorator has registered it.
+    """
+    if not _is_first(function, ImpureFunctionWarning):
+        return
+    for each in impurities(function):
+        advice = each.advice if registered else _ADVICE_OF_CALLS[each.does]
+        warnings.warn_explicit(
+            f"the {flavor} callback {name} {each.does} ({each.what}, {each.where}), but JAX may "
+            f"remove, repeat or deduplicate its calls. {advice}.",
+            ImpureFunctionWarning,
+            each.file,
+            each.line,
+        )
+
+
+def warn_of_worker_state(function: Callable[..., Any], name: str, executor: str) -> None:
+    """Warn if the source of a function shows that it keeps state, once for each function.
+
+    Args:
+        function: an io function whose calls run in other processes.
+        name: its name.
+        executor: the option that says so, as the user typed it.
+    """
+    if not _is_first(function, WorkerStateWarning):
+        return
+    found: list[tuple[int, str, str]] = []
+    for layer in layers(function):
+        source = Source(layer)
+        for text, file, line, in_argument, _, objects in source.changes():
+            if not in_argument and not any(issubclass(type(x), _PER_WORKER) for x in objects):
+                found.append((line, text, file))
+        for text, value, file, line, *_ in source.references():
+            if issubclass(type(value), _GENERATORS):
+                found.append((line, text, file))
+        if found:
+            break
+    for line, text, file in sorted(found)[:1]:
+        warnings.warn_explicit(
+            f"the io callback {name} keeps state between calls ({text}, {_where(file, line)}), but "
+            f"{executor} makes them in other processes, where each has a copy of its own: a call "
+            "may not see what others changed, and this process sees nothing of it. Return what "
+            "changes and pass it as an argument, or leave out the executor.",
+            WorkerStateWarning,
+            file,
+            line,
+        )
+
+
+def _is_first(function: Callable[..., Any], category: type[Warning]) -> bool:
+    """Return whether a function is examined for the first time for a category of warnings."""
+    code = _own_code(function)
+    if code is None or category in _warned.setdefault(code, set()):
+        return False
+    _warned[code].add(category)
+    return True
+
+
+def _own_code(function: Any) -> types.CodeType | None:
+    """Return the code of the innermost function that `function` wraps, which decorators share."""
+    found = layers(function)
+    return found[-1].function.__code__ if found else None
+
+
+def _where(file: str, line: int) -> str:
+    return on_one_line(f"{'line ' if is_cell(file) else f'{os.path.basename(file)}:'}{line}")
