@@ -34,8 +34,8 @@ from ._calls import (
     requires_devices_during_lowering, set_sharding, shaped_array, wait_for_ordered, without_mesh,
 )
 from ._interrupts import (
-    TOKEN_CHECK_THREAD, forget_failed_tokens, intercept_errors, is_in_run, stay_in_python,
-    unfinished_arrays, unfinished_tokens,
+    TOKEN_CHECK_THREAD, forget_failed_tokens, intercept_errors, is_in_run, leave_cpp,
+    stay_in_python, unfinished_arrays, unfinished_tokens, waits_in_cpp,
 )
 from ._lowering_context import (
     automatic_axes, device_count, group_count, is_for_export, program_devices, shard_count,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,9 @@ Intercept = Callable[[str], tuple[str, BaseException] | None]
 
 _PATIENCE_SECONDS = 0.2
 TOKEN_CHECK_THREAD = "jupyter_jaxcb-tokens"  # threads of this name do not report errors to users
+_in_cpp: list[threading.Event] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_cpp.clear)  # the child has none of these threads
 _KIND: Any = jax.errors.JaxRuntimeError
 
 
@@ -93,26 +97,41 @@ def forget_failed_tokens(is_raised: Callable[[str], bool]) -> None:
     copies = [dict(tokens) for tokens in held]
     failed: set[int] = set()
 
-    def look(token: Any) -> None:
+    def look(token: Any, done: threading.Event) -> None:
         try:
             token.block_until_ready()  # the only way to find out whether it failed
         except BaseException as error:
             if is_raised(str(error)):
                 failed.add(id(token))
+        done.set()
 
-    threads = [
-        threading.Thread(target=look, args=(token,), name=TOKEN_CHECK_THREAD, daemon=True)
-        for copy in copies
-        for token in copy.values()
-    ]
-    for thread in threads:
-        thread.start()
+    looks = [(token, waits_in_cpp()) for copy in copies for token in copy.values()]
+    for arguments in looks:
+        threading.Thread(target=look, args=arguments, name=TOKEN_CHECK_THREAD, daemon=True).start()
     deadline = time.monotonic() + _PATIENCE_SECONDS  # a token not done by then has not failed
-    for thread in threads:
-        thread.join(max(deadline - time.monotonic(), 0))
+    for _, done in looks:
+        done.wait(max(deadline - time.monotonic(), 0))
     runtime_tokens.current_tokens, runtime_tokens.output_runtime_tokens = (
         {key: token for key, token in copy.items() if id(token) not in failed} for copy in copies
     )
+
+
+def waits_in_cpp() -> threading.Event:
+    """Return an event that a new daemon thread sets when it no longer waits for a token in C++.
+
+    A thread that comes back from C++ after the end of Python aborts the process.
+    """
+    _in_cpp[:] = [done for done in _in_cpp if not done.is_set()]
+    done = threading.Event()
+    _in_cpp.append(done)
+    return done
+
+
+def leave_cpp(seconds: float) -> None:
+    """Wait at most `seconds` for the threads of `waits_in_cpp`."""
+    deadline = time.monotonic() + seconds
+    for done in _in_cpp:
+        done.wait(max(deadline - time.monotonic(), 0))
 
 
 def is_in_run(frame: FrameType | None) -> bool:

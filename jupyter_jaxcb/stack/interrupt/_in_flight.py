@@ -33,7 +33,7 @@ class InFlight:
     def __init__(self) -> None:
         self._arrays: list[Any] = []
         self._all: list[Any] = []
-        self._tokens_done = threading.Event()
+        self._tokens_done = jax_compat.waits_in_cpp()
         if not any_lowered():
             self._tokens_done.set()
             return

@@ -30,6 +30,7 @@ from ._in_flight import InFlight
 
 _POLL_SECONDS = 0.005
 _MOMENT_SECONDS = 0.5
+_LONG_SECONDS = 2.0
 NOT_CALLED = "not called, because its run was interrupted"
 
 
@@ -160,15 +161,18 @@ def elements_left(guard: bytearray, elements: int) -> Iterator[Any]:
 def interrupt_at_exit() -> None:
     """Cancel the remaining host calls if a script ends with KeyboardInterrupt.
 
-    Waits for the running call, because XLA's threads must not outlive Python. In an interactive
-    session the last exception says nothing about why it ends, so this does nothing.
+    Waits for the running call, because XLA's threads must not outlive Python: until it ends in a
+    script, for a moment in an interactive session, whose last exception says nothing about why it
+    ends.
     """
-    if hasattr(sys, "ps1") or sys.flags.interactive:
-        return
-    if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+    interactive = hasattr(sys, "ps1") or sys.flags.interactive
+    if not interactive and issubclass(
+        getattr(sys, "last_type", None) or Exception, KeyboardInterrupt
+    ):
         interrupt()
-        if refusal.until is not None:
-            refusal.until.wait(math.inf)
+    if refusal.until is not None:
+        refusal.until.wait(_LONG_SECONDS if interactive else math.inf)
+    jax_compat.leave_cpp(_LONG_SECONDS)
 
 
 atexit.register(interrupt_at_exit)

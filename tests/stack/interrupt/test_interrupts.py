@@ -148,6 +148,29 @@ ENDS = {
 }
 
 
+def test_no_thread_waits_for_a_token_in_cpp_at_the_end_of_a_script(in_process):
+    done = in_process("""
+        import atexit, os, time
+        at_end = []
+        atexit.register(lambda: os.write(1, " ".join(at_end).encode()))  # called last
+        import jax, jax.numpy as jnp, jupyter_jaxcb as jaxcb
+        from jax._src.dispatch import runtime_tokens
+        class Token:  # of a program that goes on for a while; coming back later aborts the process
+            def block_until_ready(self):
+                time.sleep(0.5)
+                at_end.append("came back")
+        jax.jit(lambda x: jaxcb.io_callback(lambda x: x, x, x))(1.0)
+        jax.effects_barrier()
+        runtime_tokens.output_runtime_tokens["a device"] = Token()
+        try:
+            with jaxcb.record():
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            pass
+    """)  # fmt: skip
+    assert done.stdout == "came back"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("one_core", [False, True], ids=["all cores", "one core"])
 @pytest.mark.parametrize("end", ENDS)
