@@ -34,14 +34,16 @@ class Process:
     """A process that measures the package of a checkout."""
 
     def __init__(self, path):
-        # Random addresses and hashes change times by some percent. A new checkout has no bytecode:
-        # the first import writes it, unless the environment forbids that (empty: it does not).
+        # Random addresses and hashes change times by some percent; so does memory that the C library
+        # returns to the system after each call of some MB. A new checkout has no bytecode: the first
+        # import writes it, unless the environment forbids that (empty: it does not).
         fixed = ["setarch", "-R"] if shutil.which("setarch") else []
         self.path, self.process = path, subprocess.Popen(
             [*fixed, sys.executable, "-P", str(ROWS)],
             env={
                 **os.environ, "PYTHONPATH": str(path), "PYTHONHASHSEED": "0",
-                "PYTHONDONTWRITEBYTECODE": "",
+                "PYTHONDONTWRITEBYTECODE": "", "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+                "MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TOP_PAD_": str(1 << 26),
             },
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
