@@ -34,8 +34,8 @@ class Process:
     """A process that measures the package of a checkout."""
 
     def __init__(self, path):
-        # Random addresses and hashes change times by some percent; so does memory that the C library
-        # returns to the system after each call of some MB. A new checkout has no bytecode: the first
+        # Random addresses and hashes change times by some percent; so does memory that the C
+        # library returns to the system after each call. A new checkout has no bytecode: the first
         # import writes it, unless the environment forbids that (empty: it does not).
         fixed = ["setarch", "-R"] if shutil.which("setarch") else []
         self.path, self.process = path, subprocess.Popen(
