@@ -184,12 +184,6 @@ def plus_one(x):
     return np.asarray(x) + np.float32(1)
 
 
-def four_megabytes(callback):
-    x = jnp.ones(1 << 20)
-    program = jax.jit(lambda x: callback(plus_one, x, x))
-    return Program(lambda: finish(program(x)))
-
-
 def add_in_place(context, out, x):
     np.add(out, np.float32(1), out=out)  # `out` is the memory of x, which was donated
 
@@ -370,8 +364,9 @@ ROWS = {
         lambda: loop(lambda x: jaxcb.buffer_callback(fill, x)(x), jnp.ones(1_000)),
         lambda: loop(lambda x: buffer_callback(fill, x)(x), jnp.ones(1_000)),
     ),
-    "pure call, 4 MB in and out": Row(
-        lambda: four_megabytes(jaxcb.pure_callback), lambda: four_megabytes(jax.pure_callback)
+    "pure call in a loop, 1 MB in and out": Row(
+        lambda: loop(lambda x: jaxcb.pure_callback(plus_one, x, x), jnp.ones(1 << 18)),
+        lambda: loop(lambda x: jax.pure_callback(plus_one, x, x), jnp.ones(1 << 18)),
     ),
     "buffer call in a loop, 4 MB in place; JAX: NumPy": Row(in_place, in_place_by_numpy),
     "batch element, sequential; JAX: a Python loop": Row(
