@@ -21,7 +21,7 @@ import jupyter_jaxcb
 from jupyter_jaxcb.report import SCHEMA, SiteView
 from jupyter_jaxcb.report.frontend._documents import DOCUMENTS
 from jupyter_jaxcb.report.frontend._site_view import MEASURED
-from jupyter_jaxcb.report.text._phrases import TONES
+from jupyter_jaxcb.report.summary._phrases import TONES
 
 _PACKAGE = Path(jupyter_jaxcb.__file__).parent
 _FRONT_END = _PACKAGE.parent / "labextension" / "src" / "view" / "data" / "parse"

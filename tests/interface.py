@@ -83,7 +83,6 @@ from jupyter_jaxcb.report import (
     matrix_output,
     matrix_to_text,
     outcome_to_text,
-    status_words,
     summarize,
     to_html,
     to_message,
@@ -92,7 +91,7 @@ from jupyter_jaxcb.report import (
     unfinished,
 )
 from jupyter_jaxcb.report.frontend import to_page
-from jupyter_jaxcb.report.text import host_time, loop_advice, other_time, to_markdown
+from jupyter_jaxcb.report.text import host_time, other_time, to_markdown
 from jupyter_jaxcb.stack import (
     ResultError,
     cell_begins,

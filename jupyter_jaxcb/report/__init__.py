@@ -1,7 +1,7 @@
 """Reports: pure functions of a recording.
 
-`summary` collects the facts of each table row and the texts of its reasons, `text` renders plain
-text, HTML and Markdown, `profile` does so with a profile, `outputs` renders what is not a
+`summary` collects and words the facts of each table row, `text` lays them out as plain text, HTML
+and Markdown, `profile` does so with a profile, `outputs` renders what is not a
 recording, `frontend` builds what the notebook front end reads, and `export` writes files.
 """
 
@@ -51,22 +51,14 @@ from .summary import (
     Rows,
     SiteSummary,
     advice_words,
+    aligned,
     call_words,
     causes_of,
     folded,
     note_words,
     reason_words,
-    summarize,
-)
-from .text import (
-    NO_CALLBACKS,
-    aligned,
-    code,
-    cost_to_text,
-    headline,
-    matrix_to_text,
-    outcome_to_text,
     shorten,
-    status_words,
+    summarize,
     time_words,
 )
+from .text import NO_CALLBACKS, code, cost_to_text, headline, matrix_to_text, outcome_to_text

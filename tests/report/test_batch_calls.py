@@ -12,7 +12,6 @@ from tests.interface import (
     Program,
     Recorder,
     Site,
-    loop_advice,
     record_elements,
     summarize,
     to_html,
@@ -58,5 +57,5 @@ def test_calls_without_vmap_beside_those_of_a_loop_are_not_said_to_be_of_batch_e
     assert hint in to_text(r.recording, times=False).splitlines()[0]
     summary = summarize(r.recording)[0]
     slow = summary.loop._replace(host_ns=15_000_000)
-    advice = loop_advice(dataclasses.replace(summary, loop=slow))
+    advice = dataclasses.replace(summary, loop=slow).loop_advice
     assert "vmap_method='expand_dims' makes 1 call instead of 15;" in advice

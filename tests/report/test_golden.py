@@ -31,7 +31,7 @@ from jupyter_jaxcb.recording import (
     record_elements,
 )
 from jupyter_jaxcb.report import MIME_TYPE, Located, to_mimebundle
-from jupyter_jaxcb.report.text import _phrases
+from jupyter_jaxcb.report.summary import _phrases
 
 FILE = Path(__file__).parents[1] / "data" / "recording.json"
 SOURCES = Path(__file__).parents[2] / "labextension" / "src"

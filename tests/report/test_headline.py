@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from tests.interface import LoweredSite, Site, headline, status_words, summarize, to_text
+from tests.interface import LoweredSite, Site, headline, summarize, to_text
 
 from ._several import called
 
@@ -110,7 +110,7 @@ def test_calls_that_returned_nan_are_counted_and_the_first_is_named(program, wor
         jax.block_until_ready(program(step))
     said = f"NaN {words}".rstrip()
     summary = next(one for one in summarize(recorded.recording) if one.site.function == "step")
-    assert status_words(summary) == said
+    assert summary.status_words == said
     if len(summarize(recorded.recording)) == 2:
         assert headline([summary])[0] == ("warning", f"⚠ step returned {said}")
 
@@ -167,4 +167,4 @@ def test_nan_and_infinity_are_told_apart(program, bad, word, tmp_path):
     recorded.recording.save(tmp_path / "run.jaxcb")
     for recording in (recorded.recording, jaxcb.load(tmp_path / "run.jaxcb")):
         (summary,) = summarize(recording)
-        assert status_words(summary).startswith(f"{word} in {len(bad)} of {len(values)} calls")
+        assert summary.status_words.startswith(f"{word} in {len(bad)} of {len(values)} calls")

@@ -10,8 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS, AxisKind
-from jupyter_jaxcb.report.summary import Mask, Shapes, Stopped
-from jupyter_jaxcb.report.text import variant_views
+from jupyter_jaxcb.report.summary import Mask, Shapes, Stopped, variant_views
 from tests.interface import Aval, LoweredSite, Program, Site, to_html, to_text
 
 from ._several import called, data_of, f32, level

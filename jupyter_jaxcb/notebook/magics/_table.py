@@ -19,7 +19,6 @@ from ...report import (
     place,
     shorten,
     status,
-    status_words,
     table,
     term,
     time_words,
@@ -94,7 +93,7 @@ def _words(row: _Row) -> tuple[str, ...]:
         row.flavor,
         row.where,
         shorten(row.site.site.source),
-        ", ".join(filter(None, (status_words(row.site), elided))),
+        ", ".join(filter(None, (row.site.status_words, elided))),
         call_words(row.calls),
         time_words(row.host_ns) if row.calls else "",
     )
@@ -109,7 +108,7 @@ def _cells(row: _Row) -> tuple[str, ...]:
         *named,
         place(row.where),
         code(row.site.site.source, _WIDTH),
-        between(" ", (status(row.site.consequence, status_words(row.site)), elided)),
+        between(" ", (status(row.site.consequence, row.site.status_words), elided)),
         f"{row.calls:,}",
         time_words(row.host_ns) if row.calls else "",
     )

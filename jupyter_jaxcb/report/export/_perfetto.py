@@ -17,8 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...recording import LoweredSite, Recording
-from ..summary import Rows
-from ..text import level_words
+from ..summary import Rows, level_words
 
 _ROWS = 1 << 16  # formatted at a time
 HOST, COMPILER = 1, 2  # process numbers

@@ -18,22 +18,13 @@ from ..profile import profile_to_html, to_text
 from ..summary import (
     STOPPED_BY_YOU,
     Rows,
-    SiteSummary,
     call_words,
-    folded,
+    full_words,
     is_stop,
     out_of_order,
-    summarize,
 )
-from ..text import (
-    by_other_threads,
-    full_words,
-    headline,
-    host_time,
-    other_time,
-    sites_to_html,
-    sites_to_text,
-)
+from ..text import View, by_other_threads, host_time, other_time, to_html
+from ..text import to_text as sites_to_text
 from ._columns import (
     CallColumns,
     call_columns,
@@ -78,14 +69,14 @@ def to_mimebundle(
         "text/plain": (
             to_text(recording, values=values)
             if times
-            else sites_to_text(recording, shown.sites, times=False, values=values)
+            else sites_to_text(shown.view, times=False, values=values)
         ),
         # Of a profile, which is about times, also those who have only the HTML see the times.
         "text/html": html(
             profile_to_html(recording, shown.where),
-            sites_to_html(recording, shown.sites, values=values),
+            to_html(shown.view, values=values),
         ),
-        MIME_TYPE: _brief(_facts(recording, shown.sites, shown.views, brief=True)),
+        MIME_TYPE: _brief(_facts(shown.view, shown.views, brief=True)),
     }
     return data, {MIME_TYPE: _brief({**shown.saved(brief=True), "id": name})}
 
@@ -94,17 +85,17 @@ def to_page(recording: Recording) -> dict[str, Any]:
     """Return everything that a page without a kernel shows, as JSON."""
     shown = _Document(recording, recording.calls[:MAX_PAGE_CALLS], values=True)
     return {
-        "facts": _facts(recording, shown.sites, shown.views),
+        "facts": _facts(shown.view, shown.views),
         "measured": {**shown.saved(), "id": ""},
     }
 
 
 def to_sites(recording: Recording) -> dict[str, Any]:
     """Return what every display says about the call sites, as JSON for other programs."""
-    sites = folded(recording, summarize(recording))
-    views = [finished(site) for site in sites]
+    view = View(recording)
+    views = list(map(finished, view.sites))
     return {
-        **_facts(recording, sites, views),
+        **_facts(view, views),
         "environment": dict(recording.environment),
         "sites": [view.to_json() for view in views],
     }
@@ -128,7 +119,7 @@ def to_message(
         "calls": None,
         "calls_not_saved": 0,
     }
-    return _facts(recording, shown.sites, shown.views), measured, shown.columns
+    return _facts(shown.view, shown.views), measured, shown.columns
 
 
 class _Document:
@@ -154,7 +145,8 @@ class _Document:
         unit_ns: int = 1,
     ) -> None:
         self._recording = recording
-        self.sites = folded(recording, summarize(recording))
+        self.view = View(recording)
+        self.sites = self.view.sites
         self.where = _with_numbers(recording, place)
         self.columns = call_columns(calls, variant_numbers(recording, self.sites), unit_ns=unit_ns)
         self.views = self._views(calls, values, place, runs)
@@ -248,15 +240,13 @@ def _brief(document: FactsView | MeasuredView) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value or name == "sites"}
 
 
-def _facts(
-    recording: Recording, sites: list[SiteSummary], views: list[SiteView], *, brief: bool = False
-) -> FactsView:
+def _facts(view: View, views: list[SiteView], *, brief: bool = False) -> FactsView:
     return {
         "schema": SCHEMA,
-        "headline": [list(part) for part in headline(sites)],
+        "headline": [list(part) for part in view.headline],
         "sites": [view.facts(brief=brief) for view in views],
-        "full": full_words(recording),
-        "ahead": recording.ahead,
+        "full": full_words(view.recording),
+        "ahead": view.recording.ahead,
     }
 
 

@@ -12,15 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...recording import Frame, Site, Status
-from ..summary import SiteSummary
-from ..text import (
-    WORDS,
-    VariantView,
-    loop_advice,
-    sample_words,
-    status_words,
-    variant_views,
-)
+from ..summary import SiteSummary, VariantView
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -180,55 +172,34 @@ def finished(
         marks: the calls that returned NaN or infinity.
         started: says which calls were made by threads that earlier cells started.
     """
-    samples = summary.sample_values if values else ()
+    samples = zip(summary.samples, summary.sample_values, strict=True) if values else ()
+    own = {name: getattr(summary, name) for name in _IN_SUMMARY}
+    figures = (*_figures(summary), *([Figure(started, brief=False)] if started else []))
     return SiteView(
-        **_place(summary.site, summary.where, place),
-        status=summary.status,
-        consequence=summary.consequence,
-        word=_word(summary),
-        reason=summary.reason,
-        advice=summary.advice,
-        calls=summary.calls,
-        crossings=summary.crossings,
-        expected=summary.expected,
-        written=summary.written,
-        elided=summary.elided,
-        notes=summary.notes,
-        errors=summary.errors,
-        shapes=tuple(map(_brief, variant_views(summary.shapes))),
-        arguments=_arguments(summary),
-        sample_values=tuple(SampleView(sample_words(*one), one[0].failed) for one in samples),
-        host_ns=summary.host_ns,
-        wall_ns=summary.wall_ns,
-        variants_ns=tuple(shapes.host_ns for shapes in summary.shapes),
-        slow_calls=summary.loop.calls if loop_advice(summary) else 0,
-        figures=(*_figures(summary), *([Figure(started, brief=False)] if started else [])),
-        numbered=numbered,
-        around=summary.around,
-        stack=summary.stack,
-        proposals=(*_of_loop(summary), *proposals),
-        sample_rows=tuple(sample_rows),
-        **marks._asdict(),
+        **own
+        | _place(summary.site, summary.where, place)
+        | marks._asdict()
+        | {
+            "shapes": tuple(map(_brief, summary.variants)),
+            "sample_values": tuple(SampleView(words, one.failed) for words, (one, _) in samples),
+            "variants_ns": tuple(shapes.host_ns for shapes in summary.shapes),
+            "slow_calls": summary.loop.calls if summary.loop_advice else 0,
+            "figures": figures,
+            "numbered": numbered,
+            "proposals": (*_of_loop(summary), *proposals),
+            "sample_rows": tuple(sample_rows),
+        }
     )
+
+
+# What a view has of a summary as it is.
+_OF_SUMMARY = {*SiteSummary.__dataclass_fields__, *vars(SiteSummary)}
+_IN_SUMMARY = [name for name in SiteView.__dataclass_fields__ if name in _OF_SUMMARY]
 
 
 def _brief(view: VariantView) -> VariantView:
     """Leave out what the diagram says, too."""
     return dataclasses.replace(view, arrays="", vmaps="") if view.diagram else view
-
-
-def _arguments(summary: SiteSummary) -> str:
-    first = next(iter(summary.shapes), None)
-    if first is None:
-        return ""
-    count = len(first.operands)
-    names = first.operand_names if len(first.operand_names) == count else ()
-    return ", ".join(names or (f"x{number + 1}" for number in range(count)))
-
-
-def _word(summary: SiteSummary) -> str:
-    words = status_words(summary)
-    return "" if words == WORDS[summary.consequence] else words
 
 
 # How calls are made: "compiled by numba: machine code ...".
@@ -243,7 +214,7 @@ def _figures(summary: SiteSummary) -> tuple[Figure, ...]:
 
 def _of_loop(summary: SiteSummary) -> list[Proposal]:
     """Return the proposal for a vmap that loops, which an order keeps."""
-    advice = loop_advice(summary)
+    advice = summary.loop_advice
     return [Proposal('vmap_method="expand_dims"', advice, ("ordered",))] if advice else []
 
 

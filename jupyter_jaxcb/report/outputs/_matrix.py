@@ -7,12 +7,10 @@ from ..summary import SiteSummary
 from ..text import (
     NO_CALLBACKS,
     code,
-    count_words,
     matrix_missing,
     matrix_refusals,
     matrix_refused,
     matrix_rows,
-    status_words,
 )
 from ._output import Output, Spot, advice, output, place, status, table, toned
 
@@ -61,8 +59,8 @@ def _cell(site: SiteSummary | None) -> str:
     if site is None:
         return "–"
     if site.status is Status.KEPT:
-        return count_words(site)
-    words = status(site.consequence, status_words(site))
+        return site.count
+    words = status(site.consequence, site.status_words)
     if site.expected is None or not site.written:
         return words
     return html(words, f" {site.expected:,}/{site.written:,}")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...recording import Html, element
-from ..text import MEANINGS, SIGNS, TONES
+from ..summary import MEANINGS, SIGNS, TONES
 
 OUTPUT_TYPE = "application/vnd.jupyter-jaxcb.report.v1+json"
 

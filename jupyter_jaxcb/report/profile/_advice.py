@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...recording import OTHER, PYTHON_OF_JAX, Compilation, Part, PartKind
-from ..summary import Retraces, retraces
-from ..text import time_words
+from ..summary import Retraces, retraces, time_words
 from ._callback_advice import callback_advice
 from ._figures import MUCH, SOME, Figures, is_mostly_cost, share_words, took
 from ._queue import alone_in_queue, queue_advice

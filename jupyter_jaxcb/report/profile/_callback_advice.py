@@ -15,8 +15,7 @@ from ...recording import (
     Part,
     PartKind,
 )
-from ..summary import could_have_mask
-from ..text import shorten, time_words
+from ..summary import could_have_mask, shorten, time_words
 from ._figures import MUCH, SOME, Figures, is_mostly_cost, took
 
 # What a crossing of our callbacks takes, see docs/benchmarks.md: a fixed time, and per byte.

@@ -19,8 +19,7 @@ from ...recording import (
     Unknown,
     on_one_line,
 )
-from ..summary import counted
-from ..text import shorten, time_words
+from ..summary import counted, shorten, time_words
 from ._kinds import KINDS
 
 MUCH = 0.1  # share of the wall time that is worth a sentence

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...recording import Frame, Html, PartKind, Recording, Site, element, html
 from .. import text
-from ..text import time_words
+from ..summary import time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words
 from ._kinds import KINDS, count_words_of

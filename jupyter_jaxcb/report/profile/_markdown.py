@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...recording import PartKind, Recording
 from .. import text
-from ..text import code_span, plain_words, table, time_words
+from ..summary import time_words
+from ..text import code_span, plain_words, table
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words, short_name
 from ._kinds import KINDS, count_words_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...recording import OBSERVED, PartKind, Site
-from ..text import time_words
+from ..summary import time_words
 from ._callback_advice import drop_in
 from ._figures import MUCH, SOME, Figures, took
 

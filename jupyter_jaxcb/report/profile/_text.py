@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...recording import PartKind, Recording, on_one_line
 from .. import text
-from ..text import aligned, time_words
+from ..summary import aligned, time_words
 from ._advice import advice
 from ._figures import Figures, headline, notes, share_words, short_name
 from ._kinds import KINDS, count_words_of

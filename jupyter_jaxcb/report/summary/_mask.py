@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...recording import OBSERVED, LoweredSite, NoteKind, Recording, Site, VmapLevel
-from ._numbers import counted
 from ._reasons import NOTES
+from ._words import counted
 
 # Of calls that run in vain: how to make only the others.
 _IN_PLACE = {

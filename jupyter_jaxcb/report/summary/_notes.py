@@ -21,9 +21,9 @@ from ...recording import (
     Site,
 )
 from ._capabilities import CAPABILITIES
-from ._numbers import call_words
 from ._reasons import HINTS, IN_VAIN, note_words, notes_of
 from ._retraces import retraces
+from ._words import call_words
 
 _BEFORE = (
     "its program was compiled before JAX's callbacks were observed, so their lines and elided "

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...recording import Program, Recording, Site, Status
-from ._numbers import counted
 from ._summary import SiteSummary
+from ._words import counted
 
 COMPARED = 40  # callbacks of one program that are compared with each other
 _FLAVORS = ("io", "debug", "jax io", "jax debug")  # JAX does not remove calls of these flavors

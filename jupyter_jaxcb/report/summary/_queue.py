@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...recording import LoweredSite, NoteKind, QueueUse, Recording
-from ._numbers import call_words
+from ._words import call_words
 
 NOTES = {NoteKind.QUEUED: "queued: the program does not wait for its calls"}
 

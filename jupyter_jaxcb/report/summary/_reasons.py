@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site, Status
 from . import _queue
-from ._numbers import call_words, counted
+from ._words import call_words, counted
 
 
 class Cause(NamedTuple):

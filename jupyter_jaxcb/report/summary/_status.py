@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ...recording import Outcome, Program, Reason, Status
 from ._counts import Counts
-from ._numbers import counted
 from ._reasons import Cause, causes_of
+from ._words import counted
 
 # The status of a call site, and why; without causes its calls are simply kept.
 Verdict = tuple[Status, tuple[Cause, ...]]

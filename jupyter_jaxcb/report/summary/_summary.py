@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from ...recording import (
-    EXPECTED,
-    Aval,
     LoweredSite,
     Outcome,
     Reason,
@@ -15,132 +13,22 @@ from ...recording import (
     SampleValues,
     Site,
     Status,
-    VmapLevel,
     calls_each_time,
 )
 from . import _mask
-from ._batch import NO_LOOP, Loop, slow_loop
-from ._counts import Counts, Stopped
+from ._batch import slow_loop
+from ._counts import Counts
 from ._mask import Mask
-from ._not_finite import NO_NOT_FINITE, NotFiniteCalls, not_finite_calls
+from ._not_finite import not_finite_calls
 from ._notes import ProgramNote, library_of, program_notes, site_hints, site_notes
-from ._reasons import (
-    Cause,
-    advice_words,
-    impure_advice,
-    in_library,
-    library_advice,
-    reason_words,
-)
+from ._phrases import WORDS
+from ._reasons import Cause, in_library
 from ._rows import Rows, path
-from ._status import FEWER, status_of
+from ._site import SiteSummary
+from ._status import status_of
+from ._variant import Shapes
 
-STOPPED_BY_YOU = "stopped by you"
-
-
-@dataclasses.dataclass(frozen=True)
-class Shapes:
-    """One variant of a call site: a combination of shapes and vmap levels."""
-
-    operands: tuple[Aval, ...]  # as one host call sees them
-    results: tuple[Aval, ...]
-    levels: tuple[VmapLevel, ...]  # innermost vmap first
-    calls: int  # host calls of this variant
-    shards: int  # number of shards, each called by its device; 0: one call for all devices
-    devices: tuple[str, ...]  # of the shards, in order, where known
-    gathered_bytes: int  # at most, moved to the one device that makes the call
-    lowered: tuple[int, ...]  # indices into `Recording.lowered`
-    operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
-    result_names: tuple[str, ...] = ()
-    mask: Mask | None = None  # None: its calls are not masked
-    stopped: Stopped | None = None  # None: each crossing made all of its calls, or it is masked
-    host_ns: int = 0  # in the host function, summed over calls
-
-    @property
-    def each_time(self) -> int:
-        """The number of host calls of a complete crossing."""
-        return calls_each_time(self.levels)
-
-
-@dataclasses.dataclass(frozen=True)
-class SiteSummary:
-    """The summary of one call site."""
-
-    site: Site
-    where: str  # from `Recording.where`, with column and callers where it is ambiguous
-    name: str  # distinguishes it from other sites at the same column; empty if there are none
-    status: Status
-    calls: int  # host calls
-    crossings: int
-    expected: int | None  # host calls of the recorded runs, as compiled; None: unknown
-    written: int | None  # host calls of the recorded runs, as the program text says
-    elided: int  # number of elided outcomes
-    shapes: tuple[Shapes, ...]
-    causes: tuple[Cause, ...]  # of its status; empty when its calls are simply kept
-    errors: tuple[str, ...]
-    interrupted: bool  # the user ended one of its calls: Ctrl-C, the stop button
-    host_ns: int  # in the host function, summed over calls
-    programs: tuple[str, ...]  # names of the programs that hold it
-    around: tuple[str, ...]  # loops, branches and calls around it, outermost first
-    stack: tuple[str, ...]  # also transformations, as JAX names them
-    notes: tuple[str, ...]
-    not_finite: int  # calls that returned NaN or infinity for finite arguments
-    sample_values: tuple[tuple[SampleValues, int | None], ...]  # of the first calls, with shard
-    ahead: bool  # nothing ran; expected and written are for one run
-    not_finite_calls: NotFiniteCalls = NO_NOT_FINITE  # also for other arguments
-    loop: Loop = NO_LOOP  # the calls that vmap_method='expand_dims' would make fewer
-    wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
-    library: str = ""  # makes the calls with a function of its own; empty for the user's
-    impure: bool = False  # a pure callback whose code has side effects
-    hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
-
-    @property
-    def consequence(self) -> str:
-        """What matters most: ``raised``, ``stopped``, ``not_finite``, or its status.
-
-        ``not_needed`` in place of the status if its calls are not asked for, ``impure_hoisted`` or
-        ``impure_deduplicated`` if calls of a function with side effects are missing.
-        """
-        if self.errors:
-            return "raised"
-        if self.interrupted:
-            return "stopped"
-        if self.not_finite:
-            return "not_finite"
-        needless = any(cause.reason in EXPECTED for cause in self.causes)
-        if needless:
-            return "not_needed"
-        return f"impure_{self.status}" if self.impure and self.status in FEWER else str(self.status)
-
-    @property
-    def reason(self) -> str:
-        """Why it has its status; empty when its calls are simply kept."""
-        return reason_words(self.causes)
-
-    @property
-    def advice(self) -> str:
-        """What to do about it; empty when its calls are simply kept."""
-        if self.consequence.startswith("impure"):
-            return impure_advice(self.site.flavor)
-        if self.library:
-            return library_advice(self.causes, self.library)
-        return advice_words(self.causes)
-
-    @property
-    def why(self) -> str:
-        """Reason and advice; empty when its calls are simply kept."""
-        return "; ".join(filter(None, (self.reason, self.advice)))
-
-    @property
-    def place(self) -> str:
-        """Name the site in a sentence."""
-        return f"{self.where} {self.name}".rstrip()
-
-    @property
-    def source(self) -> str:
-        """Return the source line, preceded by `name` if there is one."""
-        line = self.site.source or self.site.function
-        return f"{self.name}: {line}" if self.name and self.site.source else line
+STOPPED_BY_YOU = WORDS["stopped"]
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:

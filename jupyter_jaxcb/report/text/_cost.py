@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...recording import Compilation, Outcome, Recording, on_one_line
-from ..summary import Rows, counted
-from ._words import time_words
+from ..summary import Rows, counted, time_words
 
 
 def cost_to_text(recording: Recording) -> str:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...recording import Reason, Recording, Status, on_one_line
-from ..summary import SiteSummary, call_words
-from . import _phrases
+from ..summary import (
+    SIGNS,
+    TONES,
+    WORDS,
+    SiteSummary,
+    call_words,
+    folded,
+    not_finite_words,
+    one_shape,
+    shorten,
+    summarize,
+)
 from ._time import host_time
-from ._variant import one_shape, variant_views
-from ._words import not_finite_words, shorten, status_words
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
@@ -19,8 +28,8 @@ _PROBLEMS = ("error", "warning")  # tones
 _FEWER = (Status.DEDUPLICATED, Status.HOISTED, Status.FEWER)
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _MORE = {  # counts the parts that are left out, by tone
-    "error": f"{_phrases.SIGNS['raised']} {{count}} more raised",
-    "warning": f"{_phrases.SIGNS['not_finite']} {{count}} more with warnings",
+    "error": f"{SIGNS['raised']} {{count}} more raised",
+    "warning": f"{SIGNS['not_finite']} {{count}} more with warnings",
     "kept": "{count} more fine",
 }
 
@@ -59,10 +68,32 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
     return _visible([*named, *_more(parts[len(named) :], fewer)])
 
 
-def headline_words(recording: Recording, sites: Sequence[SiteSummary], times: bool) -> str:
-    """Return the headline as text; with the time in host functions if `times` is true."""
-    time = host_time(recording, sites) if times else ""
-    return " · ".join(filter(None, (*(part.text for part in headline(sites)), time)))
+class View:
+    """A recording with what all reports say about it, which is found out once.
+
+    Attributes:
+        recording: the recording.
+        sites: its call sites, in the order of rows.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.sites = folded(recording, summarize(recording))
+
+    @functools.cached_property
+    def headline(self) -> list[Part]:
+        """Its headline."""
+        return headline(self.sites)
+
+    def headline_words(self, times: bool) -> str:
+        """Return the headline as text; with the time in host functions if `times` is true."""
+        time = host_time(self.recording, self.sites) if times else ""
+        return " · ".join(filter(None, (*(part.text for part in self.headline), time)))
+
+
+def view(recording: Recording | View) -> View:
+    """Return the view of a recording."""
+    return recording if isinstance(recording, View) else View(recording)
 
 
 def _visible(parts: Sequence[Part]) -> list[Part]:
@@ -89,17 +120,17 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
             Part("error", _signed("raised", f"{_which(raised, own)} raised {_errors(raised)}"))
         )
     if stopped := [one for one in own if one.consequence == "stopped"]:
-        words = f"{_which(stopped, own)} {status_words(stopped[0])}"
+        words = f"{_which(stopped, own)} {stopped[0].status_words}"
         found.append(Part("quiet", _signed("stopped", words)))
     if nan := [one for one in own if one.consequence == "not_finite"]:
         words = f"{_which(nan, own)} returned {not_finite_words(nan)}"
         found.append(Part("warning", _signed("not_finite", words)))
     if never_called := [one for one in own if one.consequence in _NEVER_CALLED]:
-        words = ", ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in never_called))
+        words = ", ".join(dict.fromkeys(WORDS[one.consequence] for one in never_called))
         words = f"{_which(never_called, own)} never called ({words})"
         found.append(Part("warning", _signed(Status.UNUSED, words)))
     if impure := [one for one in own if one.consequence.startswith("impure")]:
-        words = " or ".join(dict.fromkeys(_phrases.WORDS[one.consequence] for one in impure))
+        words = " or ".join(dict.fromkeys(WORDS[one.consequence] for one in impure))
         words += " calls" if words == Status.FEWER.words else ""
         words = f"{_which(impure, own)} {words} in spite of side effects"
         found.append(Part("warning", _signed(impure[0].consequence, words)))
@@ -116,14 +147,14 @@ def _is_in_no_program(site: SiteSummary) -> bool:
 
 
 def _signed(consequence: str, words: str) -> str:
-    return f"{_phrases.SIGNS[consequence]} {words}"
+    return f"{SIGNS[consequence]} {words}"
 
 
 def _with_the_rest(own: Sequence[SiteSummary]) -> list[Part]:
     """Describe the problems of a function, and count the calls of its other call sites."""
     problems = _problems(own)
     told = (*_PROBLEMS, "stopped")
-    rest = [one for one in own if not {one.consequence, _phrases.TONES[one.consequence]} & {*told}]
+    rest = [one for one in own if not {one.consequence, TONES[one.consequence]} & {*told}]
     if not problems or not any(one.expected != 0 if one.ahead else one.calls for one in rest):
         return problems
     tone, text = problems[-1]
@@ -163,9 +194,7 @@ def _details(own: Sequence[SiteSummary]) -> list[Part]:
     if _problems(own) and not any(one.calls for one in own) and not own[0].ahead:
         return []
     site = own[0].site
-    shapes = one_shape(
-        view.shapes for one in own for view in variant_views(one.shapes, drawn=False)
-    )
+    shapes = one_shape(view.shapes for one in own for view in one.variants)
     words = [shorten(site.function, _LONGEST), site.flavor, _calls(own), shorten(shapes, _LONGEST)]
     return [
         *(Part("kept", text) for text in words if text),
@@ -185,7 +214,7 @@ def _brief(own: Sequence[SiteSummary]) -> Part:
     best = next((one for one in own if one.calls), own[0])
     name = shorten(best.site.function, _LONGEST)
     hints = f" ({', '.join(_hints(own))})" if _hints(own) else ""
-    return Part(_phrases.TONES[best.consequence], f"{name} {_calls(own)}{hints}")
+    return Part(TONES[best.consequence], f"{name} {_calls(own)}{hints}")
 
 
 def _has_fewer(own: Sequence[SiteSummary]) -> bool:
@@ -224,10 +253,10 @@ def _status(own: Sequence[SiteSummary]) -> str:
     Of sites with several statuses, only those with fewer calls than the program text says are told.
     """
     kinds = dict.fromkeys(one.consequence for one in own)
-    if len(kinds) == 1 and _phrases.TONES[own[0].consequence] == "quiet":
-        return f" ({_phrases.WORDS[own[0].consequence]})"
+    if len(kinds) == 1 and TONES[own[0].consequence] == "quiet":
+        return f" ({WORDS[own[0].consequence]})"
     words = [
-        f"{_places([one for one in own if one.consequence == kind], own)} {_phrases.WORDS[kind]}"
+        f"{_places([one for one in own if one.consequence == kind], own)} {WORDS[kind]}"
         for kind in kinds
         if kind in _FEWER
     ]

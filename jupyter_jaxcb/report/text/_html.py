@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...recording import Html, Recording, Status, between, element, html
-from ..summary import SiteSummary, folded, summarize
-from ._headline import headline_words
-from ._other_threads import by_other_threads
-from ._phrases import AXES, MUST_RETURN, OWN_AXES, SIGNS
-from ._variant import AxisView, DiagramView, RowView, call_lines, variant_views
-from ._words import (
+from ..summary import (
+    AXES,
     MAX_SITES,
+    MUST_RETURN,
+    OWN_AXES,
+    SIGNS,
     SOURCE_WIDTH,
+    AxisView,
+    DiagramView,
+    RowView,
+    SiteSummary,
     full_words,
     left_out,
-    remarks,
-    sample_words,
     shorten,
-    status_words,
 )
+from ._headline import View, view
+from ._other_threads import by_other_threads
 
 # Each output of a notebook is separate and must read well without style sheets, which code hosts
 # remove, so there is none: elements carry the meaning (<strong> is a status other than kept). Call
@@ -30,7 +32,11 @@ _TAGS = {"batched": "b", "tiled": "b", "looped": "i"}  # by what a vmap does
 
 
 def to_html(
-    recording: Recording, *, values: bool = False, times: bool = False, is_open: bool = False
+    recording: Recording | View,
+    *,
+    values: bool = False,
+    times: bool = False,
+    is_open: bool = False,
 ) -> Html:
     """Return a one-line summary that expands to the table of call sites, without scripts.
 
@@ -44,19 +50,8 @@ def to_html(
     Returns:
         HTML; empty when nothing was called, compiled or elided.
     """
-    sites = folded(recording, summarize(recording))
-    return sites_to_html(recording, sites, values=values, times=times, is_open=is_open)
-
-
-def sites_to_html(
-    recording: Recording,
-    sites: list[SiteSummary],
-    *,
-    values: bool,
-    times: bool = False,
-    is_open: bool = False,
-) -> Html:
-    """As `to_html`, for a recording whose `sites` are already summarized."""
+    shown = view(recording)
+    recording, sites = shown.recording, shown.sites
     if not sites:
         return html()
     items = [_item(summary, values, times) for summary in sites[:MAX_SITES]]
@@ -66,7 +61,7 @@ def sites_to_html(
     drawn = _diagrams(sites[:MAX_SITES])
     # Opened where the summary line leaves something out: a viewer of saved notebooks may
     # show nothing else of the host trace, and its readers do not look into closed details.
-    summary = element("summary", headline_words(recording, sites, times))
+    summary = element("summary", shown.headline_words(times))
     parts = (element("ul", *items), *more, *drawn)
     is_open = is_open or bool(drawn) or _has_more(sites)
     return element("details", summary, *parts, class_="jaxcb", open=is_open)
@@ -79,7 +74,6 @@ def _has_more(sites: list[SiteSummary]) -> bool:
 
 def _item(summary: SiteSummary, values: bool, times: bool) -> Html:
     """Return a call site: its place, status, calls and shapes, then what is to be said about it."""
-    samples = summary.sample_values if values else ()
     lines: list[str] = [
         between(
             " · ",
@@ -91,10 +85,10 @@ def _item(summary: SiteSummary, values: bool, times: bool) -> Html:
                 time,
             ),
         )
-        for number, (count, shapes, vmaps, time) in enumerate(call_lines(summary, times))
+        for number, (count, shapes, vmaps, time) in enumerate(summary.lines(times))
     ]
-    lines += remarks(summary, times)
-    lines += [sample_words(*sample) for sample in samples]
+    lines += summary.remarks(times)
+    lines += summary.samples if values else []
     lines += [element("strong", f"{SIGNS['raised']} {error}") for error in summary.errors]
     return element("li", between(element("br"), lines))
 
@@ -103,7 +97,7 @@ def _head(summary: SiteSummary) -> tuple[Html, str]:
     """Return place and source line of a call site, and its status."""
     where = summary.where.replace("line ", "line\xa0").replace("another cell", "another\xa0cell")
     place = html(where, " ", code(summary.source))
-    status = f"{SIGNS[summary.consequence]} {status_words(summary)}"
+    status = f"{SIGNS[summary.consequence]} {summary.status_words}"
     if summary.consequence == Status.KEPT:
         return place, ""
     return place, status if summary.consequence == "not_needed" else element("strong", status)
@@ -122,9 +116,9 @@ def _diagrams(sites: Sequence[SiteSummary]) -> list[Html]:
     """
     drawn: dict[tuple[str, str, Html], dict[str, None]] = {}
     for summary in sites:
-        for view in variant_views(summary.shapes):
-            if view.diagram:
-                key = (view.elements, view.methods, _table(view.diagram))
+        for variant in summary.variants:
+            if variant.diagram:
+                key = (variant.elements, variant.methods, _table(variant.diagram))
                 drawn.setdefault(key, {})[f"{summary.site.function}, {summary.where}"] = None
     return [
         html(element("p", element("strong", words), f" · {'; '.join(names)} · {methods}"), table)

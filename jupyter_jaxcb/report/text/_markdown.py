@@ -6,21 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ...recording import Recording, visible
-from ..summary import SiteSummary, folded, out_of_order, summarize
-from . import _phrases
-from ._headline import error_line, headline_words
-from ._other_threads import by_other_threads
-from ._variant import variant_views
-from ._words import (
+from ..summary import (
     MAX_SITES,
-    count_words,
+    SIGNS,
+    SiteSummary,
     full_words,
     left_out,
-    remarks,
+    out_of_order,
     shorten,
-    status_words,
-    time_words,
 )
+from ._headline import error_line, view
+from ._other_threads import by_other_threads
 
 _HEAD = ("where", "source", "status", "calls", "shapes of one call", "host time")
 _LONGEST = 200  # characters of a line of code, or of an error
@@ -35,7 +31,8 @@ def to_markdown(recording: Recording) -> str:
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
     """
-    sites = folded(recording, summarize(recording))
+    shown = view(recording)
+    sites = shown.sites
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
@@ -43,7 +40,7 @@ def to_markdown(recording: Recording) -> str:
     about = (*more, *by_other_threads(recording), *out_of_order(recording, sites))
     remarks = [remark for site in listed for remark in _remarks(site)]
     parts = (
-        plain_words(headline_words(recording, sites, times=True)),
+        plain_words(shown.headline_words(times=True)),
         table(_HEAD, map(_cells, listed)),
         "\n".join(f"* {line}" for line in (*remarks, *map(plain_words, filter(None, about)))),
     )
@@ -76,22 +73,22 @@ def code_span(text: str) -> str:
 
 
 def _cells(site: SiteSummary) -> list[str]:
-    views = variant_views(site.shapes, drawn=False)
+    views = site.variants
     variants = [
         " ".join(filter(None, (code_span(view.shapes), plain_words(view.words)))) for view in views
     ]
     return [
         plain_words(site.where),
         code_span(site.source),
-        status_words(site),
-        count_words(site),
+        site.status_words,
+        site.count,
         f"{len(views):,} shapes" if len(views) > _MOST_SHAPES else "<br>".join(variants),
-        time_words(site.host_ns) if site.calls else "",
+        site.time,
     ]
 
 
 def _remarks(site: SiteSummary) -> list[str]:
     """Return reason and advice, notes and errors of a call site."""
-    words = [plain_words(one) for one in remarks(site, times=True)]
-    words += [f"{_phrases.SIGNS['raised']} {code_span(error_line(error))}" for error in site.errors]
+    words = [plain_words(one) for one in site.remarks(times=True)]
+    words += [f"{SIGNS['raised']} {code_span(error_line(error))}" for error in site.errors]
     return [f"{plain_words(site.where)}: {one}" for one in words]

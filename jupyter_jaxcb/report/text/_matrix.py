@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...recording import Matrix, Recording, Site, Status, visible
-from ..summary import Rows, SiteSummary, path, summarize
-from ._phrases import SIGNS
-from ._words import aligned, count_words, shorten, status_words
+from ..summary import SIGNS, Rows, SiteSummary, aligned, path, shorten, summarize
 
 WIDTH = 22  # of the source lines
 _NEEDS_GRAD = "needs grad"
@@ -74,8 +72,8 @@ def _cell(summary: SiteSummary | None) -> str:
     if summary is None:
         return "–"
     if summary.status is Status.KEPT:
-        return count_words(summary)
-    word = f"{SIGNS[summary.consequence]} {status_words(summary)}"
+        return summary.count
+    word = f"{SIGNS[summary.consequence]} {summary.status_words}"
     if summary.expected is None or not summary.written:
         return word
     return f"{word} {summary.expected:,}/{summary.written:,}"

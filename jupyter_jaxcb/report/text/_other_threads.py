@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...recording import ObjectUse, Recording
-from ..summary import call_words, counted
+from ..summary import byte_words, call_words, counted, time_words
 from ._queue import by_queue
-from ._words import byte_words, time_words
 
 LISTED = 8  # workers listed by name
 _IN_VAIN = 10  # so often computed, and found never: its limits are too low, or its arguments differ

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...recording import QUEUE_THREAD, Recording
-from ..summary import counted
-from ._words import time_words
+from ..summary import counted, time_words
 
 
 def by_queue(recording: Recording) -> list[str]:

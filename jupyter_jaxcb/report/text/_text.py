@@ -5,24 +5,23 @@ from __future__ import annotations
 from itertools import islice
 
 from ...recording import Outcome, Recording, on_one_line
-from ..summary import SiteSummary, causes_of, folded, out_of_order, reason_words, summarize
-from ._headline import headline_words
-from ._other_threads import by_other_threads
-from ._variant import call_lines
-from ._words import (
+from ..summary import (
     MAX_SITES,
+    SiteSummary,
     aligned,
+    causes_of,
     few,
     full_words,
     left_out,
-    remarks,
-    sample_words,
+    out_of_order,
+    reason_words,
     shorten,
-    status_words,
 )
+from ._headline import View, view
+from ._other_threads import by_other_threads
 
 
-def to_text(recording: Recording, *, times: bool = True, values: bool = False) -> str:
+def to_text(recording: Recording | View, *, times: bool = True, values: bool = False) -> str:
     """Return a summary line for all host functions, then a table of call sites.
 
     Args:
@@ -33,25 +32,18 @@ def to_text(recording: Recording, *, times: bool = True, values: bool = False) -
     Returns:
         Text without a final newline; empty when nothing was called, compiled or elided.
     """
-    sites = folded(recording, summarize(recording))
-    return sites_to_text(recording, sites, times=times, values=values)
-
-
-def sites_to_text(
-    recording: Recording, sites: list[SiteSummary], *, times: bool, values: bool
-) -> str:
-    """As `to_text`, for a recording whose `sites` are already summarized."""
+    shown = view(recording)
+    recording, sites = shown.recording, shown.sites
     if not sites:
         return ""
     listed = sites[:MAX_SITES]
     rows = [_rows(summary, times) for summary in listed]
-    lines = [headline_words(recording, sites, times)]
+    lines = [shown.headline_words(times)]
     printed = iter(aligned([row for of_site in rows for row in of_site]))
     for of_site, summary in zip(rows, listed, strict=True):
         lines += [f"  {row}" for row in islice(printed, len(of_site))]
-        lines += [f"      {remark}" for remark in remarks(summary, times)]
-        sample_values = summary.sample_values if values else ()
-        lines += [f"      {sample_words(*sample)}" for sample in sample_values]
+        lines += [f"      {remark}" for remark in summary.remarks(times)]
+        lines += [f"      {sample}" for sample in summary.samples if values]
     if left_out(sites):
         lines.append(f"  {left_out(sites)}")
     if full_words(recording):
@@ -77,8 +69,8 @@ def outcome_to_text(outcome: Outcome, where: str = "") -> str:
 
 def _rows(summary: SiteSummary, times: bool) -> list[list[str]]:
     """Return one row for each variant of the call site, and at least one."""
-    head = [summary.where, shorten(summary.source), status_words(summary)]
+    head = [summary.where, shorten(summary.source), summary.status_words]
     return [
         [*(["", "", ""] if number else head), count, few(shapes), few(vmaps), *[time] * times]
-        for number, (count, shapes, vmaps, time) in enumerate(call_lines(summary, times))
+        for number, (count, shapes, vmaps, time) in enumerate(summary.lines(times))
     ]

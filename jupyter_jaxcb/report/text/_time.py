@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...recording import Recording
-from ..summary import SiteSummary
-from ._words import time_words
+from ..summary import SiteSummary, time_words
 
 _LARGE_NS = 500_000_000  # besides host functions, if it is most of the time
 _LATE = 0.01  # of the code's time: host calls that end so soon after the code are taken as in it

@@ -8,7 +8,6 @@ them to the front end as finished text.
 from __future__ import annotations
 
 from ...recording import Status
-from .. import summary
 
 # What became of the calls of a site (`SiteView.consequence`), worst first, and how much it
 # matters: badges, rows, headline and panel give it the same sign, words and color.
@@ -52,7 +51,7 @@ SIGNS = {  # readable without the color
 }
 WORDS = {
     "raised": "raised",
-    "stopped": summary.STOPPED_BY_YOU,
+    "stopped": "stopped by you",
     "not_finite": "NaN or infinity",
     **{status: status.words for status in Status},
     "impure_deduplicated": Status.DEDUPLICATED.words,

@@ -14,9 +14,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Aval, AxisKind, VmapLevel
-from ..summary import Shapes, SiteSummary, call_words, counted
-from ._words import NOTHING, byte_words, count_words, time_words
+from ...recording import Aval, AxisKind, VmapLevel, calls_each_time
+from ._counts import Stopped
+from ._mask import Mask
+from ._words import NOTHING, byte_words, call_words, counted
 
 MAX_DEVICES = 8  # named for one variant
 _ARGUMENTS = {  # under one vmap; listed unless all are batched
@@ -60,6 +61,30 @@ class DiagramView:
     results: int  # how many of the rows are results
 
 
+@dataclasses.dataclass(frozen=True)
+class Shapes:
+    """One variant of a call site: a combination of shapes and vmap levels."""
+
+    operands: tuple[Aval, ...]  # as one host call sees them
+    results: tuple[Aval, ...]
+    levels: tuple[VmapLevel, ...]  # innermost vmap first
+    calls: int  # host calls of this variant
+    shards: int  # number of shards, each called by its device; 0: one call for all devices
+    devices: tuple[str, ...]  # of the shards, in order, where known
+    gathered_bytes: int  # at most, moved to the one device that makes the call
+    lowered: tuple[int, ...]  # indices into `Recording.lowered`
+    operand_names: tuple[str, ...] = ()  # empty if they are unknown, or not always the same
+    result_names: tuple[str, ...] = ()
+    mask: Mask | None = None  # None: its calls are not masked
+    stopped: Stopped | None = None  # None: each crossing made all of its calls, or it is masked
+    host_ns: int = 0  # in the host function, summed over calls
+
+    @property
+    def each_time(self) -> int:
+        """The number of host calls of a complete crossing."""
+        return calls_each_time(self.levels)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VariantView:
     """One variant of a call site: a combination of shapes and vmap levels."""
@@ -84,40 +109,17 @@ class VariantView:
         return ", ".join(filter(None, (self.vmaps, self.stopped, self.placed)))
 
 
-def variant_views(variants: Sequence[Shapes], *, drawn: bool = True) -> tuple[VariantView, ...]:
-    """Return the views of the variants of one call site; `drawn`: with elements and diagrams."""
+def variant_views(variants: Sequence[Shapes]) -> tuple[VariantView, ...]:
+    """Return the views of the variants of one call site."""
     calls = list(map(_call_shapes, variants))
     said = [_arrow(*shapes) for shapes in calls]
     alike: dict[str, set[tuple]] = {}
     for words, variant in zip(said, variants, strict=True):
         alike.setdefault(words, set()).add((variant.operands, variant.results))
     return tuple(
-        _view(variant, shapes, words if len(alike[words]) == 1 else _with_dtypes(variant), drawn)
+        _view(variant, shapes, words if len(alike[words]) == 1 else _with_dtypes(variant))
         for variant, shapes, words in zip(variants, calls, said, strict=True)
     )
-
-
-def call_lines(summary: SiteSummary, times: bool) -> list[tuple[str, str, str, str]]:
-    """Return calls, shapes, vmaps and time: of a site, and of each variant if it has several."""
-    views = variant_views(summary.shapes, drawn=False)
-    variants = [
-        (
-            "" if summary.ahead else view.count or call_words(view.calls),
-            view.shapes,
-            view.words,
-            _time(variant, times),
-        )
-        for view, variant in zip(views, summary.shapes, strict=True)
-    ]
-    if len(views) == 1:
-        ((count, shapes, vmaps, time),) = variants
-        return [(count or count_words(summary), shapes, vmaps, time)]
-    shapes = one_shape(view.shapes for view in views)
-    return [(count_words(summary), shapes, "", _time(summary, times)), *variants]
-
-
-def _time(of: SiteSummary | Shapes, times: bool) -> str:
-    return time_words(of.host_ns) if times and of.calls else ""
 
 
 def one_shape(words: Iterable[str]) -> str:
@@ -126,24 +128,22 @@ def one_shape(words: Iterable[str]) -> str:
     return f"{len(shapes):,} shapes" if shapes[1:] else "".join(shapes)
 
 
-def _view(
-    variant: Shapes, calls: tuple[list[str], list[str]], said: str, drawn: bool
-) -> VariantView:
+def _view(variant: Shapes, calls: tuple[list[str], list[str]], said: str) -> VariantView:
     levels, mask = variant.levels[::-1], variant.mask  # outermost first
     return VariantView(
         shapes=said,
-        arrays=_named_arrays(variant) if drawn else "",
+        arrays=_named_arrays(variant),
         sizes=" × ".join(str(level.size) for level in levels),
         methods=", ".join(dict.fromkeys(level.method for level in levels)),
         vmaps=level_words(variant.levels),
-        elements=_element_words(variant, levels) if drawn and (levels or mask) else "",
+        elements=_element_words(variant, levels) if levels or mask else "",
         stopped=_stopped_words(variant),
         placed=_placed_words(variant),
         count=_count_words(variant),
         calls=variant.calls,
         needed=mask.needed if mask else 0,
         batch=mask.elements if mask else 0,
-        diagram=_diagram(variant, levels, calls) if drawn else None,
+        diagram=_diagram(variant, levels, calls),
     )
 
 
