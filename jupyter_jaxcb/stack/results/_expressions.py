@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import jax
@@ -287,20 +288,71 @@ def _parameter(leaf: Any) -> Any:
         return leaf
 
 
-@functools.cache
-def _names(expression: str) -> frozenset[str]:
-    """Return the variables of an expression; none if it is no expression."""
+def _value(
+    expression: ast.expr, code: CodeType, scope: dict[str, Any], parameters: Mapping[str, Any]
+) -> Any:
+    """Return what a part of an expression declares; its parameters are each a `Parameter`.
+
+    Where those cannot do what it asks, as in ``z @ w``, JAX works out the shapes and dtypes.
+    """
     try:
-        parsed = ast.parse(expression.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(node.id for node in ast.walk(parsed) if isinstance(node, ast.Name))
+        return eval(code, scope)
+    except (AttributeError, TypeError) as error:
+        match expression:
+            case ast.Tuple(elts=parts) if not _has_star(parts):
+                return tuple(_value(part, _compiled(part), scope, parameters) for part in parts)
+            case ast.List(elts=parts) if not _has_star(parts):
+                return [_value(part, _compiled(part), scope, parameters) for part in parts]
+            case ast.Dict(keys=keys, values=parts) if all(keys):
+                names = (eval(_compiled(key), scope) for key in keys if key)
+                values = (_value(part, _compiled(part), scope, parameters) for part in parts)
+                return dict(zip(names, values, strict=True))
+        try:
+            return _traced(code, scope, parameters)
+        except AttributeError:
+            raise error from None
+
+
+def _compiled(expression: ast.expr) -> CodeType:
+    return compile(ast.Expression(expression), "<result>", "eval")
+
+
+def _has_star(parts: Iterable[ast.expr]) -> bool:
+    return any(isinstance(part, ast.Starred) for part in parts)
+
+
+def _traced(code: CodeType, scope: dict[str, Any], parameters: Mapping[str, Any]) -> Any:
+    leaves, tree = tree_flatten(dict(parameters))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Parameter)]
+    others: list[Any] = []  # structure, and leaves that are no arrays: they are refused later
+
+    def computed(arrays: list[Any]) -> list[Any]:
+        values = list(leaves)
+        for place, array in zip(places, arrays, strict=True):
+            values[place] = array
+        found, structure = tree_flatten(eval(code, {**scope, **tree.unflatten(values)}))
+        others[:] = structure, [None if isinstance(one, _ARRAYS) else one for one in found]
+        return [one for one in found if isinstance(one, _ARRAYS)]
+
+    structs = [jax.ShapeDtypeStruct(leaves[place].shape, leaves[place].dtype) for place in places]
+    avals = iter(jax.eval_shape(computed, structs))
+    structure, found = others
+    return structure.unflatten(next(avals) if one is None else one for one in found)
+
+
+@functools.lru_cache
+def _parsed(expression: str) -> tuple[ast.expr, CodeType, frozenset[str]]:
+    """Return an expression, its code, and the names in it."""
+    body = ast.parse(expression.strip(), mode="eval").body
+    names = {node.id for node in ast.walk(body) if isinstance(node, ast.Name)}
+    return body, _compiled(body), frozenset(names)
 
 
 def _evaluate(expression: str, function: Callable[..., Any], bound: inspect.BoundArguments) -> Any:
     __tracebackhide__ = True
     # A default that the expression does not name may be of any size, and is not looked at.
-    looked_at = _names(expression) | {*bound.arguments}
+    body, code, names = _parsed(expression)
+    looked_at = names | {*bound.arguments}
     bound.apply_defaults()
     parameters = {
         name: tree_map(_parameter, value) if name in looked_at else value
@@ -314,13 +366,15 @@ def _evaluate(expression: str, function: Callable[..., Any], bound: inspect.Boun
         **parameters,
     }
     try:
-        declared = eval(expression, scope)
+        named = {name: parameters[name] for name in names & parameters.keys()}
+        declared = _value(body, code, scope, named)
     except Exception as error:
         given = ", ".join(f"{name}={shown(value)}" for name, value in parameters.items())
+        words = describe(error).partition("\n")[0].rstrip(".")  # JAX adds where to read more
         raise ValueError(
-            f"cannot evaluate result={expression!r} of {_name(function)}({given}): "
-            f"{describe(error)}. Use the names of its parameters, as in result="
-            f"{next(iter(parameters), 'x')!r}, or jax.ShapeDtypeStruct(shape, dtype)."
+            f"cannot evaluate result={expression!r} of {_name(function)}({given}): {words}. Use "
+            f"the names of its parameters, as in result={next(iter(parameters), 'x')!r}, or "
+            "jax.ShapeDtypeStruct(shape, dtype)."
         ) from None
     name = expression.strip()
     if name not in parameters and name.isidentifier() and isinstance(declared, _ARRAYS):
