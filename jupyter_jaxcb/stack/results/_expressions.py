@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -106,12 +107,43 @@ def result_avals(
         TypeError: if the arguments do not match the parameters of `function`.
     """
     __tracebackhide__ = True
-    if isinstance(result, str):
-        declared = _evaluate(result, function, _bound(function, args, kwargs))
-    elif _is_function(result):
-        declared = _call(result, function, args, kwargs)
-    else:
-        declared = result
+    if not isinstance(result, str):
+        whole = _call(result, function, args, kwargs) if _is_function(result) else result
+        return _avals(whole, result, function)
+    key = _key(result, args, kwargs) if isinstance(function, FunctionType) else None
+    known = {} if key is None else _known.setdefault(function, {})
+    if key in known:
+        return known[key]
+    bound = _bound(function, args, kwargs)
+    passed = bound.arguments.keys() | _SCALARS
+    found = _avals(_evaluate(result, function, bound), result, function)
+    if key is not None and _parsed(result)[2] <= passed:  # not of globals and defaults
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[key] = found
+    return found
+
+
+# What expressions over parameters have declared, by function and what was passed.
+_known: weakref.WeakKeyDictionary[FunctionType, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
+_MOST_KNOWN = 64  # of a function
+_SCALARS = {"bool", "int", "float", "complex"}
+
+
+def _key(expression: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Hashable:
+    leaves, tree = tree_flatten((args, dict(kwargs)))
+    try:
+        avals = [jax.typeof(leaf) for leaf in leaves]
+    except TypeError:  # a static argument
+        return None
+    x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+    return expression, x64, tree, tuple((aval.shape, aval.dtype) for aval in avals)
+
+
+def _avals(
+    declared: Any, result: Result, function: Callable[..., Any]
+) -> tuple[tuple[Any, ...], PyTreeDef]:
+    __tracebackhide__ = True
     leaves, tree = tree_flatten(declared, is_leaf=lambda leaf: isinstance(leaf, ShapeOf))
     place = f"result={shown(result)} of {_name(function)}"
     sizes = sizes_alone(declared)
