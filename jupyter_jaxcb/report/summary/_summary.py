@@ -175,7 +175,11 @@ def _shapes(
 ) -> tuple[Shapes, ...]:
     variants: dict[tuple, list[tuple[LoweredSite, int]]] = {}
     facts = list(zip(lowered, numbers, strict=True))
-    in_parts = {(fact.program, fact.index) for fact, _ in facts if fact.shard is not None}
+    in_parts = {
+        (fact.program, fact.index)
+        for fact, number in facts
+        if fact.shard is not None or (fact.program is not None and counts.calls[number])
+    }
     for fact, number in facts:
         whole = fact.shard is None and (fact.program, fact.index) in in_parts
         if whole and not counts.calls[number]:  # each device calls with other shapes

@@ -46,16 +46,6 @@ def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
 def _batch(args: Any, dims: Any, *, callback: HostCallback, axis_name: str, **params: Any) -> Any:
     __tracebackhide__ = True
     method = callback.options.vmap_method
-    if callback.options.partitioned and method is not None:
-        # The host gets shards: bind once for each element.
-        (size,) = {x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None}
-        for element in range(size):
-            own = [
-                x if d is None else jax.lax.index_in_dim(x, element, d, keepdims=False)
-                for x, d in zip(args, dims, strict=True)
-            ]
-            debug_callback_p.bind(*own, callback=callback, **params)
-        return [], []
     return batch_host_call(
         debug_callback_p, args, dims, method=method, callback=callback, axis_name=axis_name,
         **params,

@@ -15,7 +15,7 @@ from ..dispatch import Build, CallPlan, Crossing, crossing, crossings_by_shard, 
 from ._custom_call import DIRECT, emit_call, other_way, set_token, zeros
 from ._facts import note_call
 from ._multi_device import emit_for_all
-from ._partitioned import emit_for_each
+from ._partitioned import by_parts, emit_for_each
 
 SHARD_NUMBER = jax_compat.shaped_array((), np.dtype(np.uint32))  # the index of a shard
 
@@ -81,7 +81,7 @@ def lower_host_call(
         return emit_for_each(
             ctx, callback, lowered, of_fact, operands, has_side_effect=has_side_effect
         )
-    cross = of_fact(lowered)
+    cross = by_parts(lowered, of_fact) if partitioned and devices > 1 else of_fact(lowered)
     token = ctx.tokens_in.get(ordered) if ordered is not None else None
     if platform not in DIRECT:
         return _emit_by_jax(ctx, cross, token, operands, ordered, has_side_effect, sharding)

@@ -207,10 +207,9 @@ def _by_rows(
         key = shard, *(array.shape for array in arrays)
         own = crossings.get(key)
         if own is None:
-            given = zip(lowered.operands, arrays, strict=True)
-            fact = dataclasses.replace(
+            fact = _of_part(
                 lowered,
-                operands=tuple(Aval(array.shape, aval.dtype) for aval, array in given),
+                arrays,
                 results=tuple(Aval(_shape(a, arrays, first), a.dtype) for a in lowered.results),
                 shard=shard,
                 device=devices[shard] if shard < len(devices) else "",
@@ -219,6 +218,26 @@ def _by_rows(
         return own(*arrays)
 
     return cross
+
+
+def by_parts(lowered: LoweredSite, build: Callable[[LoweredSite], Crossing]) -> Crossing:
+    """Return a crossing without results, which each device calls with its part of the operands."""
+    crossings: dict[tuple[Any, ...], Crossing] = {}
+
+    def cross(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        key = tuple(array.shape for array in arrays)
+        own = crossings.get(key)
+        if own is None:
+            own = crossings.setdefault(key, build(_of_part(lowered, arrays)))
+        return own(*arrays)
+
+    return cross
+
+
+def _of_part(lowered: LoweredSite, arrays: Sequence[np.ndarray], **more: Any) -> LoweredSite:
+    given = zip(lowered.operands, arrays, strict=True)
+    operands = tuple(Aval(array.shape, aval.dtype) for aval, array in given)
+    return dataclasses.replace(lowered, operands=operands, **more)
 
 
 def _shape(result: Any, arrays: Sequence[Any], first: int | None) -> tuple[int, ...]:

@@ -192,4 +192,19 @@ if __name__ == "__main__":
         (row,) = jaxcb.report.summary.summarize(r.recording)
         shapes = [[one.calls, one.operands[0].shape, one.shards] for one in row.shapes]
         found[f"summary, {name}"] = [row.calls, row.written, shapes, list(row.notes)]
+    for name, make in {
+        "debug": lambda f: jaxcb.debug(f, partitioned=True),
+        "io": lambda f: jaxcb.io(f, result=None, partitioned=True),
+    }.items():
+        received = []
+        ends = make(lambda x, y: received.append([x.shape, y.shape]))
+        for batch in (False, True):
+            received.clear()
+            f = jax.vmap(ends, in_axes=(1, 1)) if batch else ends
+            with jaxcb.record() as r:
+                outcome(jax.jit(lambda x, f=f: (f(x, 2 * x), x)[1]), spread(jnp.ones((8, 3))))
+                jax.effects_barrier()
+            (row,) = jaxcb.report.summary.summarize(r.recording)
+            shapes = [[one.calls, *(a.shape for a in one.operands)] for one in row.shapes]
+            found[f"without a result, {name}, {batch}"] = [[*received], shapes, list(row.notes)]
     print(json.dumps(found))

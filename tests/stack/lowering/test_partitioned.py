@@ -198,6 +198,16 @@ def test_summary_does_not_take_the_vmap_of_a_partitioned_callback_for_one_call(f
     assert (calls, shapes, notes) == (32, [[32, [4], 4]], [])
 
 
+@pytest.mark.parametrize("flavor", ["debug", "io"])
+@pytest.mark.parametrize(("batch", "shape", "calls"), [(False, [2, 3], 4), (True, [2], 12)])
+def test_call_without_a_result_is_recorded_with_the_part_that_it_got(
+    found, flavor, batch, shape, calls
+):
+    received, recorded, notes = found[f"without a result, {flavor}, {batch}"]
+    assert received == [[shape, shape]] * calls
+    assert (recorded, notes) == ([[calls, shape, shape]], [])
+
+
 def test_on_one_device_there_is_one_call():
     double = jaxcb.pure(lambda x: 2 * x, result="x", partitioned=True)
     with jaxcb.record() as r:
