@@ -155,3 +155,38 @@ def test_function_whose_repr_raises_is_registered_called_and_recorded():
     with jaxcb.record() as r:
         assert double(X) == jaxcb.pure_callback(WithoutRepr(), STRUCT, X) == 2
     assert "WithoutRepr · pure · 2 calls" in str(r.recording)
+
+
+class Compared:
+    """A simulator with the comparison that many classes have, which knows only its own kind."""
+
+    def __init__(self):
+        self.state = np.ones(3)
+
+    def __eq__(self, other):
+        return self.state == other.state
+
+    __hash__ = None
+
+    def __call__(self, x):
+        return np.float32(2) * x
+
+
+class Nameless(Compared):
+    """An object that has no name to tell."""
+
+    @property
+    def __name__(self):
+        raise RuntimeError("no name")
+
+    def __eq__(self, other):
+        return self.state[:, None] == np.ones(3)  # an array, which is neither true nor false
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("kind", [Compared, Nameless])
+@pytest.mark.parametrize("register", [jaxcb.pure, jaxcb.io])
+def test_object_that_cannot_be_compared_with_a_class_is_registered_and_called(register, kind):
+    call = register(kind(), result="x")
+    assert (call(np.float32(3)), jax.jit(lambda x: call(x))(np.float32(4))) == (6, 8)

@@ -150,6 +150,7 @@ def stopped(*at):
         (TOGETHER, 1, masked(5, 12), "1 call for 5 of 12 elements"),
         (TOGETHER, 0, masked(0, 1), "0 calls for 0 of 1 element"),
         (TOGETHER, 0, masked(0, 0), "calls for the elements whose mask is true"),
+        ((), 2, masked(2, 3), ""),  # without vmap there are no elements, but calls
     ],
 )
 def test_words_say_how_batch_elements_are_spread_over_calls(levels, calls, more, words):

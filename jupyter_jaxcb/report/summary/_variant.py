@@ -136,7 +136,7 @@ def _view(variant: Shapes, calls: tuple[list[str], list[str]], said: str) -> Var
         sizes=" × ".join(str(level.size) for level in levels),
         methods=", ".join(dict.fromkeys(level.method for level in levels)),
         vmaps=level_words(variant.levels),
-        elements=_element_words(variant, levels) if levels or mask else "",
+        elements=_element_words(variant, levels) if levels else "",
         stopped=_stopped_words(variant),
         placed=_placed_words(variant),
         count=_count_words(variant),

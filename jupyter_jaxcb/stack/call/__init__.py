@@ -39,6 +39,7 @@ from ._callback import (
     Static,
     given_name,
     name_of,
+    plain_signature,
     text_of,
 )
 from ._described import (

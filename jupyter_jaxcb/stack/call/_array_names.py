@@ -17,7 +17,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
 from ._advice import did_you_mean
-from ._callback import HostCallback, HostFunction
+from ._callback import HostCallback, HostFunction, plain_signature
 
 
 def without_leading(function: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -29,7 +29,7 @@ def without_leading(function: Callable[..., Any], count: int) -> Callable[..., A
     if not count:
         return function
     try:
-        signature = inspect.signature(function)
+        signature = plain_signature(function)
     except ValueError:  # a builtin without a signature
         return function
     names = list(signature.parameters)

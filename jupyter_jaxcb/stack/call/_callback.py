@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, MethodType
 from typing import Any
 
 from jax.tree_util import PyTreeDef
@@ -112,6 +114,21 @@ def text_of(value: Any) -> str:
     except Exception:  # of the user's class
         text = f"<{type(value).__name__}>"
     return on_one_line(text)
+
+
+def plain_signature(function: Any) -> inspect.Signature:
+    """As `inspect.signature`, also of an object whose ``__eq__`` or ``__name__`` raises.
+
+    Raises:
+        TypeError, ValueError: it has no signature.
+    """
+    try:
+        return inspect.signature(function)
+    except Exception:  # inspect compares it with classes and asks for its name
+        call: Any = type(function).__call__
+        if not isinstance(call, FunctionType):
+            raise
+        return inspect.signature(MethodType(call, function))
 
 
 def _same(one: Any, other: Any) -> bool:

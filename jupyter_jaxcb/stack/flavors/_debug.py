@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-
 from ... import jax_compat
 from ..call import HostCallback, HostFunction
 from ..lowering import lower_host_call, lower_once

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..call import given_name, text_of
+from ..call import given_name, plain_signature, text_of
 from ..errors import describe
 from ._annotations import annotated_result
 from ._array import shown
@@ -121,7 +120,7 @@ def _written(result: Any, function: Callable[..., Any], name: str) -> Any:
             'its parameters, such as "x", or jax.ShapeDtypeStruct(shape, dtype).'
         ) from None
     try:
-        parameters = {*inspect.signature(function).parameters, "bool", "int", "float", "complex"}
+        parameters = {*plain_signature(function).parameters, "bool", "int", "float", "complex"}
         return _structure(body, parameters)
     except Exception:  # without a signature, the call fails
         return float

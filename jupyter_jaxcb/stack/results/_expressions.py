@@ -16,7 +16,7 @@ import numpy as np
 from jax.tree_util import PyTreeDef, tree_flatten, tree_map
 
 from ... import jax_compat
-from ..call import given_name, text_of
+from ..call import given_name, plain_signature, text_of
 from ..errors import describe
 from ._annotations import Annotated
 from ._array import shown
@@ -301,7 +301,7 @@ def _bound(
 ) -> inspect.BoundArguments:
     __tracebackhide__ = True
     try:
-        signature = inspect.signature(function)
+        signature = plain_signature(function)
     except ValueError as error:
         raise ValueError(
             f"cannot use a result expression for {text_of(function)}: it has no signature. Pass a "

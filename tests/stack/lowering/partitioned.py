@@ -197,7 +197,7 @@ if __name__ == "__main__":
         "io": lambda f: jaxcb.io(f, result=None, partitioned=True),
     }.items():
         received = []
-        ends = make(lambda x, y: received.append([x.shape, y.shape]))
+        ends = make(lambda x, y, to=received: to.append([x.shape, y.shape]))
         for batch in (False, True):
             received.clear()
             f = jax.vmap(ends, in_axes=(1, 1)) if batch else ends
