@@ -10,7 +10,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.recording import VMAP_METHODS, AxisKind
-from jupyter_jaxcb.report.summary import Mask, Shapes, Stopped, variant_views
+from jupyter_jaxcb.report.summary import Mask, Shapes, Stopped, drawn, variant_views
 from tests.interface import Aval, LoweredSite, Program, Site, to_html, to_text
 
 from ._several import called, data_of, f32, level
@@ -154,8 +154,9 @@ def stopped(*at):
     ],
 )
 def test_words_say_how_batch_elements_are_spread_over_calls(levels, calls, more, words):
-    (view,) = variant_views([Shapes((), (), levels, calls, 0, (), 0, (), **more)])
-    assert view.elements == words
+    shapes = Shapes((), (), levels, calls, 0, (), 0, (), **more)
+    (view,) = variant_views([shapes])
+    assert drawn(view, shapes).elements == words
 
 
 def test_many_arrays_are_counted_not_listed():

@@ -180,7 +180,7 @@ def finished(
         | _place(summary.site, summary.where, place)
         | marks._asdict()
         | {
-            "shapes": tuple(map(_brief, summary.variants)),
+            "shapes": tuple(map(_brief, summary.drawn)),
             "sample_values": tuple(SampleView(words, one.failed) for words, (one, _) in samples),
             "variants_ns": tuple(shapes.host_ns for shapes in summary.shapes),
             "slow_calls": summary.loop.calls if summary.loop_advice else 0,

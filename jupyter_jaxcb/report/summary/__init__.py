@@ -20,6 +20,7 @@ from ._variant import (
     RowView,
     Shapes,
     VariantView,
+    drawn,
     level_words,
     one_shape,
     variant_views,

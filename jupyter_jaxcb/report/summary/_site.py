@@ -16,7 +16,7 @@ from ._not_finite import NO_NOT_FINITE, NotFiniteCalls
 from ._phrases import DATA_DECIDE, SOME_OF, WORDS
 from ._reasons import Cause, advice_words, impure_advice, library_advice, reason_words
 from ._status import FEWER
-from ._variant import Shapes, VariantView, one_shape, variant_views
+from ._variant import Shapes, VariantView, drawn, one_shape, variant_views
 from ._words import call_words, sample_words, time_words
 
 # A vmap that loops over batch elements is slow if its host functions take at least this time.
@@ -126,6 +126,11 @@ class SiteSummary:
     def variants(self) -> tuple[VariantView, ...]:
         """What is said about each of `shapes`."""
         return variant_views(self.shapes)
+
+    @functools.cached_property
+    def drawn(self) -> tuple[VariantView, ...]:
+        """As `variants`, with what is drawn."""
+        return tuple(map(drawn, self.variants, self.shapes))
 
     @property
     def arguments(self) -> str:

@@ -110,15 +110,36 @@ class VariantView:
 
 
 def variant_views(variants: Sequence[Shapes]) -> tuple[VariantView, ...]:
-    """Return the views of the variants of one call site."""
-    calls = list(map(_call_shapes, variants))
-    said = [_arrow(*shapes) for shapes in calls]
+    """Return the views of the variants of one call site, without what `drawn` adds."""
+    said = [_arrow(*_call_shapes(variant)) for variant in variants]
     alike: dict[str, set[tuple]] = {}
     for words, variant in zip(said, variants, strict=True):
         alike.setdefault(words, set()).add((variant.operands, variant.results))
     return tuple(
-        _view(variant, shapes, words if len(alike[words]) == 1 else _with_dtypes(variant))
-        for variant, shapes, words in zip(variants, calls, said, strict=True)
+        VariantView(
+            shapes=words if len(alike[words]) == 1 else _with_dtypes(variant),
+            vmaps=level_words(variant.levels),
+            stopped=_stopped_words(variant),
+            placed=_placed_words(variant),
+            count=_count_words(variant),
+            calls=variant.calls,
+        )
+        for variant, words in zip(variants, said, strict=True)
+    )
+
+
+def drawn(view: VariantView, variant: Shapes) -> VariantView:
+    """Add what only a page has room for: arrays, batch elements, the diagram."""
+    levels, mask = variant.levels[::-1], variant.mask  # outermost first
+    return dataclasses.replace(
+        view,
+        arrays=_named_arrays(variant),
+        sizes=" × ".join(str(level.size) for level in levels),
+        methods=", ".join(dict.fromkeys(level.method for level in levels)),
+        elements=_element_words(variant, levels) if levels else "",
+        needed=mask.needed if mask else 0,
+        batch=mask.elements if mask else 0,
+        diagram=_diagram(variant, levels, _call_shapes(variant)),
     )
 
 
@@ -126,25 +147,6 @@ def one_shape(words: Iterable[str]) -> str:
     """Return the single distinct entry of `words`, or how many distinct entries there are."""
     shapes = list(dict.fromkeys(words))
     return f"{len(shapes):,} shapes" if shapes[1:] else "".join(shapes)
-
-
-def _view(variant: Shapes, calls: tuple[list[str], list[str]], said: str) -> VariantView:
-    levels, mask = variant.levels[::-1], variant.mask  # outermost first
-    return VariantView(
-        shapes=said,
-        arrays=_named_arrays(variant),
-        sizes=" × ".join(str(level.size) for level in levels),
-        methods=", ".join(dict.fromkeys(level.method for level in levels)),
-        vmaps=level_words(variant.levels),
-        elements=_element_words(variant, levels) if levels else "",
-        stopped=_stopped_words(variant),
-        placed=_placed_words(variant),
-        count=_count_words(variant),
-        calls=variant.calls,
-        needed=mask.needed if mask else 0,
-        batch=mask.elements if mask else 0,
-        diagram=_diagram(variant, levels, calls),
-    )
 
 
 def _named_arrays(variant: Shapes) -> str:

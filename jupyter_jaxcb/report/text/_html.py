@@ -116,7 +116,7 @@ def _diagrams(sites: Sequence[SiteSummary]) -> list[Html]:
     """
     drawn: dict[tuple[str, str, Html], dict[str, None]] = {}
     for summary in sites:
-        for variant in summary.variants:
+        for variant in summary.drawn:
             if variant.diagram:
                 key = (variant.elements, variant.methods, _table(variant.diagram))
                 drawn.setdefault(key, {})[f"{summary.site.function}, {summary.where}"] = None
