@@ -54,3 +54,23 @@ def test_a_default_that_a_computing_expression_does_not_name_is_not_looked_at():
     table = Unreadable([1, 2])
     call = jaxcb.pure(lambda x, table=table: x @ x, result="x @ x")
     assert call(np.ones((2, 2), np.float32)).tolist() == [[2, 2], [2, 2]]
+
+
+def test_what_an_expression_declared_follows_x64_and_what_it_names_besides_its_parameters():
+    numbers = jaxcb.pure(lambda x: (1.0, x), result="(float, x)")
+    for on in (False, True, False):
+        with jax.enable_x64(on):
+            found = [leaf.dtype.name for leaf in numbers(np.float32(1))]
+            assert found == ["float64" if on else "float32", "float32"]
+    scope = {"jaxcb": jaxcb, "declared": jax.ShapeDtypeStruct((2,), np.float32)}
+    exec("rows = jaxcb.pure(lambda x, d=0: [x] * 2, result='declared')", scope)
+    assert scope["rows"](np.float32(1)).shape == (2,)
+    scope["declared"] = jax.ShapeDtypeStruct((2,), np.float16)
+    assert scope["rows"](np.float32(1)).dtype == np.float16
+
+
+def test_results_of_one_function_with_many_shapes_do_not_pile_up():
+    call = jaxcb.pure(lambda x: x, result="x")
+    for size in range(200):
+        assert call(np.zeros(size, np.float32)).shape == (size,)
+    assert call(np.zeros(3, np.int32)).dtype == np.int32
