@@ -62,11 +62,12 @@ def test_what_an_expression_declared_follows_x64_and_what_it_names_besides_its_p
         with jax.enable_x64(on):
             found = [leaf.dtype.name for leaf in numbers(np.float32(1))]
             assert found == ["float64" if on else "float32", "float32"]
-    scope = {"jaxcb": jaxcb, "declared": jax.ShapeDtypeStruct((2,), np.float32)}
-    exec("rows = jaxcb.pure(lambda x, d=0: [x] * 2, result='declared')", scope)
-    assert scope["rows"](np.float32(1)).shape == (2,)
+    scope = {"np": np, "declared": jax.ShapeDtypeStruct((2,), np.float32)}
+    exec("def rows(x): return np.full(2, x)", scope)
+    rows = jaxcb.pure(scope["rows"], result="declared")
+    assert rows(np.float32(1)).dtype == np.float32
     scope["declared"] = jax.ShapeDtypeStruct((2,), np.float16)
-    assert scope["rows"](np.float32(1)).dtype == np.float16
+    assert rows(np.float32(1)).dtype == np.float16
 
 
 def test_results_of_one_function_with_many_shapes_do_not_pile_up():
