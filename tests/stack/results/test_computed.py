@@ -68,10 +68,3 @@ def test_what_an_expression_declared_follows_x64_and_what_it_names_besides_its_p
     assert rows(np.float32(1)).dtype == np.float32
     scope["declared"] = jax.ShapeDtypeStruct((2,), np.float16)
     assert rows(np.float32(1)).dtype == np.float16
-
-
-def test_results_of_one_function_with_many_shapes_do_not_pile_up():
-    call = jaxcb.pure(lambda x: x, result="x")
-    for size in range(200):
-        assert call(np.zeros(size, np.float32)).shape == (size,)
-    assert call(np.zeros(3, np.int32)).dtype == np.int32
