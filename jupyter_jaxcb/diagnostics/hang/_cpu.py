@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import sys
 import threading
 import time
@@ -20,6 +22,7 @@ class CpuTimes(NamedTuple):
     at: float
     process: float
     threads: dict[int, tuple[int, float]]  # clock and time of each thread of Python, by its ident
+    ready: frozenset[str]  # other threads that run, or would if they had a core; empty: unknown
 
 
 class CpuUse(NamedTuple):
@@ -47,7 +50,7 @@ def cpu_times() -> CpuTimes:
         for ident, clock in without_collecting(_clocks)
         if _is_alive(clock)
     }
-    return CpuTimes(time.monotonic(), time.process_time(), threads)
+    return CpuTimes(time.monotonic(), time.process_time(), threads, _ready())
 
 
 def cpu_use(since: CpuTimes | None = None) -> CpuUse:
@@ -69,7 +72,7 @@ def cpu_use(since: CpuTimes | None = None) -> CpuUse:
     own = {one.ident for one in threading.enumerate() if one.name.startswith("jupyter_jaxcb")}
     busiest = max(threads.keys() - own, key=lambda ident: threads[ident], default=None)
     return CpuUse(
-        process=process > least,
+        process=process > least or bool(since.ready & now.ready),  # others may use all cores
         others=process - sum(threads.values()) > least if threads else None,
         threads=busy,
         busiest=busiest if busiest is not None and busy[busiest] else None,
@@ -88,6 +91,17 @@ def _clocks() -> list[tuple[int, int]]:
     frames = itertools.chain.from_iterable(itertools.starmap(sys._current_frames, [()]))
     idents, same = itertools.tee(frames)
     return list(zip(idents, map(clock_of, same), strict=False))
+
+
+def _ready() -> frozenset[str]:
+    """Return which other threads of the process are ready to run, as far as Linux tells."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for thread in set(os.listdir("/proc/self/task")) - {str(threading.get_native_id())}:
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", "rb") as stat:
+                if stat.read().rpartition(b") ")[2][:1] == b"R":
+                    found.add(thread)
+    return frozenset(found)
 
 
 def _is_alive(clock: int) -> bool:
