@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from ...recording import Frame, Site, Status
-from ..summary import SiteSummary, VariantView
+from ..summary import DiagramView, SiteSummary, VariantView
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -114,7 +114,7 @@ class SiteView:
         Args:
             brief: leave out what has its default, as saved outputs do.
         """
-        return {name: one for name, one in _json(self, brief).items() if name not in MEASURED}
+        return _json(self, brief, _FACTS)
 
     def measured(self, *, brief: bool = False) -> dict[str, Any]:
         """Return what changes from run to run, as JSON: the part in the metadata of an output.
@@ -122,7 +122,7 @@ class SiteView:
         Args:
             brief: leave out what has its default, as saved outputs do.
         """
-        return {name: one for name, one in _json(self, brief).items() if name in MEASURED}
+        return _json(self, brief, MEASURED)
 
     def to_json(self) -> dict[str, Any]:
         """Return facts and measurements in one object."""
@@ -254,16 +254,28 @@ def _place(site: Site, where: str, place: Place | None) -> dict[str, Any]:
     }
 
 
-def _json(value: Any, brief: bool = False) -> Any:
-    """Return the JSON of a view or of a field of one; what a variant does not have is absent."""
+_FACTS = SiteView.__dataclass_fields__.keys() - MEASURED
+
+
+def _json(value: Any, brief: bool = False, names: Collection[str] = ()) -> Any:
+    """Return the JSON of a view or of a field of one; what a variant does not have is absent.
+
+    Args:
+        value: the view, or a field.
+        brief: leave out what has its default.
+        names: the fields of the view; by default all.
+    """
     if dataclasses.is_dataclass(value):
-        defaults = {one.name: one.default for one in dataclasses.fields(value)}
         return {
-            name: _json(one, brief)
-            for name, one in vars(value).items()
-            if (one is not None or isinstance(value, SiteView))
-            and not (brief and one == defaults[name])
+            field.name: _json(one, brief)
+            for field in dataclasses.fields(value)
+            if not names or field.name in names
+            if (one := getattr(value, field.name)) is not None or isinstance(value, SiteView)
+            if not (brief and one == field.default)
         }
     if isinstance(value, tuple):
-        return [_json(one, brief) for one in value]
+        return [_json(one, brief) if isinstance(one, _PARTS) else one for one in value]
     return str(value) if isinstance(value, str) else value
+
+
+_PARTS = (tuple, str, VariantView, DiagramView)
