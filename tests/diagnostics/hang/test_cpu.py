@@ -1,4 +1,4 @@
-"""What computes is told from what waits, also where others use the core."""
+"""A thread that computes is not taken for one that waits, even if others use the core."""
 
 import pytest
 
