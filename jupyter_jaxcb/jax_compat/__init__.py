@@ -49,8 +49,8 @@ from ._profiler import ProfilerSession
 from ._runs import is_done, unfinished_programs, unfinished_runs
 from ._statuses import (
     Compiled, Tracing, argument_names, backend_name, backends_exist, calls_a_rule, differentiates,
-    dispatched, dispatching, drop_executable, first_operation, first_value, fresh_caches,
-    handles_whole_batch, is_differentiated, is_dispatch, is_on_one_of_several,
+    dispatching, drop_executable, first_operation, first_value, fresh_caches,
+    function_of, handles_whole_batch, is_differentiated, is_dispatch, is_on_one_of_several,
     keeps_callbacks_out_of_cache, loop_name, modules_of_programs, optimized, shardings_of_results,
     tracing, watch, without_dead_equations,
 )

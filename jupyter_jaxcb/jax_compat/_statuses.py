@@ -21,7 +21,7 @@ import jax.extend.backend
 from jax.core import Tracer
 
 from ._runs import Executable, RunWatcher, runs
-from ._subjects import Changes, code_of, frames, is_on, module
+from ._subjects import Changes, code_of, is_on, module
 
 _config = module("config")
 _custom_batching_file = getattr(module("custom_batching"), "__file__", "")
@@ -139,21 +139,29 @@ def dispatching() -> FrameType | None:
 
     A program that JAX itself compiles for an eager transformation has none.
     """
+    eager, called, lowered = _eager(), _called(), _lowered()
+    traced = code_of("stages", "Traced.lower")  # of what was traced earlier; `lowered` calls it
+    frame: FrameType | None = sys._getframe(1)
     ahead: FrameType | None = None
-    for frame in frames():
-        if frame.f_code is _eager():
+    while frame is not None:
+        code = frame.f_code
+        if code is eager:
             return None
-        if frame.f_code in (_called(), _lowered()):
+        if code is called or code is lowered:
             return frame
-        if frame.f_code is code_of("stages", "Traced.lower"):  # traced earlier; `_lowered` calls it
+        if code is traced:
             ahead = ahead or frame
+        frame = frame.f_back
     return ahead
 
 
-def dispatched() -> Any:
-    """Return the Python function that is being compiled; None for one that was traced earlier."""
-    frame = dispatching()
-    known = {} if frame is None else frame.f_locals
+def function_of(dispatch: FrameType | None) -> Any:
+    """Return the Python function that is being compiled; None for one that was traced earlier.
+
+    Args:
+        dispatch: see `dispatching`.
+    """
+    known = {} if dispatch is None else dispatch.f_locals
     return getattr(known.get("jit_func"), "__wrapped__", None) or known.get("fun")
 
 
@@ -163,11 +171,14 @@ def _called_from() -> tuple[bool, Any]:
     The function is None for a program that JAX itself compiles for an eager transformation: later
     runs of it cannot be detected.
     """
-    for frame in frames():
-        if frame.f_code is _eager():
+    eager, called = _eager(), _called()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is eager:
             return False, None
-        if frame.f_code is _called():
+        if frame.f_code is called:
             return False, frame.f_locals["fun"]
+        frame = frame.f_back
     return True, None
 
 
@@ -274,7 +285,7 @@ class Tracing(NamedTuple):
     def of(self, frame: FrameType) -> tuple[str, int | None]:
         """Return what a frame of the function traces: ``("scan", 5)``, ``("jit", None)``."""
         size = frame.f_locals.get(self.size) if self.size else None
-        kind = "jit" if _is_trace_to_lower(frame) else self.kind
+        kind = "jit" if self.kind == "look" and _is_trace_to_lower(frame) else self.kind
         return kind, size if isinstance(size, int) else None
 
 

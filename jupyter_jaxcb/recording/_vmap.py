@@ -90,7 +90,7 @@ class VmapLevel(NamedTuple):
     @property
     def looped(self) -> bool:
         """Whether the host loops over the batch elements."""
-        return self.vmap_method.looped
+        return self.vmap_method.batched is AxisKind.LOOPED
 
     @property
     def axes(self) -> tuple[AxisKind, ...]:

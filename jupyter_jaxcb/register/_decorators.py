@@ -8,10 +8,8 @@ from typing import Any
 
 from ..capabilities.compiled import register_compiled
 from ..capabilities.derivatives import Differences, ReturnedGradient
-from ..capabilities.executors import leaves_process
 from ..capabilities.linear import linear_in
-from ..capabilities.lint import warn_of_impurity, warn_of_worker_state
-from ..stack.call import HostFunction, check_named, drop_ins, name_of, register
+from ..stack.call import HostFunction, check_named, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
 from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
@@ -149,7 +147,7 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     __tracebackhide__ = True
     check_function(function, "pure")
     declared = declared_result(function, "pure", result)
-    _lint(function, options, registered=True)
+    options.look_at(function, registered=True)
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if is_infer(declared):
@@ -165,17 +163,6 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     if options.derivative == "finite":
         callback.differ(_differences(host, options))
     return callback
-
-
-def _lint(function: Any, options: Options, *, registered: bool = False) -> None:
-    """Warn about side effects of a pure function, and state of an io function in workers."""
-    if options.flavor == "pure":
-        warn_of_impurity(function, name_of(function), registered=registered)
-    elif options.flavor == "io" and leaves_process(options.executor):
-        warn_of_worker_state(function, name_of(function), options.spelled("executor"))
-
-
-drop_ins(_lint)
 
 
 def _differences(host: HostFunction, options: Options, **more: str) -> Differences:
@@ -315,7 +302,7 @@ def _register_io(function: Any, result: Any, options: Options) -> Callback:
     declared = declared_result(function, "io", result)
     if declared is not None:
         check_result(name_of(function), options)
-    _lint(function, options, registered=True)
+    options.look_at(function, registered=True)
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
     if options.compile:

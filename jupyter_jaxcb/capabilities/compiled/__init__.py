@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...stack import options
-from ...stack.dispatch import enters
-from . import _lowering
+from ._lowering import lowered_by, note
 
 if TYPE_CHECKING:
     from ...recording import LoweredSite
@@ -59,11 +58,19 @@ def register_compiled(host: HostFunction) -> None:
             same.notify()
 
 
-@enters(lambda callback: callback.options.compile is not None)
-def entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
+def _entry(callback: HostCallback, lowered: LoweredSite) -> Callable[[Any], Any]:
     """Return what calls machine code from Python, see `_direct`."""
     __tracebackhide__ = True
     from ._direct import returning_entry, writing_entry
 
     enter = writing_entry if callback.options.flavor == "buffer" else returning_entry
     return enter(callback, lowered)
+
+
+options.capability(
+    options.Decides.HOW,
+    lambda given: given.compile is not None,
+    enter=_entry,
+    lower=lowered_by,
+    note=note,
+)

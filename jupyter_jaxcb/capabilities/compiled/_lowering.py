@@ -10,29 +10,29 @@ import numpy as np
 
 from ... import jax_compat
 from ...recording import Note, NoteKind, VmapLevel
-from ...stack.call import HostCallback, Topic, is_varying, notes
-from ...stack.dispatch import leaves_xla
-from ...stack.lowering import lowers, note_call, refuse, set_token, zeros
+from ...stack.call import HostCallback
+from ...stack.lowering import Lower, note_call, refuse, set_token, zeros
+from ...stack.options import Decides
 
 
-def _is_machine_code(callback: HostCallback, levels: Sequence[VmapLevel]) -> bool:
-    """Return whether XLA calls machine code, and not a crossing in Python that calls it.
+def lowered_by(callback: HostCallback, levels: Sequence[VmapLevel]) -> Lower | None:
+    """Return what lowers to machine code; None for a crossing in Python that calls it.
 
     The latter gathers the selected batch elements, if one call gets them together, makes the call
-    from one device, and looks at what it wrote.
+    from one device or elsewhere, and looks at what it wrote.
     """
     options = callback.options
-    gathers = is_varying(callback) and levels and not any(level.looped for level in levels)
-    by_python = gathers or options.sharding is not None or options.check or leaves_xla(callback)
-    return options.compile is not None and not by_python
+    elsewhere = any(row.decides < Decides.WHICH for row in options.capabilities)
+    gathers = callback.varies and levels and not any(level.looped for level in levels)
+    by_python = gathers or elsewhere or options.sharding is not None or options.check
+    return None if by_python else _lower
 
 
-@notes(Topic.HOW)
-def _note(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
-    return Note(NoteKind.COMPILED) if _is_machine_code(callback, levels) else None
+def note(callback: HostCallback, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
+    """Note that calls are made in machine code, where they are."""
+    return Note(NoteKind.COMPILED) if lowered_by(callback, levels) else None
 
 
-@lowers(_is_machine_code)
 def _lower(
     ctx: Any,
     *operands: Any,

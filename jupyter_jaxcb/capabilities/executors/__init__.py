@@ -6,5 +6,4 @@ and `_running` finds the calls that workers are in.
 """
 
 from . import _crossing, _options, _running
-from ._options import leaves_process
 from ._pools import ExecutorError, WorkerLostError

@@ -12,7 +12,7 @@ import numpy as np
 from jupyter_jaxcb_worker import Column, Numbers, Task, number_of
 
 from ...recording import LoweredSite, Recorder
-from ...stack.call import HostFunction
+from ...stack.call import HostFunction, name_of
 from ...stack.dispatch import (
     CallPlan,
     CollectedResults,
@@ -22,8 +22,6 @@ from ...stack.dispatch import (
     MakeCalls,
     Parts,
     Selection,
-    Stage,
-    decides,
     facts_of,
     parts_of_crossing,
     record_values,
@@ -33,15 +31,15 @@ from ...stack.dispatch import (
 )
 from ...stack.errors import EndedError, NotCalledError, describe, is_a
 from ...stack.interrupt import refuse_call, report_failure
-from ...stack.options import Options
+from ...stack.options import Decides, Options, capability
 from ...stack.results import ResultChecker, shown
 from ...stack.trace import CROSSINGS, WAITING
+from ..lint import warn_of_worker_state
 from ._chunks import ChunkRun, Log
-from ._options import check_can_be_sent
+from ._options import check_can_be_sent, leaves_process
 from ._pools import needed, pool_of
 
 
-@decides(Stage.WHERE, lambda callback: callback.options.executor is not None)
 def build_spread_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing that runs the host calls in the callback's executor.
 
@@ -68,6 +66,19 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
         numbers = schedule.order if len(lowered.levels) > 1 else range(schedule.size)
     crossing = _Crossing(plan, parts, lowered, schedule, numbers)
     return reporting_interrupts(crossing.cross, lowered, callback.host)
+
+
+def _warn(function: Any, given: Options, registered: bool) -> None:
+    if given.flavor == "io" and leaves_process(given.executor):
+        warn_of_worker_state(function, name_of(function), given.spelled("executor"))
+
+
+capability(
+    Decides.WHERE,
+    lambda given: given.executor is not None,
+    crossing=build_spread_crossing,
+    look=_warn,
+)
 
 
 def _calls_for_selected(plan: CallPlan) -> MakeCalls:

@@ -23,7 +23,8 @@ from ... import jax_compat
 from ...recording import AxisKind, VmapLevel
 from ...stack.call import HostCallback, is_array, to_aval
 from ...stack.errors import add_note
-from ...stack.flavors import Differentiation, anew, bind_again, differentiates
+from ...stack.flavors import anew, bind_again
+from ...stack.options import Decides, capability
 from ._linear import Arguments, Linear, check_takes
 from ._masks import applied, stood_in
 from ._transposed import is_inexact, transposed
@@ -156,9 +157,7 @@ def transpose(
     return found
 
 
-differentiates(
-    Differentiation(lambda callback: callback.host.derivative is not None, jvp, transpose)
-)
+capability(Decides.INSIDE, lambda options: bool(options.linear), jvp=jvp, transpose=transpose)
 
 
 def _bound(

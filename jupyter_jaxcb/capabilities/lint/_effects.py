@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import on_one_line
-from ...stack.call import HostCallback, marks
 from ...stack.trace import is_cell, is_user_code
 from ._functions import called_by, closure_of, layers
 from ._source import Source
@@ -161,13 +160,6 @@ def is_impure(function: Callable[..., Any]) -> bool:
     if code is not None and code not in _impure:
         _impure[code] = bool(impurities(function))
     return code is not None and _impure[code]
-
-
-def _is_impure(callback: HostCallback) -> bool:
-    return callback.options.flavor == "pure" and is_impure(callback.host.current)
-
-
-marks("impure", _is_impure, eager=False)
 
 
 def users_function(function: Callable[..., Any]) -> Callable[..., Any] | None:

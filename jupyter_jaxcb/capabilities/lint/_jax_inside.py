@@ -21,8 +21,10 @@ import jax.numpy as jnp
 
 from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
-from ...stack.call import HostCallback, HostFunction, Topic, notes
+from ...stack.call import HostCallback, HostFunction, name_of
+from ...stack.options import Decides, Options, capability
 from ...stack.trace import is_cell
+from ._effects import is_impure, warn_of_impurity
 from ._source import references_of
 
 # Public modules of JAX whose functions compute, and the functions in them that do not.
@@ -103,7 +105,6 @@ def _operations_of(modules: tuple[str, ...]) -> dict[int, str]:
     return names
 
 
-@notes(Topic.INSIDE)
 def warn_of_jax_inside(callback: HostCallback, platform: str, *_: Any) -> Note | None:
     """Warn if a host function uses JAX where that can deadlock, once for each function body.
 
@@ -117,6 +118,19 @@ def warn_of_jax_inside(callback: HostCallback, platform: str, *_: Any) -> Note |
     host, site = callback.host, callback.bind.site
     _lowered[host] = site, platform
     return _note_of(host, jax_inside(host), site, platform)
+
+
+def _facts(callback: HostCallback) -> dict[str, Any]:
+    impure = callback.options.flavor == "pure" and is_impure(callback.host.current)
+    return {"impure": True} if impure else {}
+
+
+def _look(function: Any, options: Options, registered: bool) -> None:
+    if options.flavor == "pure":
+        warn_of_impurity(function, name_of(function), registered=registered)
+
+
+capability(Decides.INSIDE, lambda options: True, note=warn_of_jax_inside, facts=_facts, look=_look)
 
 
 def warn_of_jax_inside_jaxs_own(function: Any, site: Site, platform: str) -> Note | None:

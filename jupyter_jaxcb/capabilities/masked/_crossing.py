@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...recording import LoweredSite, Recorder
+from ...stack import options
 from ...stack.dispatch import (
     CallPlan,
     CollectedResults,
@@ -18,13 +19,10 @@ from ...stack.dispatch import (
     MakeCalls,
     Parts,
     Selection,
-    Stage,
-    decides,
     finite_checker,
     looped_calls,
     parts_of_crossing,
     reporting_interrupts,
-    selects,
     selects_in,
     single_call,
 )
@@ -33,7 +31,6 @@ from ._selection import Gathering, LoopedElements
 _PARTS = 64  # kept for each call site: one for each number of gathered elements
 
 
-@selects(lambda callback: callback.masked)
 class NeededElements:
     """Selects the batch elements whose mask is true, see `Select`."""
 
@@ -93,7 +90,6 @@ class NeededElements:
         return reporting_interrupts(cross, plan.lowered, plan.callback.host)
 
 
-@decides(Stage.WHICH, lambda callback: callback.masked)
 def build_masked_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing whose last operand, the mask, says for which elements to call."""
     __tracebackhide__ = True
@@ -112,6 +108,16 @@ def build_masked_crossing(plan: CallPlan) -> Crossing:
         return single_call(*site, check, finite_checker(shapes, dtypes), now)(*operands)
 
     return NeededElements(plan).crossing(make_calls)
+
+
+options.capability(
+    options.Decides.WHICH,
+    lambda given: given.masked,
+    crossing=build_masked_crossing,
+    select=NeededElements,
+    facts=lambda _: {"masked": True},
+    varies=True,
+)
 
 
 def _parts_of(plan: CallPlan, site: LoweredSite) -> Parts:

@@ -14,16 +14,8 @@ from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
-from ...stack.call import HostCallback, is_array, marks, varies
+from ...stack.call import is_array
 from ...stack.results import MISSING
-
-
-def _is_masked(callback: HostCallback) -> bool:
-    return callback.masked
-
-
-marks("masked", _is_masked)
-varies(_is_masked)
 
 
 class _Rule(threading.local):

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...recording import Note, NoteKind, active
 from ...stack import options
-from ...stack.call import HostCallback, HostFunction, Topic, did_you_mean, marks, notes
-from ...stack.dispatch import CallPlan, Crossing, Select, Stage, crossing, decides, starts_unchecked
+from ...stack.call import HostFunction, did_you_mean
+from ...stack.dispatch import CallPlan, Crossing, Select, crossing, starts_unchecked
 from ...stack.errors import HostCallError, running_now
 from ...stack.interrupt import is_interrupted, refuse_call, report_failure
 from ...stack.trace import expect_host_calls
@@ -38,19 +38,6 @@ def _check_on_full(on_full: Any) -> Any:
     return on_full
 
 
-def _is_queued(callback: HostCallback) -> bool:
-    return callback.options.queued
-
-
-marks("queued", _is_queued)
-
-
-@notes(Topic.WHEN)
-def _note(callback: HostCallback, *_: Any) -> Note | None:
-    return Note(NoteKind.QUEUED) if _is_queued(callback) else None
-
-
-@decides(Stage.WHEN, _is_queued)
 def build_queued_crossing(plan: CallPlan) -> Crossing:
     """Build a crossing that queues the host calls."""
     wait_in_barriers()
@@ -76,6 +63,15 @@ def build_queued_crossing(plan: CallPlan) -> Crossing:
         nbytes if nbytes > OVERHEAD_BYTES else 0,
     )
     return _adding(source, plan.callback.host, select, plan.callback.options.on_full == "drop")
+
+
+options.capability(
+    options.Decides.WHEN,
+    lambda given: given.queued,
+    crossing=build_queued_crossing,
+    note=lambda *_: Note(NoteKind.QUEUED),
+    facts=lambda _: {"queued": True},
+)
 
 
 @starts_unchecked("cross")

@@ -101,7 +101,8 @@ def calls_on_stack(innermost: FrameType | None, thread: str) -> Iterator[Running
     """Yield the host calls that the frame `innermost` and its callers are in, innermost first."""
     inside: list[FrameType] = []  # frames above the next host call
     stamps: list[int] | None = None  # of the loop over its batch elements
-    for frame in stack_of(innermost):
+    frame = innermost
+    while frame is not None:  # a loop: each lowering asks this, with hundreds of frames
         code = frame.f_code
         if code is RECORDED_ELEMENTS:
             stamps = frame.f_locals.get("stamps")
@@ -117,6 +118,7 @@ def calls_on_stack(innermost: FrameType | None, thread: str) -> Iterator[Running
                 call = _call(frame.f_locals, thread, *seen, inside)
                 yield call._replace(**_returned(stamps)) if stamps else call
             inside, stamps = [], None
+        frame = frame.f_back
 
 
 def _returned(stamps: Sequence[int]) -> dict[str, int]:

@@ -1,8 +1,7 @@
 """What is called: the user's function, under which name, with which arrays and options.
 
 Read `_callback` first (the static parameter of every bind), then `_late_binding` (which function a
-registered name calls). `_observed` is the same for JAX's own callbacks. `_described` has what
-capabilities say of a callback in a recording.
+registered name calls). `_observed` is the same for JAX's own callbacks.
 """
 
 from ._advice import (
@@ -41,17 +40,6 @@ from ._callback import (
     name_of,
     plain_signature,
     text_of,
-)
-from ._described import (
-    Topic,
-    drop_ins,
-    is_varying,
-    look_at_drop_in,
-    marks,
-    marks_of,
-    note_on,
-    notes,
-    varies,
 )
 from ._late_binding import Run, cell_begins, cell_ends, cell_known_as, register, running_cell
 from ._observed import (

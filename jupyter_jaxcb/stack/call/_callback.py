@@ -6,15 +6,15 @@ import dataclasses
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
 from jax.tree_util import PyTreeDef
 
 from ... import jax_compat
-from ...recording import Site, on_one_line
-from ..options import Options
+from ...recording import Note, Site, VmapLevel, on_one_line
+from ..options import Decides, Options
 
 
 class HostFunction:
@@ -240,7 +240,24 @@ class HostCallback:
     exact: bool = False  # whether a result must already have the declared dtypes and structure
     any_structure: bool = False  # whether another structure is a warning if the leaves fit
     leading: int = 0  # parameters of the host function before the arguments of a call
-    masked: bool = False  # the last operand says where to call it, see `Callback.where`
+
+    @property
+    def varies(self) -> bool:
+        """Whether data decides how many host calls a crossing makes."""
+        return any(row.varies for row in self.options.capabilities)
+
+    def note(self, platform: str, levels: Sequence[VmapLevel]) -> Note | None:
+        """Return what the recording says of its calls in a program for a platform."""
+        notes = (row.note(self, platform, levels) for row in self.options.capabilities if row.note)
+        return next(filter(None, notes), None)
+
+    def facts(self, *, eager: bool = False) -> dict[str, Any]:
+        """Return further fields of its `LoweredSite`; for an eager call, not of its function."""
+        facts: dict[str, Any] = {}
+        for row in self.options.capabilities:
+            if row.facts is not None and not (eager and row.decides is Decides.INSIDE):
+                facts |= row.facts(self)
+        return facts
 
     def __repr__(self) -> str:  # printed in every jaxpr
         return on_one_line(f"{self.host.name}@{self.bind.site.where}")

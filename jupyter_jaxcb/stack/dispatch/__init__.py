@@ -33,10 +33,5 @@ from ._plan import (
     CallPlan,
     MakeCalls,
     Select,
-    Stage,
     crossing,
-    decides,
-    enters,
-    leaves_xla,
-    selects,
 )

@@ -134,10 +134,11 @@ def build_crossing(
     adapt, check, shapes, dtypes = parts_of_crossing(
         callback, lowered, operand_dtypes, result_dtypes, entry
     )
-    if lowered.elements is None:
+    elements = lowered.elements
+    if elements is None:
         finite = finite_checker(shapes, dtypes)
         return single_call(callback.host, lowered, adapt, check, finite, recorder_now)
-    collected = functools.partial(CollectedResults, lowered.elements, check, shapes, dtypes)
+    collected = functools.partial(CollectedResults, elements, check, shapes, dtypes)
     schedule = ElementSchedule(lowered)
     return looped_calls(callback.host, lowered, adapt, schedule, collected, recorder_now)
 

@@ -1,17 +1,14 @@
-"""The plan of a crossing, and the capabilities that decide how its host calls are made.
+"""The plan of a crossing, which the capabilities of its callback decide one after the other.
 
-A capability registers itself when its folder is imported: as a stage of the crossing, which may
-take over and leave the rest to the stages after it, as another way to enter the host function, or
-as what selects the batch elements.
-The flavors, which make plans, know none of them.
+Each may build the crossing and leave the rest to those after it, enter the host function in another
+way, or select the batch elements. The flavors, which make plans, know none of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,14 +50,6 @@ class Select(Protocol):
         ...
 
 
-class Stage(enum.IntEnum):
-    """What a plan decides, in this order."""
-
-    WHEN = 0  # the calls are made
-    WHERE = 1  # they run
-    WHICH = 2  # batch elements they are made for
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class CallPlan:
     """Everything that decides how the host calls of one crossing are made.
@@ -72,7 +61,7 @@ class CallPlan:
         result_dtypes: the result dtypes, as NumPy dtypes.
         recorder_now: returns the recorder of one crossing.
         on_device: whether the host function gets the memory of another device than the CPU.
-        stage: the first stage that is not decided.
+        undecided: the first of `options.Decides` that no capability has decided yet.
     """
 
     callback: HostCallback
@@ -81,7 +70,7 @@ class CallPlan:
     result_dtypes: Sequence[Any]
     recorder_now: Callable[[], Recorder | None] = active
     on_device: bool = False
-    stage: int = Stage.WHEN
+    undecided: int = 0
 
     def entry(self, site: LoweredSite | None = None) -> Adapt | None:
         """Return what enters the host function in another way; None: Python calls it.
@@ -89,72 +78,29 @@ class CallPlan:
         Args:
             site: has the avals of one call; None: `lowered` has.
         """
-        for applies, enter in _entries:
-            if applies(self.callback):
-                return enter(self.callback, site or self.lowered)
+        for row in self.callback.options.capabilities:
+            if row.enter is not None:
+                return row.enter(self.callback, site or self.lowered)
         return None
 
     def selection(self) -> Select | None:
         """Return what selects the batch elements of a crossing; None: it calls for all."""
-        for applies, select in _selections:
-            if applies(self.callback):
-                return select(self)
+        for row in self.callback.options.capabilities:
+            if row.select is not None:
+                return row.select(self)
         return None
 
 
 # Makes what XLA calls.
 Build = Callable[[CallPlan], Crossing]
-_Applies = Callable[[HostCallback], bool]
-_Build = TypeVar("_Build", bound=Build)
-_Enter = TypeVar("_Enter", bound=Callable[[HostCallback, LoweredSite], Adapt])
-_Selecting = TypeVar("_Selecting", bound=Callable[[CallPlan], Select])
-_stages: list[tuple[Stage, _Applies, Build]] = []
-_entries: list[tuple[_Applies, Callable[[HostCallback, LoweredSite], Adapt]]] = []
-_selections: list[tuple[_Applies, Callable[[CallPlan], Select]]] = []
-
-
-def decides(stage: Stage, applies: _Applies) -> Callable[[_Build], _Build]:
-    """Register what builds the crossings of the callbacks that `applies` is true for."""
-
-    def register(build: _Build) -> _Build:
-        _stages.append((stage, applies, build))
-        _stages.sort(key=lambda registered: registered[0])
-        return build
-
-    return register
-
-
-def enters(applies: _Applies) -> Callable[[_Enter], _Enter]:
-    """Register another way to enter the host functions of some callbacks, see `CallPlan.entry`."""
-
-    def register(enter: _Enter) -> _Enter:
-        _entries.append((applies, enter))
-        return enter
-
-    return register
-
-
-def selects(applies: _Applies) -> Callable[[_Selecting], _Selecting]:
-    """Register what selects batch elements of some callbacks, see `CallPlan.selection`."""
-
-    def register(select: _Selecting) -> _Selecting:
-        _selections.append((applies, select))
-        return select
-
-    return register
-
-
-def leaves_xla(callback: HostCallback) -> bool:
-    """Return whether its calls are made at another time, or elsewhere than where XLA crosses."""
-    return any(stage < Stage.WHICH and applies(callback) for stage, applies, _ in _stages)
 
 
 def crossing(plan: CallPlan) -> Crossing:
     """Build the function that XLA calls: NumPy arrays in, a tuple of NumPy arrays out."""
     __tracebackhide__ = True
-    for stage, applies, build in _stages:
-        if stage >= plan.stage and applies(plan.callback):
-            return build(dataclasses.replace(plan, stage=stage + 1))
+    for row in plan.callback.options.capabilities:
+        if row.crossing is not None and row.decides >= plan.undecided:
+            return row.crossing(dataclasses.replace(plan, undecided=row.decides + 1))
     return build_crossing(
         plan.callback, plan.lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry(),
         plan.recorder_now,

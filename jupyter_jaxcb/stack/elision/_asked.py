@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import jax_compat
-from ...recording import Site, VmapLevel, calls_each_time
-from ..call import Bind, HostCallback, is_held, is_varying, is_watching
+from ...recording import VmapLevel, calls_each_time
+from ..call import Bind, HostCallback, is_held, is_watching
 
 MAX_PATHS = 10_000  # in one program; further paths are ignored
 LOOPS = ("scan", "while")
@@ -59,6 +59,7 @@ class Path(NamedTuple):
     again: bool = False  # in a checkpoint that a derivative runs again
     derived: bool = False  # it is differentiated code that uses the result
     varies: bool = False  # data decides for how many batch elements the host is called
+    carried: bool = False  # JAX carries it along without lowering it
     empty: str = ""  # why nothing can need its results, if they have no elements
 
     @property
@@ -133,16 +134,13 @@ def _deeper(depths: tuple[int, ...]) -> tuple[int, ...]:
 def paths(jaxpr: Any, platform: str) -> list[Path]:
     """Return every path to every bind in `jaxpr` that is ours or observed, in program order.
 
+    Those in jaxprs that JAX carries along without lowering them are `carried`.
+
     Args:
         jaxpr: the program.
         platform: what it is compiled for; empty if no host call of it was lowered.
     """
     return list(itertools.islice(_Walk(platform).paths(jaxpr, Path()), MAX_PATHS))
-
-
-def sites(jaxpr: Any) -> set[Site]:
-    """Return the call sites of all binds in `jaxpr`, also in parts that JAX does not lower."""
-    return {path.bind.site for path in _Walk("", carried=True).paths(jaxpr, Path()) if path.bind}
 
 
 def is_derivative(jaxpr: Any) -> bool:
@@ -167,12 +165,10 @@ class _Walk:
 
     Args:
         platform: see `paths`.
-        carried: whether to include jaxprs that JAX carries along without lowering them.
     """
 
-    def __init__(self, platform: str, carried: bool = False) -> None:
+    def __init__(self, platform: str) -> None:
         self._platform = platform
-        self._carried = carried
         self._barren: dict[int, Any] = {}  # jaxprs without binds of ours, by identity
 
     def paths(self, jaxpr: Any, around: Path) -> Iterator[Path]:
@@ -205,11 +201,14 @@ class _Walk:
         params, name = equation.params, str(equation.primitive.name)
         if name in _JAXS_OWN:
             return
-        if name in _LOWERED_PART and not self._carried:
-            part = _LOWERED_PART[name]
-            yield getattr(params["jaxprs"], part), around.into(name)
-            return
         inners = list(_jaxprs(params.values()))
+        if name in _LOWERED_PART:
+            part = getattr(params["jaxprs"], _LOWERED_PART[name])
+            inside = around.into(name)
+            yield part, inside
+            carried = inside._replace(carried=True)
+            yield from ((inner, carried) for inner in inners if inner is not part)
+            return
         if not inners:  # most equations
             return
         if name == "scan":
@@ -272,9 +271,7 @@ def _host_call(equation: Any, around: Path) -> Path | None:
     """Return the path to a bind that is ours or observed; None for another equation."""
     held = equation.params.get("callback", equation.params.get("fmt"))
     if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
-        path = around._replace(
-            bind=held.bind, levels=equation.params["levels"], varies=is_varying(held)
-        )
+        path = around._replace(bind=held.bind, levels=equation.params["levels"], varies=held.varies)
         is_empty = any(level.is_empty for level in path.levels)
     elif is_watching() and is_held(held):
         levels: tuple[VmapLevel, ...] = held.batch.levels

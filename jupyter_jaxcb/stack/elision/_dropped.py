@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import FrameType
 from typing import Any, NamedTuple
 
 from ...recording import Site
 from ..call import Bind
 from ..trace import Found
-from ._asked import Path, sites
+from ._asked import Path
 
 Loops = tuple[tuple[str, int | None], ...]  # kind and length, innermost first
 # The loops around a bind, by the bind and by the name and paths of its program.
@@ -92,15 +92,18 @@ class PendingBinds(threading.local):
                 now[bind] = _made_in[bind][program]
         return now
 
-    def vanished(self, dispatch: FrameType | None, jaxpr: Any) -> list[Dropped]:
+    def vanished(self, dispatch: FrameType | None, there: Set[Site]) -> list[Dropped]:
         """Return the binds made for the program that `dispatch` lowers now, but missing from it.
 
         A bind is not missing if the program has another bind of the same call site, because JAX
         traces some functions twice.
+
+        Args:
+            dispatch: the frame of the call that lowers the program.
+            there: the call sites of the program.
         """
         if not self._own.binds:
             return []
-        there = sites(jaxpr)
         own = [entry for entry in self._own.all() if dispatch in entry[1].dispatches]
         # A program may run while another one is traced; its binds do not belong to the other one.
         for entries in self._own.binds.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -42,16 +41,13 @@ def _codes(function: Any) -> list[CodeType]:
             continue
         known.add(id(one))
         codes.append(one.__code__)
-        waiting += [getattr(one, "__wrapped__", None), *_enclosed(one)]
+        waiting.append(getattr(one, "__wrapped__", None))
+        for cell in one.__closure__ or ():
+            try:
+                waiting.append(cell.cell_contents)
+            except ValueError:  # not assigned yet
+                pass
     return codes
-
-
-def _enclosed(function: FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not assigned yet
-            pass
 
 
 _MOST = 100  # functions that are looked at

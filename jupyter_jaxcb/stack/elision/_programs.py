@@ -33,7 +33,7 @@ from ...recording import (
 )
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
-from ._asked import Path, Step, is_derivative, paths, sites
+from ._asked import Path, Step, is_derivative, paths
 from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
 from ._identity import code_number, is_of_jax, number
 from ._made import HostCall, host_calls
@@ -69,7 +69,7 @@ class _Lowering(Block):
         if self.on_one_device:
             self._when_compiled.append(functools.partial(_look_at_results, [*self.on_one_device]))
         if _compilation_listeners:
-            function = jax_compat.dispatched()
+            function = jax_compat.function_of(jax_compat.dispatching())
             compilation = self._compilation(function)
             if is_of_jax(function):
                 compilation = compilation._replace(code=0)
@@ -95,27 +95,29 @@ class _Lowering(Block):
     def _lowered(self) -> _Lowered | None:
         """Collect what to report once it is compiled; None if it has none of our binds."""
         by_bind: dict[Bind, list[Path]] = {}
+        # Some primitives of libraries trace their implementation while they are lowered.
+        there = {bind.site for bind in self.indices}
         for path in paths(self.jaxpr, self.program.platform):
             assert path.bind is not None
-            by_bind.setdefault(path.bind, []).append(path)
+            there.add(path.bind.site)
+            if not path.carried:
+                by_bind.setdefault(path.bind, []).append(path)
         dispatch = jax_compat.dispatching()
         loops = _pending.loops(dispatch, self.name, by_bind)
-        # Some primitives of libraries trace their implementation while they are lowered.
-        inside = {bind.site for bind in self.indices}
-        vanished = [
-            gone for gone in _pending.vanished(dispatch, self.jaxpr) if gone.bind.site not in inside
-        ]
+        vanished = _pending.vanished(dispatch, there)
         if (recorder := listener()) is not None and recorder.adrift:
-            recorder.placed(sites(self.jaxpr).union(inside, (gone.bind.site for gone in vanished)))
+            recorder.placed(there.union(gone.bind.site for gone in vanished))
         if not (by_bind or vanished):
             return None
         # Which of the paths JAX keeps, where calls of several are lowered as one.
         shared: set[Bind] = set()
         if any(bind.site.flavor == LOWERED_ONCE and bind not in self.indices for bind in by_bind):
             alive = paths(jax_compat.without_dead_equations(self.jaxpr), self.program.platform)
-            shared = {path.bind for path in alive if path.bind and path.bind not in self.indices}
+            alive = [path.bind for path in alive if path.bind and not path.carried]
+            shared = {bind for bind in alive if bind not in self.indices}
+        compilation = self._compilation(jax_compat.function_of(dispatch))
         return _Lowered(
-            self._compilation(jax_compat.dispatched()), by_bind, self.indices, self.notes, vanished,
+            compilation, by_bind, self.indices, self.notes, vanished,
             loops, any(bind.around for bind in by_bind) and is_derivative(self.jaxpr),
             {bind for bind in shared if bind.site.flavor == LOWERED_ONCE},
         )  # fmt: skip
@@ -157,10 +159,13 @@ class _Lowered:
         recorder, program = listener(), self.compilation.program
         if recorder is None:
             return None
-        part = self if is_observing() else self._part(of_jax=False)
-        alone = has_thread_recorder()  # whose programs do not run
-        if not (is_observing() or alone) and (later := self._part(of_jax=True)).has_binds:
-            _memory.note(executable, program, later.outcomes)
+        part, alone = self, has_thread_recorder()  # whose programs do not run
+        if not is_observing() and any(
+            map(_is_jaxs, (*self.paths, *(d.bind for d in self.vanished)))
+        ):
+            part, later = self._part(of_jax=False), self._part(of_jax=True)
+            if not alone:
+                _memory.note(executable, program, later.outcomes)
         if part.has_binds:
             end, outcomes = recorder.clock(), part.outcomes(executable)
             recorder.add_compilation(
@@ -179,14 +184,10 @@ class _Lowered:
 
     def _part(self, *, of_jax: bool) -> _Lowered:
         """Return the part about our binds, or about those of JAX's own API."""
-
-        def belongs(bind: Bind) -> bool:
-            return bind.site.flavor.startswith(OBSERVED) is of_jax
-
         return dataclasses.replace(
             self,
-            paths={bind: paths for bind, paths in self.paths.items() if belongs(bind)},
-            vanished=[gone for gone in self.vanished if belongs(gone.bind)],
+            paths={bind: own for bind, own in self.paths.items() if _is_jaxs(bind) is of_jax},
+            vanished=[gone for gone in self.vanished if _is_jaxs(gone.bind) is of_jax],
         )
 
     def outcomes(self, executable: Any) -> list[Outcome]:
@@ -222,6 +223,10 @@ class _Lowered:
             for index in self.indices.get(bind, ())
             for call in made.get(index.number, ())
         ]
+
+
+def _is_jaxs(bind: Bind) -> bool:
+    return bind.site.flavor.startswith(OBSERVED)
 
 
 class _Lowerings(threading.local):

@@ -9,6 +9,7 @@ cannot be told. What became of a call site over all programs and runs is in
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ class Evidence:
     differentiated: bool = False
     lowered_together: bool = False
 
-    @property
+    @functools.cached_property
     def shards(self) -> int | None:
         """The number of devices of this process that make each call; None if it varies."""
         shards = {index.shards for index in self.indices or ()} or {1}
@@ -77,7 +78,7 @@ class Evidence:
         """The loops and branches in which the bind was traced, innermost first, up to a jit."""
         return tuple(step for step in self.bind.around if step[0] in (*LOOPS, "cond"))
 
-    @property
+    @functools.cached_property
     def asked(self) -> list[Path]:
         """The paths that are calls in the program text.
 
@@ -86,6 +87,23 @@ class Evidence:
         """
         taken = [path for path in self.paths if not path.never] or list(self.paths)
         return [path for path in taken if not path.again] or taken
+
+    @functools.cached_property
+    def loops_left(self) -> tuple[Step, ...] | None:
+        """The loops in the program text of which a derivative took out the bind; None if none.
+
+        JAX traces a function once and may use it inside and outside of loops, so no path is in as
+        many loops as the trace. While it lowers its hijax operations to ``eval_jaxpr``, it removes
+        unused paths unseen.
+        """
+        if self.loops is None or any(("eval_jaxpr", None) in path.steps for path in self.paths):
+            return None
+        inside, whole = _turning(self.bind.around), _turning(self.loops)
+        if inside and all(len(_turning(path.inside_jit)) < len(inside) for path in self.paths):
+            return inside
+        if whole and all(len(_turning(path.steps)) < len(whole) for path in self.paths):
+            return self.loops
+        return None
 
 
 def outcome(seen: Evidence, program: Program) -> Outcome:
@@ -182,7 +200,7 @@ def _with_calls(seen: Evidence, asked: int | None, made: int | None) -> _Verdict
     again = Counter(depth for path in seen.paths if path.again for depth in path.depths)
     depths = Counter(_depth(call, seen) for call in calls)
     missing, elsewhere = text + early - depths, depths - text - early - again
-    moved = _loops_left(seen) is not None
+    moved = seen.loops_left is not None
     if moved and asked is not None and made is not None and made > asked:
         return Status.KEPT, None, {"notes": (*_notes(seen), Note(NoteKind.OUT_OF_EMPTY_LOOP))}
     if not may_be_elided(seen.bind.site):  # XLA keeps each call where it is
@@ -235,7 +253,7 @@ def _asked(seen: Evidence) -> int | None:
     """Return the host calls of a run in the program text; None if they depend on data."""
     if seen.shards is None:
         return None
-    loops = _loops_left(seen)
+    loops = seen.loops_left
     if loops is None:
         return _total([path.calls for path in seen.asked], seen.shards)
     counts = []
@@ -248,23 +266,6 @@ def _asked(seen: Evidence) -> int | None:
         counts.append(path.calls // math.prod(own) * math.prod(around))
     # Some of several paths may be outside of the loop in the text, too.
     return None if loops is seen.loops and len(counts) > 1 else _total(counts, seen.shards)
-
-
-def _loops_left(seen: Evidence) -> tuple[Step, ...] | None:
-    """Return the loops in the program text of which a derivative took out the bind; None if none.
-
-    JAX traces a function once and may use it inside and outside of loops, so no path is in as many
-    loops as the trace. While it lowers its hijax operations to ``eval_jaxpr``, it removes unused
-    paths unseen.
-    """
-    if seen.loops is None or any(("eval_jaxpr", None) in path.steps for path in seen.paths):
-        return None
-    inside, whole = _turning(seen.bind.around), _turning(seen.loops)
-    if all(len(_turning(path.inside_jit)) < len(inside) for path in seen.paths):
-        return inside
-    if all(len(_turning(path.steps)) < len(whole) for path in seen.paths):
-        return seen.loops
-    return None
 
 
 def is_moved(bind: Bind) -> bool:

@@ -10,19 +10,20 @@ from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_flatten_with_pat
 
 from ... import jax_compat
 from .. import elision
-from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array, to_array
+from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array
 from ..options import Options
-from ..trace import find_frames, frames_of_rule, is_disabled, left_out
+from ..trace import find_frames, frames_of_rule, is_disabled
+from ._flavor import Flavor
 from ._vmap import placed_as_operands
 
 
-def bind_host_call(
-    primitive: jax_compat.Primitive,
+def bind(
+    flavor: Flavor,
     host: HostFunction,
-    out: tuple[tuple[Any, ...], PyTreeDef],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     options: Options,
+    out: tuple[tuple[Any, ...], PyTreeDef | None] = ((), None),
     *,
     mask: Any = None,
     exact: bool = False,
@@ -30,16 +31,19 @@ def bind_host_call(
     leading: int = 0,
     **params: Any,
 ) -> Any:
-    """Bind `primitive` to the flat arrays of one call.
+    """Bind the primitive of a flavor to the flat arrays of one call.
+
+    Its call site is the line of user code that makes the call.
 
     Args:
-        primitive: the primitive of the flavor.
+        flavor: the flavor.
         host: the host function.
-        out: flat avals and structure of the declared result.
         args: positional arguments of the call: pytrees of array-likes. A leaf that is not an array
-            is static, as in `jax.jit`: it must be hashable and is compared by value.
+            is static, as in `jax.jit`: it must be hashable and is compared by value. Those of debug
+            callbacks may be anything.
         kwargs: keyword arguments of the call.
         options: the options of the callback.
+        out: flat avals and structure of the declared result.
         mask: whether to call the host function, a boolean scalar; None: it is always called.
         exact: whether a result must match the declaration without any conversion.
         any_structure: whether a result of another structure, whose leaves fit, is only a warning.
@@ -47,7 +51,7 @@ def bind_host_call(
         **params: further static parameters of the primitive.
 
     Returns:
-        A pytree of the declared structure.
+        A pytree of the declared structure; without one, a list of arrays.
 
     Raises:
         TypeError: an argument is neither an array nor hashable.
@@ -55,99 +59,25 @@ def bind_host_call(
     __tracebackhide__ = True
     flat, in_tree = tree_flatten((args, kwargs))
     arrays, static = _split(flat)
-    if static:
+    if static and flavor.by_value:
         _check_static(static, in_tree, host)
     avals, out_tree = out
     if is_disabled():
-        return tree_unflatten(out_tree, left_out(host.name, avals))
-    results = _bind(
-        primitive, host, arrays, avals, params, mask, in_tree=in_tree, out_tree=out_tree,
-        static=Static(static, by_value=True) if static else NO_STATIC, options=options,
-        exact=exact, any_structure=any_structure, leading=leading,
-    )  # fmt: skip
-    return tree_unflatten(out_tree, results)
-
-
-def bind_silent_call(
-    primitive: jax_compat.Primitive,
-    host: HostFunction,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: Options,
-    *,
-    mask: Any = None,
-) -> None:
-    """Bind a flavor that returns nothing; arguments that are not arrays stay static."""
-    __tracebackhide__ = True
-    if is_disabled():
-        return
-    flat, in_tree = tree_flatten((args, kwargs))
-    arrays, static = _split(flat)
-    _bind(
-        primitive, host, arrays, (), {}, mask, in_tree=in_tree, out_tree=None,
-        static=Static(static) if static else NO_STATIC, options=options,
-    )  # fmt: skip
-
-
-def bind_passing_call(
-    primitive: jax_compat.Primitive,
-    host: HostFunction,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: Options,
-    **params: Any,
-) -> list[Any]:
-    """Bind a flavor that returns its operands.
-
-    Leaves that are not arrays are placeholders, filled in when the crossing is built.
-
-    Returns:
-        One array for each array among the leaves of `args` and `kwargs`.
-    """
-    __tracebackhide__ = True
-    flat, in_tree = tree_flatten((args, kwargs))
-    arrays, static = _split(flat)
-    if is_disabled():
-        return [to_array(x) for x in arrays]
-    return _bind(
-        primitive, host, arrays, (), params, None, in_tree=in_tree, out_tree=None,
-        static=Static(static, by_value=True), options=options,
-    )  # fmt: skip
-
-
-def _bind(
-    primitive: jax_compat.Primitive,
-    host: HostFunction,
-    operands: list[Any],
-    avals: tuple[Any, ...],
-    params: Mapping[str, Any],
-    mask: Any,
-    *,
-    options: Options,
-    **of_callback: Any,
-) -> list[Any]:
-    """Bind `primitive`, with the line of user code that made the call as its call site.
-
-    Args:
-        primitive: the primitive of the flavor.
-        host: the host function.
-        operands: the arrays of the call.
-        avals: avals of the results.
-        params: further static parameters of the primitive.
-        mask: whether to call the host function, as the last operand; None: there is no mask.
-        options: the options of the callback.
-        **of_callback: further fields of the `HostCallback`.
-    """
-    __tracebackhide__ = True
-    found = find_frames()
-    frames = frames_of_rule() or found.frames
-    bind = Bind(frames.site(options.flavor, host.name), found.around, found.in_rule)
-    elision.bound(bind, found)
-    callback = HostCallback(
-        host, bind=bind, options=options, masked=mask is not None, **of_callback
-    )
-    operands = operands if mask is None else [*operands, mask]
-    return _bound(primitive, callback, operands, avals, params)
+        results = flavor.disabled(host.name, arrays, avals)
+    else:
+        found = find_frames()
+        frames = frames_of_rule() or found.frames
+        bind = Bind(frames.site(options.flavor, host.name), found.around, found.in_rule)
+        elision.bound(bind, found)
+        if mask is not None:
+            arrays, options = [*arrays, mask], options.with_mask
+        callback = HostCallback(
+            host, options, in_tree, out_tree, bind,
+            Static(static, by_value=flavor.by_value) if static else NO_STATIC,
+            exact, any_structure, leading,
+        )  # fmt: skip
+        results = _bound(flavor.primitive, callback, arrays, avals, params)
+    return results if out_tree is None else tree_unflatten(out_tree, results)
 
 
 def anew(callback: HostCallback, name: str = "") -> Bind:
@@ -176,14 +106,14 @@ def bind_again(
     behind: Sequence[Any],
     **params: Any,
 ) -> Any:
-    """As `bind_host_call`, for a call that the derivative of another callback makes.
+    """As `bind`, for a call that the derivative of another callback makes.
 
     Args:
         primitive: the primitive of the flavor.
         callback: what is differentiated; the call has its call site.
         host: the host function.
         out: flat avals and structure of the result.
-        args: positional arguments of the call, as in `bind_host_call`.
+        args: positional arguments of the call, as in `bind`.
         kwargs: keyword arguments of the call.
         options: the options of the callback to call.
         behind: operands behind the arguments, of the same meaning as those of `callback`.
@@ -194,7 +124,8 @@ def bind_again(
     arrays, static = _split(flat)
     avals, out_tree = out
     again = dataclasses.replace(
-        callback, host=host, in_tree=in_tree, out_tree=out_tree, options=options,
+        callback, host=host, in_tree=in_tree, out_tree=out_tree,
+        options=options.with_mask if callback.options.masked else options,
         bind=anew(callback, host.name),
         static=Static(static, by_value=True) if static else NO_STATIC,
     )  # fmt: skip

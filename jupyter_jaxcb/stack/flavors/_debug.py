@@ -7,94 +7,61 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction
-from ..lowering import lower_host_call, lower_once
+from ..call import HostFunction
+from ..lowering import lower_once
 from ..options import Options, checked
-from ._bind import bind_silent_call
-from ._eager import eager, effect_of_order, raise_itself
-from ._vmap import batch_host_call, refuse_names
-
-debug_callback_p = jax_compat.Primitive("jaxcb_debug_callback")
-debug_callback_p.multiple_results = True
+from ._bind import bind
+from ._eager import raise_itself
+from ._flavor import Ordered
+from ._vmap import refuse_names
 
 
-def _abstract_eval(
-    *avals: Any, callback: HostCallback, **params: Any
-) -> tuple[list, set[jax_compat.Effect]]:
-    # JAX's own effect objects: they are registered for loops, remat, custom derivatives and
-    # partial evaluation, and our ordered prints keep one order with JAX's.
-    return [], {jax_compat.jax_effect("debug", callback.options.ordered)}
+class Debug(Ordered):
+    """Observes values: keeps every call, and takes no part in derivatives."""
+
+    name = "debug"
+    fail = staticmethod(raise_itself)
+    by_value = False  # its arguments may be anything, also what has no hash
+
+    def jvp(self, primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+        """Call with the primal values."""
+        return self.primitive.bind(*primals, **params), []
+
+    def transpose(self, cotangents: Any, *args: Any, **params: Any) -> list[None]:
+        """Make no call."""
+        return [None for _ in args]
+
+    def partial_eval(
+        self, saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
+    ) -> Any:
+        """Keep the call in the forward pass, the backward pass or both, as the remat policy says.
+
+        Returns:
+            As JAX expects: the equation for the known side, the one for the staged side, which
+            outputs are unknown and instantiated (there are none), and the residuals.
+        """
+        if any(unknown):
+            residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
+            return None, eqn, [], [], residuals
+        saved = saveable(self.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+        # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
+        # batched call counts as saved but not instantiated.
+        if saved and (eqn.params["levels"] or not all(instantiated)):
+            return eqn, None, [], [], []
+        return eqn, eqn, [], [], []
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        """Gather operands on automatic mesh axes, and call from one device."""
+        automatic = jax_compat.automatic_axes(ctx)
+        if automatic:
+            return lower_once(
+                ctx, automatic, functools.partial(self.primitive.bind, **params), operands
+            )
+        return super().lower(ctx, *operands, **params)
 
 
-def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
-    return eager(
-        debug_callback_p, *args, callback=callback, effect=effect_of_order(callback),
-        fail=raise_itself, **params,
-    )  # fmt: skip
-
-
-def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
-    return debug_callback_p.bind(*primals, **params), []
-
-
-def _transpose(cotangents: Any, *args: Any, **params: Any) -> list[None]:
-    return [None for _ in args]
-
-
-def _batch(args: Any, dims: Any, *, callback: HostCallback, axis_name: str, **params: Any) -> Any:
-    __tracebackhide__ = True
-    method = callback.options.vmap_method
-    return batch_host_call(
-        debug_callback_p, args, dims, method=method, callback=callback, axis_name=axis_name,
-        **params,
-    )  # fmt: skip
-
-
-def _partial_eval_custom(
-    saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
-) -> Any:
-    """Keep the call in the forward pass, the backward pass or both, as the remat policy says.
-
-    Returns:
-        As JAX expects: the equation for the known side, the one for the staged side, which outputs
-        are unknown and instantiated (there are none), and the residuals.
-    """
-    if any(unknown):
-        residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
-        return None, eqn, [], [], residuals
-    saved = saveable(debug_callback_p, *[v.aval for v in eqn.invars], **eqn.params)
-    # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
-    # batched call counts as saved but not instantiated.
-    if saved and (eqn.params["levels"] or not all(instantiated)):
-        return eqn, None, [], [], []
-    return eqn, eqn, [], [], []
-
-
-def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
-    automatic = jax_compat.automatic_axes(ctx)
-    if automatic:  # gather the operands along these axes, and call from one device
-        params |= dict(callback=callback, levels=levels)
-        bind = functools.partial(debug_callback_p.bind, **params)
-        return lower_once(ctx, automatic, bind, operands)
-    return lower_host_call(
-        ctx,
-        *operands,
-        callback=callback,
-        levels=levels,
-        has_side_effect=True,
-        ordered=effect_of_order(callback),
-    )
-
-
-debug_callback_p.def_effectful_abstract_eval(_abstract_eval)
-debug_callback_p.def_impl(_impl)
-jax_compat.ad.primitive_jvps[debug_callback_p] = _jvp
-jax_compat.ad.primitive_transposes[debug_callback_p] = _transpose
-jax_compat.register_batching(debug_callback_p, _batch)
-jax_compat.stay_in_loops(debug_callback_p)
-jax_compat.partial_eval_jaxpr_custom_rules[debug_callback_p] = _partial_eval_custom
-jax_compat.leaves_references_as_they_are(debug_callback_p)
-jax_compat.mlir.register_lowering(debug_callback_p, _lower, cacheable=False)  # as in _pure.py
+DEBUG = Debug()
+jax_compat.leaves_references_as_they_are(DEBUG.primitive)
 
 
 def bind_debug(
@@ -109,8 +76,8 @@ def bind_debug(
     __tracebackhide__ = True
     refuse_names(options, host.name)
     if options.ordered:
-        jax_compat.hold_finished_elements(debug_callback_p)
-    bind_silent_call(debug_callback_p, host, args, kwargs, options, mask=mask)
+        jax_compat.hold_finished_elements(DEBUG.primitive)
+    bind(DEBUG, host, args, kwargs, options, mask=mask)
 
 
 def debug_callback(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -12,25 +11,24 @@ import numpy as np
 from ... import jax_compat
 from ...recording import VmapLevel, active
 from .. import elision
-from ..call import ArrayNames, HostCallback, aligned, marks_of, names_operands, to_aval
-from ..dispatch import Build, CallPlan, crossing
+from ..call import ArrayNames, HostCallback, aligned, names_operands, to_aval
+from ..dispatch import CallPlan
 from ..errors import HostCallError, host_error, is_a
 from ..lowering import eager_fact
 from ..trace import EAGER
+
+if TYPE_CHECKING:
+    from ._flavor import Flavor
 
 _PYTHON_NUMBER = np.dtype(np.float32)  # any dtype will do: a Python number is not a PRNG key
 
 
 def eager(
-    primitive: jax_compat.Primitive,
+    flavor: Flavor,
     *args: Any,
     callback: HostCallback,
     result_avals: tuple[Any, ...],
     levels: tuple[VmapLevel, ...],
-    effect: jax_compat.Effect | None = None,
-    fail: Callable[[HostCallError], NoReturn],
-    build: Build = crossing,
-    fresh: bool = False,
     **params: Any,
 ) -> list[Any]:
     """Apply a callback eagerly: the impl rule of every flavor.
@@ -39,25 +37,21 @@ def eager(
     the traceback is the user's own. Arrays on several devices take the compiled path instead.
 
     Args:
-        primitive: the primitive of the flavor.
+        flavor: the flavor.
         *args: concrete operands.
         callback: the host function.
         result_avals: the declared avals.
         levels: the vmap levels around the bind.
-        effect: an ordered effect; the call first waits for earlier calls of this thread under it.
-        fail: raises the user's error, given the error of a failed crossing.
-        build: builds the crossing.
-        fresh: whether JAX may keep the arrays that the crossing returns; else they are copied.
         **params: the other static parameters of the primitive.
     """
     __tracebackhide__ = True
     if callback.options.sharding is not None or not _can_call_directly(args, result_avals):
         return jax_compat.apply_primitive(
-            primitive, *args, callback=callback, result_avals=result_avals, levels=levels, **params
-        )
+            flavor.primitive, *args, callback=callback, result_avals=result_avals, levels=levels,
+            **params,
+        )  # fmt: skip
     elision.executed(callback.bind)
-    if effect is not None:
-        jax_compat.wait_for_ordered(effect)
+    flavor.wait(callback.options)
     operands = [_to_host(x) for x in args]
     avals = tuple(to_aval(x) for x in operands)
     results = tuple(to_aval(aval) for aval in result_avals)
@@ -65,7 +59,7 @@ def eager(
     # Without a recorder the fact is short-lived, and only an `AddedName` would be read.
     is_named = recorder is not None or names_operands(callback.host.current)
     names = ArrayNames.of(callback) if is_named else None
-    marks = marks_of(callback)
+    marks = callback.facts(eager=True)
     fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
     if levels and fact.is_empty:
         if recorder is not None:  # there is no host call to record
@@ -73,29 +67,23 @@ def eager(
         empty = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
         return [jax.device_put(array, _device_of(args)) for array in empty]
     dtypes = [operand.dtype for operand in operands], [aval.dtype for aval in result_avals]
-    cross = build(CallPlan(callback, fact, *dtypes))
+    cross = flavor.build(is_eager=True, **params)(CallPlan(callback, fact, *dtypes))
     arrays, failed = (), None
     try:
         arrays = cross(*operands)
     except HostCallError as error:
         failed = error
     if failed is not None:  # outside of the except block, to raise without a __context__
-        fail(failed)
+        flavor.fail(failed)
     _check_numbers(callback.bind.site.flavor, arrays)
     device = _device_of(args) if arrays else None
-    if not fresh:
+    if not flavor.fresh:
         # The host function may keep writing into the array that it returned.
         arrays = tuple(aligned(np.array(array)) for array in arrays)
     return [jax.device_put(array, device) for array in arrays]
 
 
 EAGER.add(eager.__code__)
-
-
-def effect_of_order(callback: HostCallback) -> jax_compat.Effect | None:
-    """Return the effect whose token orders the calls of an io or debug callback, if any does."""
-    options = callback.options
-    return jax_compat.jax_effect(options.flavor, True) if options.ordered else None
 
 
 def without_call(
@@ -111,7 +99,7 @@ def without_call(
         avals = tuple(to_aval(jax.typeof(x)) for x in args)
         results = tuple(map(to_aval, result_avals))
         names = ArrayNames.of(callback)
-        marks = marks_of(callback)
+        marks = callback.facts(eager=True)
         fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
         recorder.lowered(fact)
     return [jnp.zeros(aval.shape, aval.dtype) for aval in result_avals]

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from ... import jax_compat
-from ..call import HostCallback, HostFunction, debug_equivalent, look_at_drop_in
-from ..lowering import lower_host_call
+from ..call import HostCallback, HostFunction, debug_equivalent
 from ..options import Options, check_result, checked
 from ..results import result_avals as declared
-from ._bind import bind_host_call
-from ._eager import eager, effect_of_order, raise_runtime_error
-from ._vmap import batch_host_call, refuse_names, results_like
-
-io_callback_p = jax_compat.Primitive("jaxcb_io_callback")
-io_callback_p.multiple_results = True
-jax_compat.requires_devices_during_lowering(io_callback_p)
+from ._bind import bind
+from ._flavor import Ordered
+from ._vmap import refuse_names
 
 
 class KeptIOEffect(jax_compat.Effect):
@@ -34,80 +29,50 @@ _kept = KeptIOEffect()
 jax_compat.keep_under_partial_evaluation(KeptIOEffect)
 
 
-def _abstract_eval(
-    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
-) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    effects = {jax_compat.jax_effect("io", callback.options.ordered), _kept}
-    return results_like(callback, avals, result_avals), effects
+class Io(Ordered):
+    """Calls have side effects: JAX and XLA keep every one."""
 
+    name = "io"
+    at_device = True
 
-def _impl(*args: Any, callback: HostCallback, **params: Any) -> list[Any]:
-    return eager(
-        io_callback_p,
-        *args,
-        callback=callback,
-        effect=effect_of_order(callback),
-        fail=raise_runtime_error,
-        **params,
-    )
+    def effects(self, options: Options) -> set[jax_compat.Effect]:
+        """Return JAX's effect, for its checks and order, and one that lasts."""
+        return {*super().effects(options), _kept}
 
-
-def _jvp(
-    primals: Any, tangents: Any, *, callback: HostCallback, result_avals: Any, **params: Any
-) -> NoReturn:
-    __tracebackhide__ = True
-    if result_avals:
-        advice = "Pass its arguments"
-    else:
-        by = debug_equivalent(callback.host)
-        advice = (
-            f"It returns nothing: use a debug callback ({by}), which does not affect gradients. "
-            "Or pass its arguments"
+    def no_jvp(self, callback: HostCallback) -> Exception:
+        """Return the error of a derivative, and what to do."""
+        if callback.out_tree is not None and callback.out_tree.num_leaves:
+            advice = "Pass its arguments"
+        else:
+            by = debug_equivalent(callback.host)
+            advice = (
+                f"It returns nothing: use a debug callback ({by}), which does not affect "
+                "gradients. Or pass its arguments"
+            )
+        return ValueError(
+            f"cannot differentiate {callback}: IO callbacks do not support JVP. {advice} "
+            "through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp."
         )
-    raise ValueError(
-        f"cannot differentiate {callback}: IO callbacks do not support JVP. {advice} "
-        "through jax.lax.stop_gradient, or wrap the call in jax.custom_jvp."
-    )
 
-
-def _transpose(cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> NoReturn:
-    __tracebackhide__ = True
-    raise ValueError(
-        f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its arguments "
-        "through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
-    )
-
-
-def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
-    __tracebackhide__ = True
-    if callback.options.ordered:
-        raise ValueError(
-            f"Cannot `vmap` ordered IO callback. {callback} has ordered=True, but the elements of "
-            "a batch have no order. Drop ordered=True, or loop with jax.lax.map."
+    def no_transpose(self, callback: HostCallback) -> Exception:
+        """Return the error of a transpose."""
+        return ValueError(
+            f"cannot transpose {callback}: IO callbacks do not support transpose. Pass its "
+            "arguments through jax.lax.stop_gradient, or wrap the call in jax.custom_vjp."
         )
-    return batch_host_call(
-        io_callback_p, args, dims, method=callback.options.vmap_method, callback=callback, **params
-    )
+
+    def batch(self, args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
+        """Batch an unordered call."""
+        __tracebackhide__ = True
+        if callback.options.ordered:
+            raise ValueError(
+                f"Cannot `vmap` ordered IO callback. {callback} has ordered=True, but the elements "
+                "of a batch have no order. Drop ordered=True, or loop with jax.lax.map."
+            )
+        return super().batch(args, dims, callback=callback, **params)
 
 
-def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
-    return lower_host_call(
-        ctx,
-        *operands,
-        callback=callback,
-        levels=levels,
-        has_side_effect=True,
-        ordered=effect_of_order(callback),
-    )
-
-
-io_callback_p.def_effectful_abstract_eval(_abstract_eval)
-io_callback_p.def_impl(_impl)
-jax_compat.ad.primitive_jvps[io_callback_p] = _jvp
-jax_compat.ad.primitive_transposes[io_callback_p] = _transpose
-jax_compat.register_batching(io_callback_p, _batch)
-jax_compat.stay_in_loops(io_callback_p)
-jax_compat.mlir.register_lowering(io_callback_p, _lower, cacheable=False)  # as in _pure.py
+IO = Io()
 
 
 def bind_io(
@@ -130,9 +95,7 @@ def bind_io(
         check_result(host.name, options)
     else:
         refuse_names(options, host.name)
-    return bind_host_call(
-        io_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
-    )
+    return bind(IO, host, args, kwargs, options, out, mask=mask, any_structure=any_structure)
 
 
 def io_callback(
@@ -200,7 +163,7 @@ def io_callback(
         executor=executor, chunksize=chunksize, timeout=timeout, queued=queued,
         on_full=on_full,
     )  # fmt: skip
-    look_at_drop_in(callback, options)
+    options.look_at(callback)
     return bind_io(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )

@@ -1,63 +1,27 @@
-"""The pure flavor: results depend on the arguments alone, so JAX and XLA may elide calls."""
+"""The pure flavor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ... import jax_compat
-from ..call import HostCallback, HostFunction, look_at_drop_in
-from ..lowering import lower_host_call
+from ..call import HostFunction
 from ..options import Options, checked
 from ..results import result_avals as declared
-from ._bind import bind_host_call
-from ._derivatives import derivative_rules
-from ._eager import eager, raise_runtime_error, without_call
-from ._vmap import batch_host_call, results_like
-
-pure_callback_p = jax_compat.Primitive("jaxcb_pure_callback")
-pure_callback_p.multiple_results = True
-jax_compat.requires_devices_during_lowering(pure_callback_p)
+from ._bind import bind
+from ._flavor import Flavor
 
 
-def _abstract_eval(
-    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
-) -> tuple[Any, ...]:
-    __tracebackhide__ = True
-    return results_like(callback, avals, result_avals)
+class Pure(Flavor):
+    """Results depend on the arguments alone, so JAX and XLA may elide calls."""
+
+    name = "pure"
+    in_loops = False
+    at_device = True
+    finite = True
 
 
-def _impl(*args: Any, result_avals: tuple[Any, ...], **params: Any) -> list[Any]:
-    if all(aval.size == 0 for aval in result_avals):  # compiled programs make no call either
-        return without_call(params["callback"], args, result_avals, params["levels"])
-    return eager(
-        pure_callback_p, *args, result_avals=result_avals, fail=raise_runtime_error, **params
-    )
-
-
-def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
-    __tracebackhide__ = True
-    method = callback.options.vmap_method
-    return batch_host_call(pure_callback_p, args, dims, method=method, callback=callback, **params)
-
-
-def _lower(ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any) -> Any:
-    return lower_host_call(
-        ctx,
-        *operands,
-        callback=callback,
-        levels=levels,
-        has_side_effect=False,
-    )
-
-
-pure_callback_p.def_abstract_eval(_abstract_eval)
-pure_callback_p.def_impl(_impl)
-derivative_rules(pure_callback_p, "Pure", finite=True)
-jax_compat.register_batching(pure_callback_p, _batch)
-# cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
-# callbacks keep, so instrumenting a program would change its number of calls.
-jax_compat.mlir.register_lowering(pure_callback_p, _lower, cacheable=False)
+PURE = Pure()
 
 
 def bind_pure(
@@ -76,9 +40,7 @@ def bind_pure(
     """
     __tracebackhide__ = True
     out = declared(result, host.current, args, kwargs)
-    return bind_host_call(
-        pure_callback_p, host, out, args, kwargs, options, mask=mask, any_structure=any_structure
-    )
+    return bind(PURE, host, args, kwargs, options, out, mask=mask, any_structure=any_structure)
 
 
 def pure_callback(
@@ -135,7 +97,7 @@ def pure_callback(
         "pure", vmap_method=vmap_method, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout,
     )  # fmt: skip
-    look_at_drop_in(callback, options)
+    options.look_at(callback)
     return bind_pure(
         HostFunction(callback), result_shape_dtypes, args, kwargs, options, any_structure=True
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -137,21 +137,9 @@ class Lower(Protocol):
     ) -> Sequence[Any]: ...
 
 
-_Applies = Callable[[HostCallback, Sequence[VmapLevel]], bool]
-_Lowering = TypeVar("_Lowering", bound=Lower)
-_ways: list[tuple[_Applies, Lower]] = []
-
-
-def lowers(applies: _Applies) -> Callable[[_Lowering], _Lowering]:
-    """Register what lowers the binds that `applies` is true for, as a decorator."""
-
-    def register(lower: _Lowering) -> _Lowering:
-        _ways.append((applies, lower))
-        return lower
-
-    return register
-
-
 def other_way(callback: HostCallback, levels: Sequence[VmapLevel]) -> Lower | None:
     """Return what lowers a bind in another way; None if XLA calls Python."""
-    return next((lower for applies, lower in _ways if applies(callback, levels)), None)
+    for row in callback.options.capabilities:
+        if row.lower is not None:
+            return row.lower(callback, levels)
+    return None

@@ -10,7 +10,7 @@ from typing import Any
 from ... import jax_compat
 from ...recording import Aval, LoweredSite, Note, VmapLevel, calls_each_time
 from .. import elision
-from ..call import ArrayNames, Bind, HostCallback, marks_of, note_on, to_aval
+from ..call import ArrayNames, Bind, HostCallback, to_aval
 from ..elision import HostCallIndex
 from ..trace import listener
 
@@ -53,7 +53,7 @@ def lowering(
         note: a note about its calls.
         version: the version of the host function's body.
         names: names its operands and results; None if they have no names.
-        marks: returns further fields of its facts, see `marks_of`.
+        marks: returns further fields of its facts, see `HostCallback.facts`.
         of_jax: whether it is a callback of JAX's own API.
         noted: whether it is one that is not recorded.
     """
@@ -95,8 +95,8 @@ def note_call(
     """Record that `callback` is lowered, with what capabilities say of its calls."""
     return note_lowered(
         ctx, callback.bind, levels, times=times, gathered=gathered, version=callback.host.version,
-        note=note_on(callback, ctx.module_context.platforms[0], levels),
-        names=ArrayNames.of(callback), marks=lambda: marks_of(callback, eager=False),
+        note=callback.note(ctx.module_context.platforms[0], levels),
+        names=ArrayNames.of(callback), marks=callback.facts,
     )  # fmt: skip
 
 
@@ -120,11 +120,11 @@ def eager_fact(
         results: of one host call.
         levels: the vmaps that the bind went through.
         names: names its operands and results; None if they have no names.
-        marks: further fields, see `marks_of`.
+        marks: further fields, see `HostCallback.facts`.
     """
     around = [size or 1 for kind, size in bind.around if kind == "vmap"]
     serves = 1 if levels else math.prod(around)
-    key = (bind.site, operands, results, levels, serves, names and names[1:], *marks.values())
+    key = (bind.site, operands, results, levels, serves, names and names[1:], *marks.items())
     fact = _facts.get(key)
     if fact is None:
         fact = LoweredSite(

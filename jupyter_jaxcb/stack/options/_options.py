@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ...recording import VMAP_METHODS, on_one_line
+from ._capability import Capability, capabilities_of
 
 _OTHERS = [name for name in VMAP_METHODS if name != "sequential"]
 
@@ -107,17 +108,38 @@ class Options:
     # Of `buffer_callback` alone:
     input_output_aliases: tuple[tuple[int, int], ...] = _row((), "")
     command_buffer_compatible: bool = _row(False, "")
-    # Not typed: whether the function of a tap has a second parameter.
+    # Not typed: whether the function of a tap has a second parameter; whether the last operand of
+    # a call is a mask, see `Callback.where`.
     transforms: bool = _row(False, "tap")
+    masked: bool = _row(False, "")
 
     @property
     def may_repeat(self) -> bool:
         """Whether another call with the same arguments changes nothing."""
         return self.flavor == "pure" or (self.flavor == "buffer" and not self.has_side_effect)
 
+    @functools.cached_property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What applies to the callback, looked up when it is first needed."""
+        return capabilities_of(self)
+
+    def look_at(self, function: Any, *, registered: bool = False) -> None:
+        """Let capabilities warn about the function of a callback, see `Capability.look`."""
+        __tracebackhide__ = True
+        for row in self.capabilities:
+            if row.look is not None:
+                row.look(function, self, registered)
+
+    @functools.cached_property
+    def with_mask(self) -> Options:
+        """The options of the calls that have a mask."""
+        return dataclasses.replace(self, masked=True)
+
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
-        value, row = getattr(self, name), _ROWS[name]
+        value, row = getattr(self, name), ROWS[name]
+        if value is row.default:
+            return False
         if isinstance(row.default, bool):  # "" and () are no way to say False where names may be
             return bool(value) or (row.kind != "flag" and isinstance(value, str | tuple | list))
         return value is not row.default and not (
@@ -128,7 +150,7 @@ class Options:
         """Return the options of the flavor by name, without those that lack what they need."""
         return {
             name: getattr(self, name)
-            for name, row in _ROWS.items()
+            for name, row in ROWS.items()
             if self.flavor in row.flavors and (not row.needs or self.given(row.needs))
         }
 
@@ -137,7 +159,7 @@ class Options:
         return ", ".join(
             name if value is True else f"{name}={value_word(name, value, plain=True)}"
             for name, value in self.settings().items()
-            if value is not _ROWS[name].default and self.given(name)
+            if value is not ROWS[name].default and self.given(name)
         )
 
     def spelled(self, name: str) -> str:
@@ -164,14 +186,14 @@ class Options:
         return f"{self.flavor}({self.words()})"
 
 
-_ROWS: dict[str, Row] = {
+ROWS: dict[str, Row] = {
     field.name: field.metadata["row"] for field in dataclasses.fields(Options)[1:]
 }
 
 
 def rows(flavor: str = "") -> Iterator[tuple[str, Row]]:
     """Yield the name and the row of each option, or of those that one flavor takes."""
-    return ((name, row) for name, row in _ROWS.items() if not flavor or flavor in row.flavors)
+    return ((name, row) for name, row in ROWS.items() if not flavor or flavor in row.flavors)
 
 
 def value_word(name: str, value: Any, *, plain: bool = False) -> str:

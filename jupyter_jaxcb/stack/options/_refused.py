@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from ._options import Options, rows
+from ._options import ROWS, Options
 
 _Check = TypeVar("_Check", bound=Callable[[Any], Any])
 _checks: dict[str, Callable[[Any], Any]] = {}
@@ -90,14 +90,17 @@ def checked(flavor: str, **given: Any) -> Options:
     """
     __tracebackhide__ = True
     options = Options(flavor=flavor, **given)
-    names = [name for name in given if options.given(name)]
+    names = [
+        name
+        for name, value in given.items()
+        if value is not ROWS[name].default and options.given(name)
+    ]
     if not names:
         return options
-    needs = dict(rows())
     for name in names:
-        row = needs[name]
+        row = ROWS[name]
         if row.needs and not options.given(row.needs):
-            need = f"{row.needs}=" + "True" * (needs[row.needs].kind == "flag")
+            need = f"{row.needs}=" + "True" * (ROWS[row.needs].kind == "flag")
             raise ValueError(
                 f"{options.spelled(name)} needs {need}: {row.why}. Pass {need} too, or drop "
                 f"{name}=."

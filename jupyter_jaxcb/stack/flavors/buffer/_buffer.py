@@ -14,23 +14,14 @@ from jax.tree_util import tree_leaves
 from .... import jax_compat
 from ....recording import VmapLevel
 from ...call import HostCallback, HostFunction, is_array, without_leading
+from ...dispatch import Build
 from ...lowering import HOST_MEMORY
 from ...options import Options, checked
 from ...results import result_avals as declared
-from .. import (
-    batch_host_call,
-    bind_host_call,
-    derivative_rules,
-    eager,
-    raise_runtime_error,
-    without_call,
-)
+from .. import Flavor, bind
 from ._borrowed_memory import check_aliases, check_borrowable
 from ._crossing import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
 from ._lowering import lower_buffer_call
-
-buffer_callback_p = jax_compat.Primitive("jaxcb_buffer_callback")
-buffer_callback_p.multiple_results = True
 
 
 class BufferEffect(jax_compat.Effect):
@@ -44,55 +35,50 @@ _kept = BufferEffect()
 jax_compat.keep_under_partial_evaluation(BufferEffect)
 
 
-def _abstract_eval(
-    *avals: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any
-) -> tuple[tuple[Any, ...], set[jax_compat.Effect]]:
-    effects: set[jax_compat.Effect] = {_kept} if callback.options.has_side_effect else set()
-    return jax_compat.varying_like(result_avals, avals), effects
+class BufferFlavor(Flavor):
+    """The host function writes its results; with side effects, every call is kept."""
+
+    name = "buffer"
+    fresh = True
+    in_loops = False
+
+    def effects(self, options: Options) -> set[jax_compat.Effect]:
+        """Return the effect of those with side effects."""
+        return {_kept} if options.has_side_effect else set()
+
+    def build(self, *, is_eager: bool, **params: Any) -> Build:
+        """Return what builds a crossing outside a program."""
+        return build_eager_crossing
+
+    def call(self, *args: Any, **params: Any) -> Any:
+        """Make an eager call; only a compiled program can lend GPU memory."""
+        if jax.default_backend() not in HOST_MEMORY:
+            return jax_compat.apply_primitive(self.primitive, *args, **params)
+        return super().call(*args, **params)
+
+    def batch(self, args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
+        """Batch operands that share memory with a result, too: the result has the batch axis."""
+        __tracebackhide__ = True
+        (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
+        args, dims = list(args), list(dims)
+        for operand, _ in callback.options.input_output_aliases:
+            if dims[operand] is None:
+                args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
+        return super().batch(args, dims, callback=callback, **params)
+
+    def lower(
+        self, ctx: Any, *operands: Any, callback: HostCallback, levels: Any, **params: Any
+    ) -> Any:
+        """Emit the custom call, or a loop of the program around it."""
+        in_host_memory = ctx.module_context.platforms[0] in HOST_MEMORY
+        looped = any(level.looped for level in levels)
+        if not in_host_memory and (callback.options.masked or looped):
+            by_program = _by_program(callback, levels, **params)
+            return jax_compat.mlir.lower_fun(by_program)(ctx, *operands)
+        return lower_buffer_call(ctx, *operands, callback=callback, levels=levels)
 
 
-def _impl(*args: Any, result_avals: tuple[Any, ...], callback: HostCallback, **params: Any) -> Any:
-    options = callback.options
-    if not options.has_side_effect and all(aval.size == 0 for aval in result_avals):
-        return without_call(callback, args, result_avals, params["levels"])
-    params = {"result_avals": result_avals, "callback": callback, **params}
-    if jax.default_backend() not in HOST_MEMORY:  # only a compiled program can lend GPU memory
-        return jax_compat.apply_primitive(buffer_callback_p, *args, **params)
-    return eager(
-        buffer_callback_p, *args, fail=raise_runtime_error, build=build_eager_crossing, fresh=True,
-        **params,
-    )  # fmt: skip
-
-
-def _batch(args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
-    __tracebackhide__ = True
-    options = callback.options
-    (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
-    args, dims = list(args), list(dims)
-    for (
-        operand,
-        _,
-    ) in options.input_output_aliases:  # shares memory with a result, which has the batch axis
-        if dims[operand] is None:
-            args[operand], dims[operand] = jax.lax.broadcast(args[operand], (size,)), 0
-    return batch_host_call(
-        buffer_callback_p, args, dims, method=options.vmap_method, callback=callback, **params
-    )
-
-
-def _lower(
-    ctx: Any,
-    *operands: Any,
-    callback: HostCallback,
-    levels: tuple[VmapLevel, ...],
-    result_avals: tuple[Any, ...],
-    **params: Any,
-) -> Any:
-    in_host_memory = ctx.module_context.platforms[0] in HOST_MEMORY
-    if not in_host_memory and (callback.masked or any(level.looped for level in levels)):
-        by_program = _by_program(callback, levels, result_avals, **params)
-        return jax_compat.mlir.lower_fun(by_program)(ctx, *operands)
-    return lower_buffer_call(ctx, *operands, callback=callback, levels=levels)
+BUFFER = BufferFlavor()
 
 
 def _by_program(
@@ -107,18 +93,19 @@ def _by_program(
     """
     looped = [level.batched for level in levels if level.looped]
     left = tuple(level for level in levels if not level.looped)
-    if callback.masked:
+    options = callback.options
+    if options.masked:
         left = tuple(level._replace(batched=level.batched[:-1]) for level in left)
     shaped = jax_compat.shaped_array
     avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
     call: Callable[..., Any] = functools.partial(
-        buffer_callback_p.bind,
-        callback=dataclasses.replace(callback, masked=False),
+        BUFFER.primitive.bind,
+        callback=dataclasses.replace(callback, options=dataclasses.replace(options, masked=False)),
         levels=left,
         result_avals=avals,
         **params,
     )
-    if callback.masked:
+    if options.masked:
         call = functools.partial(_if_any, call, avals)
     return functools.reduce(_mapped, looped, call)
 
@@ -144,13 +131,6 @@ def _mapped(call: Callable[..., Any], batched: Sequence[bool]) -> Callable[..., 
     return over_rows
 
 
-buffer_callback_p.def_effectful_abstract_eval(_abstract_eval)
-buffer_callback_p.def_impl(_impl)
-derivative_rules(buffer_callback_p, "Buffer")
-jax_compat.register_batching(buffer_callback_p, _batch)
-jax_compat.mlir.register_lowering(buffer_callback_p, _lower, cacheable=False)  # as in _pure.py
-
-
 def bind_buffer(
     host: HostFunction,
     result: Any,
@@ -172,9 +152,7 @@ def bind_buffer(
     operands = [jax.typeof(x) for x in tree_leaves((args, kwargs)) if is_array(x)]
     check_borrowable(host.name, [*operands, *out[0]])
     check_aliases(options.input_output_aliases, operands, out[0])
-    return bind_host_call(
-        buffer_callback_p, host, out, args, kwargs, options, mask=mask, leading=leading
-    )
+    return bind(BUFFER, host, args, kwargs, options, out, mask=mask, leading=leading)
 
 
 def buffer_callback(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import jax
@@ -14,8 +14,9 @@ from ....recording import LoweredSite
 from ...call import Static
 from ...dispatch import Build, CallPlan, Crossing, crossing
 from ...errors import HostCallError
-from .. import raise_itself, raise_runtime_error
-from ._barrier import keeping_errors
+from ...options import Options
+from .. import Flavor, raise_itself, raise_runtime_error
+from ._barrier import counted, keeping_errors
 from ._flags import flags
 
 
@@ -28,18 +29,6 @@ class TapEffect(jax_compat.Effect):
 
 TAP = TapEffect()
 jax_compat.keep_and_order(TapEffect)
-
-
-def wait_for_earlier_taps() -> None:
-    """Wait for the taps of programs that were started before an eager call; postpone errors."""
-    with keeping_errors():
-        jax_compat.wait_for_ordered(TAP)
-
-
-def raise_as_flagged(error: HostCallError) -> NoReturn:
-    """Raise the error of an eager call in the form that ``jax_host_callback_inline`` asks for."""
-    __tracebackhide__ = True
-    (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
 
 
 class Placeholder:
@@ -56,26 +45,94 @@ TRANSFORMS = Placeholder("transforms")
 DEVICE = Placeholder("device")
 
 
-def building(
-    around: Callable[[Crossing], Crossing], device_index: int, transforms: tuple[Any, ...] = ()
-) -> Build:
-    """Return a `crossing` that fills in placeholders.
+class InOrder(Flavor):
+    """A flavor whose calls are in the order of all taps, and counted for the barrier."""
 
-    Args:
-        around: wraps the crossing.
-        device_index: the index of the local device to pass, if the program does not determine it.
-        transforms: the transforms to pass.
-    """
+    postpones = False
 
-    def build(plan: CallPlan) -> Crossing:
-        values = {
-            place: _device(plan.lowered, device_index) if value is DEVICE else transforms
-            for place, value in plan.callback.static.values.items()
-        }
-        callback = dataclasses.replace(plan.callback, static=Static(values))
-        return around(crossing(dataclasses.replace(plan, callback=callback)))
+    def effects(self, options: Options) -> set[jax_compat.Effect]:
+        """Return the effect of taps."""
+        return {TAP}
 
-    return build
+    def order(self, options: Options) -> jax_compat.Effect:
+        """Return the effect of taps."""
+        return TAP
+
+    def wait(self, options: Options) -> None:
+        """Wait for the taps of programs that were started before; postpone errors."""
+        with keeping_errors():
+            jax_compat.wait_for_ordered(TAP)
+
+    @staticmethod
+    def fail(error: HostCallError) -> NoReturn:
+        """Raise the error of an eager call in the form that ``jax_host_callback_inline`` says."""
+        __tracebackhide__ = True
+        (raise_itself if flags.jax_host_callback_inline else raise_runtime_error)(error)
+
+    def build(
+        self,
+        *,
+        is_eager: bool,
+        device_index: int = 0,
+        transforms: tuple[tuple[str, Any], ...] = (),
+        **params: Any,
+    ) -> Build:
+        """Return a `crossing` that fills in placeholders.
+
+        Args:
+            is_eager: whether it is an eager call.
+            device_index: the index of the local device to pass, if the program does not determine
+                it.
+            transforms: the transforms to pass.
+            **params: further parameters of a tap.
+        """
+        passed = tuple(
+            (name, {} if dims is None else {"batch_dims": dims}) for name, dims in transforms
+        )
+        at_once = flags.raise_at_once or (is_eager and flags.jax_host_callback_inline)
+
+        def build(plan: CallPlan) -> Crossing:
+            values = {
+                place: _device(plan.lowered, device_index) if value is DEVICE else passed
+                for place, value in plan.callback.static.values.items()
+            }
+            callback = dataclasses.replace(plan.callback, static=Static(values))
+            cross = crossing(dataclasses.replace(plan, callback=callback))
+            return counted(cross, postpone=self.postpones and not at_once)
+
+        return build
+
+    def device(self, ctx: Any, *, device_index: int = 0, **params: Any) -> int | None:
+        """Return the index of the device that makes a call for all; None on a single device.
+
+        Raises:
+            ValueError: if the program has no device with this index.
+        """
+        __tracebackhide__ = True
+        count = jax_compat.device_count(ctx)
+        if count > 1 and device_index >= count:
+            raise ValueError(
+                f"device_index={device_index} is out of range: the program runs on {count} "
+                f"devices. Pass one of 0 to {count - 1}."
+            )
+        return device_index if count > 1 else None
+
+    def partial_eval(
+        self, saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
+    ) -> tuple[Any, Any, list[bool], list[bool], list[Any]]:
+        """Call in the forward pass of a `jax.checkpoint`, the backward pass or both.
+
+        Returns:
+            As JAX expects: the equation for the known side, the one for the staged side, which
+            outputs are unknown and instantiated, and the residuals.
+        """
+        count = len(eqn.outvars)
+        residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
+        if any(unknown):
+            return None, eqn, [True] * count, [True] * count, residuals
+        if _is_saved(saveable(self.primitive, *[v.aval for v in eqn.invars], **eqn.params)):
+            return eqn, None, [False] * count, [False] * count, []
+        return eqn, eqn, [False] * count, [True] * count, residuals
 
 
 def _device(lowered: LoweredSite, device_index: int) -> Any:
@@ -87,43 +144,6 @@ def _device(lowered: LoweredSite, device_index: int) -> Any:
         if f"{device.platform}:{device.id}" == lowered.device:
             return device
     return jax.local_devices()[device_index if lowered.shard is None else lowered.shard]
-
-
-def placed(ctx: Any, device_index: int) -> int | None:
-    """Return the index of the device that makes a call for all; None on a single device.
-
-    Raises:
-        ValueError: if the program has no device with this index.
-    """
-    __tracebackhide__ = True
-    count = jax_compat.device_count(ctx)
-    if count > 1 and device_index >= count:
-        raise ValueError(
-            f"device_index={device_index} is out of range: the program runs on {count} devices. "
-            f"Pass one of 0 to {count - 1}."
-        )
-    return device_index if count > 1 else None
-
-
-def recomputing(primitive: jax_compat.Primitive) -> Callable[..., Any]:
-    """Return the rule for `jax.checkpoint`: call in the forward pass, the backward pass or both.
-
-    The rule returns, as JAX expects: the equation for the known side, the one for the staged side,
-    which outputs are unknown and instantiated, and the residuals.
-    """
-
-    def rule(
-        saveable: Any, unknown: Sequence[bool], instantiated: Sequence[bool], eqn: Any
-    ) -> tuple[Any, Any, list[bool], list[bool], list[Any]]:
-        count = len(eqn.outvars)
-        residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
-        if any(unknown):
-            return None, eqn, [True] * count, [True] * count, residuals
-        if _is_saved(saveable(primitive, *[v.aval for v in eqn.invars], **eqn.params)):
-            return eqn, None, [False] * count, [False] * count, []
-        return eqn, eqn, [False] * count, [True] * count, residuals
-
-    return rule
 
 
 def _is_saved(decision: Any) -> bool:

@@ -1,0 +1,188 @@
+"""JAX's rules for the primitives of all flavors, written once; a flavor says where it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import jax_compat
+from ..call import HostCallback, how_to_differentiate, how_to_transpose, number_to_array
+from ..dispatch import Build, crossing
+from ..lowering import lower_host_call
+from ..options import Options
+from ..trace import left_out
+from ._eager import eager, raise_runtime_error, without_call
+from ._vmap import batch_host_call, results_like
+
+
+class Flavor:
+    """A flavor: its primitive, and the rules of JAX for it, in JAX's order.
+
+    As they stand here, JAX and XLA may elide the calls, and only a capability has a derivative.
+
+    Attributes:
+        name: that of its primitive: ``jaxcb_<name>_callback``.
+        primitive: the primitive, with the static parameters `callback` (a `HostCallback`),
+            `result_avals`, `levels` (the vmaps around it) and those of `bind`.
+        fail: raises the user's exception from an eager call.
+        fresh: whether JAX may keep the arrays that an eager crossing returns; else they are copied.
+        by_value: whether arguments that are not arrays are compared by value, as `jax.jit` does.
+        at_device: whether the lowering needs to know the devices.
+        in_loops: whether a differentiated loop makes a call in each step, also if it is the same.
+        partial_eval: JAX's rule for `jax.checkpoint`; None: JAX's own.
+        finite: whether an error suggests finite differences.
+    """
+
+    name: str
+    fail: Callable[[Any], Any] = staticmethod(raise_runtime_error)
+    fresh = False
+    by_value = True
+    at_device = False
+    in_loops = True
+    partial_eval: Callable[..., Any] | None = None
+    finite = False
+
+    def __init__(self) -> None:
+        self.primitive = primitive = jax_compat.Primitive(f"jaxcb_{self.name}_callback")
+        primitive.multiple_results = True
+        primitive.def_effectful_abstract_eval(self.abstract_eval)
+        primitive.def_impl(self.impl)
+        jax_compat.ad.primitive_jvps[primitive] = self.jvp
+        jax_compat.ad.primitive_transposes[primitive] = self.transpose
+        jax_compat.register_batching(primitive, self.batch)
+        if self.partial_eval is not None:
+            jax_compat.partial_eval_jaxpr_custom_rules[primitive] = self.partial_eval
+        if self.in_loops:
+            jax_compat.stay_in_loops(primitive)
+        if self.at_device:
+            jax_compat.requires_devices_during_lowering(primitive)
+        # cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
+        # callbacks keep, so instrumenting a program would change its number of calls.
+        jax_compat.mlir.register_lowering(primitive, self.lower, cacheable=False)
+
+    def effects(self, options: Options) -> set[jax_compat.Effect]:
+        """Return the effects for which JAX keeps a call; with one, XLA keeps it too."""
+        return set()
+
+    def order(self, options: Options) -> jax_compat.Effect | None:
+        """Return the effect whose token orders the calls; None if none does."""
+        return None
+
+    def wait(self, options: Options) -> None:
+        """Wait for the calls of programs that come before an eager call."""
+        order = self.order(options)
+        if order is not None:
+            jax_compat.wait_for_ordered(order)
+
+    def build(self, *, is_eager: bool, **params: Any) -> Build:
+        """Return what builds the crossings of a bind with certain parameters."""
+        return crossing
+
+    def device(self, ctx: Any, **params: Any) -> int | None:
+        """Return the index in the program of the device to call from; None: the options say it."""
+        return None
+
+    def abstract_eval(
+        self, *avals: Any, callback: HostCallback, result_avals: tuple[Any, ...], **params: Any
+    ) -> tuple[Sequence[Any], set[jax_compat.Effect]]:
+        """Return the types of the results, and the effects."""
+        __tracebackhide__ = True
+        return results_like(callback, avals, result_avals), self.effects(callback.options)
+
+    def impl(self, *args: Any, callback: HostCallback, result_avals: Any, **params: Any) -> Any:
+        """Evaluate eagerly; there is no call for empty results, as in compiled programs."""
+        if not any(aval.size for aval in result_avals) and not self.effects(callback.options):
+            return without_call(callback, args, result_avals, params["levels"])
+        return self.call(*args, callback=callback, result_avals=result_avals, **params)
+
+    def call(self, *args: Any, **params: Any) -> Any:
+        """Make an eager call."""
+        return eager(self, *args, **params)
+
+    def jvp(self, primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> Any:
+        """Differentiate: by the rules of a capability."""
+        __tracebackhide__ = True
+        for row in callback.options.capabilities:
+            if row.jvp is not None:
+                arrays = [list(map(number_to_array, each)) for each in (primals, tangents)]
+                return row.jvp(self.primitive, *arrays, callback=callback, **params)
+        raise self.no_jvp(callback)
+
+    def transpose(self, cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> Any:
+        """Transpose: by the rules of a capability."""
+        __tracebackhide__ = True
+        for row in callback.options.capabilities:
+            if row.transpose is not None:
+                cotangents = list(map(number_to_array, cotangents))
+                arrays = map(number_to_array, args)
+                return row.transpose(
+                    self.primitive, cotangents, *arrays, callback=callback, **params
+                )
+        raise self.no_transpose(callback)
+
+    def no_jvp(self, callback: HostCallback) -> Exception:
+        """Return the error of a callback without a derivative."""
+        return ValueError(
+            f"cannot differentiate {callback}: JAX cannot see inside a host function. "
+            f"{self.name.capitalize()} callbacks do not support JVP. "
+            f"{how_to_differentiate(callback.host, finite=self.finite)}"
+        )
+
+    def no_transpose(self, callback: HostCallback) -> Exception:
+        """Return the error of a callback without a transpose."""
+        return ValueError(
+            f"cannot transpose {callback}: JAX cannot see inside a host function. "
+            f"{self.name.capitalize()} callbacks do not support transpose. "
+            f"{how_to_transpose(callback.host, callback.leading)}"
+        )
+
+    def batch(self, args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:
+        """Batch, as ``vmap_method=`` says."""
+        __tracebackhide__ = True
+        return batch_host_call(
+            self.primitive, args, dims, method=callback.options.vmap_method, callback=callback,
+            **params,
+        )  # fmt: skip
+
+    def lower(
+        self,
+        ctx: Any,
+        *operands: Any,
+        callback: HostCallback,
+        levels: Any,
+        result_avals: Any,
+        **params: Any,
+    ) -> Sequence[Any]:
+        """Emit the custom call through which XLA calls Python."""
+        __tracebackhide__ = True
+        options = callback.options
+        return lower_host_call(
+            ctx,
+            *operands,
+            callback=callback,
+            levels=levels,
+            has_side_effect=bool(self.effects(options)),
+            ordered=self.order(options),
+            device=self.device(ctx, **params),
+            build=self.build(is_eager=False, **params),
+        )
+
+    def disabled(self, name: str, arrays: Sequence[Any], avals: Any) -> Sequence[Any]:
+        """Return the results of a call in a block where callbacks are off."""
+        return left_out(name, avals)
+
+
+class Ordered(Flavor):
+    """A flavor whose callbacks have JAX's own effect of that name, and its order of tokens.
+
+    JAX's effect objects are registered for loops, remat, custom derivatives and partial evaluation,
+    and our ordered calls keep one order with JAX's.
+    """
+
+    def effects(self, options: Options) -> set[jax_compat.Effect]:
+        """Return JAX's effect, ordered or not."""
+        return {jax_compat.jax_effect(options.flavor, options.ordered)}
+
+    def order(self, options: Options) -> jax_compat.Effect | None:
+        """Return JAX's ordered effect, if it is to be ordered."""
+        return jax_compat.jax_effect(options.flavor, True) if options.ordered else None
