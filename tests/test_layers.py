@@ -35,8 +35,6 @@ MAY_IMPORT = {
         {"IPython", "jax", "anywidget", "comm", "traitlets"},
     ),
     "host_callback": ({"stack"}, {"jax", "numpy"}),
-    # Until the rooms have grown from it; nothing imports it.
-    "skeleton": ({"recording", "jax_compat", "stack"}, {"jax", "numpy"}),
     "testing.py": ({"recording", "report", "diagnostics"}, set()),
     "command": ({"recording", "report", "diagnostics"}, set()),
 }
@@ -61,12 +59,12 @@ FOLDERS = {
         ),
     },
     "capabilities": {
-        "lint": "stack/trace stack/call",
+        "lint": "stack/options stack/trace stack/call",
         "host_objects": "",
         "derivatives": _STACK,
         "masked": f"derivatives {_STACK} stack/dispatch",
         "linear": f"masked {_STACK} stack/flavors",
-        "executors": f"{_STACK} stack/dispatch",
+        "executors": f"lint {_STACK} stack/dispatch",
         "compiled": f"{_STACK} stack/dispatch stack/lowering",
         "queued": f"{_STACK} stack/dispatch",
     },

@@ -1,8 +1,7 @@
 """The flavors: what JAX does with the primitive of each, and how a call becomes a bind.
 
-`_flavor` has JAX's rules, which all flavors share, in its order; `_pure`, `_io` and `_debug` say
-where they differ. `_bind` turns a user's call into one flat bind, `_eager` makes an eager call, and
-`_vmap` batches.
+`_flavor` has JAX's rules, which all flavors share, in JAX's order; `_pure`, `_io` and `_debug` say
+where they differ. `_bind` turns a user's call into one flat bind, and `_vmap` batches.
 `buffer` holds the buffer flavor, `taps` the primitives of `host_callback`.
 """
 

@@ -5,13 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+import numpy as np
+
 from ... import jax_compat
-from ..call import HostCallback, how_to_differentiate, how_to_transpose, number_to_array
-from ..dispatch import Build, crossing
-from ..lowering import lower_host_call
+from ...recording import VmapLevel, active
+from .. import elision
+from ..call import (
+    ArrayNames,
+    HostCallback,
+    aligned,
+    how_to_differentiate,
+    how_to_transpose,
+    names_operands,
+    number_to_array,
+    to_aval,
+)
+from ..dispatch import Build, CallPlan, crossing
+from ..errors import HostCallError
+from ..lowering import eager_fact, lower_host_call
 from ..options import Options
-from ..trace import left_out
-from ._eager import eager, raise_runtime_error, without_call
+from ..trace import EAGER, left_out
+from ._eager import (
+    can_call_directly,
+    check_numbers,
+    device_of,
+    raise_runtime_error,
+    to_host,
+    without_call,
+)
 from ._vmap import batch_host_call, results_like
 
 
@@ -95,9 +117,53 @@ class Flavor:
             return without_call(callback, args, result_avals, params["levels"])
         return self.call(*args, callback=callback, result_avals=result_avals, **params)
 
-    def call(self, *args: Any, **params: Any) -> Any:
-        """Make an eager call."""
-        return eager(self, *args, **params)
+    def call(
+        self,
+        *args: Any,
+        callback: HostCallback,
+        result_avals: tuple[Any, ...],
+        levels: tuple[VmapLevel, ...],
+        **params: Any,
+    ) -> list[Any]:
+        """Make an eager call.
+
+        The host function is called directly, on the calling thread: nothing is compiled or cached,
+        and the traceback is the user's own. Arrays on several devices take the compiled path.
+        """
+        __tracebackhide__ = True
+        if callback.options.sharding is not None or not can_call_directly(args, result_avals):
+            params |= {"callback": callback, "result_avals": result_avals, "levels": levels}
+            return jax_compat.apply_primitive(self.primitive, *args, **params)
+        elision.executed(callback.bind)
+        self.wait(callback.options)
+        operands = [to_host(x) for x in args]
+        avals, results = tuple(map(to_aval, operands)), tuple(map(to_aval, result_avals))
+        recorder = active()
+        # Without a recorder the fact is short-lived, and only an `AddedName` would be read.
+        is_named = recorder is not None or names_operands(callback.host.current)
+        names = ArrayNames.of(callback) if is_named else None
+        marks = callback.facts(eager=True)
+        fact = eager_fact(callback.bind, avals, results, levels, names=names, marks=marks)
+        if levels and fact.is_empty:
+            if recorder is not None:  # there is no host call to record
+                recorder.lowered(fact)
+            empty = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
+            return [jax.device_put(array, device_of(args)) for array in empty]
+        dtypes = [operand.dtype for operand in operands], [aval.dtype for aval in result_avals]
+        cross = self.build(is_eager=True, **params)(CallPlan(callback, fact, *dtypes))
+        arrays, failed = (), None
+        try:
+            arrays = cross(*operands)
+        except HostCallError as error:
+            failed = error
+        if failed is not None:  # outside of the except block, to raise without a __context__
+            self.fail(failed)
+        check_numbers(callback.bind.site.flavor, arrays)
+        device = device_of(args) if arrays else None
+        if not self.fresh:
+            # The host function may keep writing into the array that it returned.
+            arrays = tuple(aligned(np.array(array)) for array in arrays)
+        return [jax.device_put(array, device) for array in arrays]
 
     def jvp(self, primals: Any, tangents: Any, *, callback: HostCallback, **params: Any) -> Any:
         """Differentiate: by the rules of a capability."""
@@ -170,6 +236,9 @@ class Flavor:
     def disabled(self, name: str, arrays: Sequence[Any], avals: Any) -> Sequence[Any]:
         """Return the results of a call in a block where callbacks are off."""
         return left_out(name, avals)
+
+
+EAGER.add(Flavor.call.__code__)
 
 
 class Ordered(Flavor):

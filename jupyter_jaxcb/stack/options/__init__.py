@@ -5,7 +5,7 @@ combined, is registered by the folder that the option belongs to (`check`, `refu
 the option does to a callback: `_capability` has the rows.
 """
 
-from ._capability import Capability, Decides, capability
+from ._capability import Decides, capability
 from ._options import FLAVORS, Options, rows, value_word
 from ._refused import (
     Refusal,

@@ -8,7 +8,6 @@ import { remember, remembered } from '../view/remembered.js';
 import { TraceView, type Around } from '../view/view.js';
 import { surroundings, views } from './around.js';
 import { outputs } from './outputs.js';
-import { views as skeleton } from './skeleton.js';
 
 let tabs = 0; // that were opened, for their ids
 
@@ -82,4 +81,4 @@ const recordings: IRenderMime.IExtension = {
   dataType: 'json'
 };
 
-export default [recordings, outputs, skeleton];
+export default [recordings, outputs];
