@@ -4,7 +4,11 @@ After ``%load_ext jupyter_jaxcb``, ``%%jax_callback`` turns the functions of a c
 callbacks, and every cell shows its host calls. Everything works without IPython too.
 """
 
+from __future__ import annotations
+
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _CHECKING
 from typing import Any as _Any
 
 from .capabilities import ExecutorError as ExecutorError
@@ -18,28 +22,13 @@ from .capabilities import WorkerStateWarning as WorkerStateWarning
 from .capabilities import drop_queued as drop_queued
 from .capabilities import host_object as host_object
 from .capabilities import set_queue_limit as set_queue_limit
-from .diagnostics import Watch as Watch
-from .diagnostics import check as check
-from .diagnostics import explain as explain
-from .diagnostics import explain_matrix as explain_matrix
-from .diagnostics import observe_jax as observe_jax
-from .diagnostics import profile as profile
-from .diagnostics import record as record
-from .diagnostics import watch as watch
-from .diagnostics import watchdog as watchdog
-from .diagnostics import watching as watching
 from .recording import WIDGETS as _WIDGETS
-from .recording import Check as Check
-from .recording import Checks as Checks
-from .recording import Recording as Recording
-from .recording import RecordingFileError as RecordingFileError
-from .recording import load as load
+from .recording import Recording as _Recording
 from .register import buffer as buffer
 from .register import debug as debug
 from .register import io as io
 from .register import pure as pure
 from .register import tap as tap
-from .report import export as export
 from .stack import CallInfo as CallInfo
 from .stack import OneDeviceWarning as OneDeviceWarning
 from .stack import ResultStructureWarning as ResultStructureWarning
@@ -54,7 +43,46 @@ from .stack import io_callback as io_callback
 from .stack import pure_callback as pure_callback
 from .stack import strict_errors as strict_errors
 
+if _CHECKING:
+    from .diagnostics import Watch as Watch
+    from .diagnostics import check as check
+    from .diagnostics import explain as explain
+    from .diagnostics import explain_matrix as explain_matrix
+    from .diagnostics import observe_jax as observe_jax
+    from .diagnostics import profile as profile
+    from .diagnostics import record as record
+    from .diagnostics import watch as watch
+    from .diagnostics import watchdog as watchdog
+    from .diagnostics import watching as watching
+    from .recording import Check as Check
+    from .recording import Checks as Checks
+    from .recording import Recording as Recording
+    from .recording import RecordingFileError as RecordingFileError
+    from .recording import load as load
+    from .report import export as export
+
+# Names that load recordings and reports, which a program that only makes calls does without.
+_LATER = {
+    "diagnostics": "Watch check explain explain_matrix observe_jax profile record watch watchdog "
+    "watching",
+    "recording": "Check Checks Recording RecordingFileError load",
+    "report": "export",
+}
+
 __version__ = _version("jupyter_jaxcb")
+
+
+def __getattr__(name: str) -> _Any:
+    for layer, names in _LATER.items():
+        if name in names.split():
+            _import_module(".report", __name__)  # what prints recordings
+            value = getattr(_import_module(f".{layer}", __name__), name)
+            return globals().setdefault(name, value)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *" ".join(_LATER.values()).split()})
 
 
 def view(recording: Recording, *, values: bool = False) -> _Any:
@@ -83,7 +111,7 @@ def view(recording: Recording, *, values: bool = False) -> _Any:
     return of_recording(recording, values=values)
 
 
-_WIDGETS[Recording] = view
+_WIDGETS[_Recording] = view
 
 
 def load_ipython_extension(shell: _Any) -> None:
