@@ -4,8 +4,6 @@ After ``%load_ext jupyter_jaxcb``, ``%%jax_callback`` turns the functions of a c
 callbacks, and every cell shows its host calls. Everything works without IPython too.
 """
 
-from __future__ import annotations
-
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _CHECKING
@@ -85,7 +83,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *" ".join(_LATER.values()).split()})
 
 
-def view(recording: Recording, *, values: bool = False) -> _Any:
+def view(recording: "Recording", *, values: bool = False) -> _Any:
     """Return a widget that shows a whole recording: call sites, every host call, a timeline.
 
     Cells show their host trace without it, and marimo shows this widget for a recording. It shows

@@ -338,7 +338,7 @@ def test_every_documented_error_has_a_call_and_every_call_is_documented():
     "name, word, message, call", ROWS, ids=[f"{row[0]} {row[1]} {row[2]}" for row in ROWS]
 )
 def test_call_raises_the_documented_error(name, word, message, call, monkeypatch, tmp_path):
-    kinds = {**vars(builtins), **vars(jaxcb), **vars(hcb)}
+    kinds = {**vars(builtins), **{name: getattr(jaxcb, name) for name in dir(jaxcb)}, **vars(hcb)}
     kind = kinds.get(word) or getattr(jax.errors, word.rpartition(".")[2])
     with pytest.raises(kind, match=re.escape(message)):
         call(monkeypatch, tmp_path)

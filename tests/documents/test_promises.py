@@ -19,8 +19,8 @@ COMMAND = "python -m jupyter_jaxcb"
 
 def names():
     """Yield every public name of the package and of host_callback, with its value."""
-    for name, value in vars(jaxcb).items():
-        if name[0] != "_" and not inspect.ismodule(value):
+    for name in dir(jaxcb):
+        if name[0] != "_" and not inspect.ismodule(value := getattr(jaxcb, name)):
             yield name, value
     for name in hcb.__all__:
         yield f"host_callback.{name}", getattr(hcb, name)

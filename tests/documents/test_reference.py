@@ -14,8 +14,8 @@ DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|py:\w+):: ([\w.]+)", re.MULTILINE)
 def public_names(from_code):
     """Yield all names that a user may import, and the classes of the values they return."""
     package = jupyter_jaxcb.__name__
-    for name, value in vars(jupyter_jaxcb).items():
-        if name[0] != "_" and not inspect.ismodule(value):
+    for name in dir(jupyter_jaxcb):
+        if name[0] != "_" and not inspect.ismodule(getattr(jupyter_jaxcb, name)):
             yield f"{package}.{name}"
     for name in host_callback.__all__:
         yield f"{package}.host_callback.{name}"
@@ -70,7 +70,7 @@ def test_every_function_in_the_reference_has_an_example_and_its_arguments(pages)
 
 
 def test_every_public_class_has_an_example():
-    public = {name: one for name, one in vars(jupyter_jaxcb).items() if name[0] != "_"}
+    public = {name: getattr(jupyter_jaxcb, name) for name in dir(jupyter_jaxcb) if name[0] != "_"}
     classes = {name: one for name, one in public.items() if isinstance(one, type)}
     assert classes
     assert [name for name, one in classes.items() if ">>>" not in (one.__doc__ or "")] == []

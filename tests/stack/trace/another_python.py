@@ -28,7 +28,7 @@ def pretend(version: str) -> None:
     """Import the package on a Python that says it is `version`."""
     numbers = *map(int, version.split(".")), 0, "final", 0
     with mock.patch.object(sys, "version_info", numbers):
-        importlib.import_module("jupyter_jaxcb")
+        importlib.import_module("jupyter_jaxcb.diagnostics")
 
 
 def interrupts(jaxcb: Any) -> Any:
@@ -127,9 +127,10 @@ def fast_path(jaxcb: Any) -> Any:
 def threads(jaxcb: Any) -> Any:
     """Calls in workers, and what is known of running calls."""
     running: list[bool] = []
+    all_running_calls = importlib.import_module("jupyter_jaxcb.diagnostics").all_running_calls
 
     def host(x: Any) -> Any:
-        running.append(bool(jaxcb.diagnostics.all_running_calls()))
+        running.append(bool(all_running_calls()))
         return x * 2
 
     double = jaxcb.pure(host, result="x", executor="threads")
