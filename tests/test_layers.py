@@ -114,7 +114,7 @@ FOLDERS = {
 # whose folder or file begins with the last word. Others read the plan, or facts that it registers.
 NAMED = [
     ({"queued"}, 11, "queue"),
-    ({"masked"}, 11, "mask"),
+    ({"masked"}, 14, "mask"),
     ({"numba", "compiler"}, 2, "compiled"),
     ({"spread", "executor", "executors"}, 12, "executor"),
     ({"buffer"}, 12, "buffer"),

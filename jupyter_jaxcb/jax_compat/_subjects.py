@@ -111,6 +111,21 @@ NAMES = {
         "pjit": "_trace_for_jit",
         "traceback_util": "api_boundary.reraise_with_filtered_traceback.fun",
     },
+    "exact": {
+        "ad_checkpoint": "remat_p",
+        "ad_util": "Zero",
+        "core": "Trace.process_call<0.11 Trace.process_custom_jvp_call "
+        "Trace.process_custom_vjp_call Trace.process_primitive jaxpr_as_fun jaxprs_in_params "
+        "replace_jaxpr_effects set_current_trace take_current_trace typeof",
+        "interpreters.batching": "batch_jaxpr batch_jaxpr_axes fancy_primitive_batchers",
+        "interpreters.partial_eval": "close_jaxpr trace_to_jaxpr_dynamic",
+        "lax.control_flow.conditionals": "cond_p",
+        "lax.control_flow.loops": "scan_p while_p",
+        "linear_util": "wrap_init",
+        "pjit": "jit_p",
+        "sharding_impls": "UNSPECIFIED",
+        "util": "split_list weakref_lru_cache",
+    },
     "observation": {
         "buffer_callback": "buffer_callback_p",
         "callback": "_FlatCallback.callback_func _FlatCallback.in_tree io_callback_impl.callback "
@@ -131,6 +146,7 @@ _OFF = {
     "runs": "runs are not counted, and blocks do not wait for programs with only pure callbacks",
     "interrupts": "interrupts are off: after Ctrl-C, host calls may still be made",
     "watch": "watching is off",
+    "exact": "io callbacks are refused in vmapped branches and loops",
     "observation": "observation is off: JAX's own callbacks are not recorded",
 }
 _COMPARES = {">=": operator.ge, "<": operator.lt}

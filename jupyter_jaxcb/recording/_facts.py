@@ -117,6 +117,7 @@ class LoweredSite:
     result_names: tuple[str, ...] = ()  # "result", "result['mean']"; empty, as above, if unknown
     queued: bool = False  # the program does not wait for its host calls
     masked: bool = False  # the last operand, a mask, says where to call the host function
+    reached: bool = False  # it is true for the batch elements that reach the call
     impure: bool = False  # of a pure callback: the code of the host function has side effects
     library: str = ""  # the package that makes the call with a function of its own, "equinox"
 

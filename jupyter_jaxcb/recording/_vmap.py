@@ -97,6 +97,10 @@ class VmapLevel(NamedTuple):
         """What became of each flat operand."""
         return tuple(map(self.vmap_method.axis, self.batched))
 
+    def with_operand(self, batched: bool) -> VmapLevel:
+        """Return the level of a callback with one more operand."""
+        return self._replace(batched=(*self.batched, batched))
+
     @property
     def is_empty(self) -> bool:
         """Whether there is no host call, for lack of batch elements; a tap is called even so."""

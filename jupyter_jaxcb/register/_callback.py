@@ -108,8 +108,6 @@ class Callback:
         elements alone, on one batch axis, whose length is the number of needed elements. There is
         no call if no element needs one.
 
-        A `jax.lax.cond` cannot do this: vmap makes it run both branches for every element.
-
         The derivative where `mask` is false is that of `otherwise`. The callbacks that a derivative
         rule calls itself run for the needed elements only, too.
 

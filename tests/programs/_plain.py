@@ -158,6 +158,7 @@ class Plain:
         self.repeated: set[str] = set()  # host functions called in later steps of a `while`
         self.elements: dict[int, int] = {}  # the current element of each enclosing vmap
         self.forced: list[frozenset[int]] = []  # taints of enclosing selects
+        self.not_taken = 0  # number of enclosing branches that this batch element does not take
         self.doubt = 0  # number of enclosing derivatives and the like
         self.levels = itertools.count()
         self.vmaps: dict[Any, int] = {}
@@ -239,7 +240,10 @@ class Plain:
         if any(self.turns):
             self.repeated.add(name)
         empty = any(array.size == 0 for array in arrays)
-        if not (empty and spec.flavor in ("pure", "buffer") and not spec.side_effect):
+        is_exact = spec.flavor == "io" or (spec.registered and spec.flavor != "tap")
+        if self.not_taken and is_exact:
+            pass  # only the batch elements that reach the call make it
+        elif not (empty and spec.flavor in ("pure", "buffer") and not spec.side_effect):
             self.calls.append((name, (self.place(), tuple(self.steps), elements), arrays))
         if spec.flavor in ("debug", "print"):
             return None
@@ -411,7 +415,9 @@ class Plain:
         results = []
         for place, branch in enumerate(branches):  # the same function may be several branches
             self.steps.append(place)
+            self.not_taken += place != chosen
             results.append(branch(with_taint(value, taint)))
+            self.not_taken -= place != chosen
             self.steps.pop()
         self.forced.pop()
         return with_taint(results[chosen], taint)

@@ -61,6 +61,10 @@ def run_for(steps, call, loop):
 def test_loop_of_elements_that_end_apart_may_be_called_for_finished_ones(call, loop):
     """24 calls for 11 that are needed: equinox's loops go on for all elements, as JAX's do."""
     found = run_for([1, 2, 8], call, loop)
+    if call is ours and loop is jax_loop:
+        assert found.calls == 11
+        assert "11 of 24 batch elements reached it" in found.notes
+        return
     assert found.calls == 24
     assert "may be called for finished elements" in found.hints
     assert "may be called again until the last one finishes" in " ".join(found.notes)
@@ -103,6 +107,9 @@ def test_branch_that_all_elements_take_is_not_said_to_be_called_in_vain(call):
         chosen = jax.vmap(lambda x: jax.lax.cond(x > 0, call, lambda x: x, x))
         jax.jit(chosen)(jnp.ones(3)).block_until_ready()
     (summary,) = summarize(recorded.recording)
+    if call is ours:
+        assert summary.hints == () and "3 of 3 batch elements reached it" in summary.notes
+        return
     assert "may be called for branches not taken" in summary.hints
     assert not any("also called" in hint for hint in summary.hints)
 

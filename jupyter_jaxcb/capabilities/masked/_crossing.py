@@ -112,10 +112,10 @@ def build_masked_crossing(plan: CallPlan) -> Crossing:
 
 options.capability(
     options.Decides.WHICH,
-    lambda given: given.masked,
+    lambda given: bool(given.masked),
     crossing=build_masked_crossing,
     select=NeededElements,
-    facts=lambda _: {"masked": True},
+    facts=lambda callback: {"masked": True, "reached": callback.options.masked == "text"},
     varies=True,
 )
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._facts import ROW
 
-SCHEMA = 11  # changes whenever keys or their meaning change; saved notebooks have another one
+SCHEMA = 12  # changes whenever keys or their meaning change; saved notebooks have another one
 COLUMNS = ROW.names or ()
 _CHUNK = 100_000  # rows formatted at a time
 _SHORT = reprlib.Repr()

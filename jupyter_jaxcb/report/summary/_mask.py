@@ -10,17 +10,7 @@ from ...recording import OBSERVED, LoweredSite, NoteKind, Recording, Site, VmapL
 from ._reasons import NOTES
 from ._words import counted
 
-# Of calls that run in vain: how to make only the others.
-_IN_PLACE = {
-    NoteKind.ALL_BRANCHES_RUN: (
-        "replace cond with {name}.where(predicate, ...), a method of registered callbacks, to call "
-        "it only for the elements that need it"
-    ),
-    NoteKind.FINISHED_ELEMENTS_RUN: (
-        "leave them out with {name}.where(condition of the loop, ...), a method of registered "
-        "callbacks"
-    ),
-}
+# Of calls that a mask leaves out, if it is that of ``.where``.
 _WHERE_TRUE = {
     NoteKind.ALL_BRANCHES_RUN: (
         "the predicate is batched, so batch elements that do not take its branch may be called, "
@@ -81,29 +71,34 @@ def words(site: Site, lowered: Iterable[LoweredSite]) -> Mapping[NoteKind, str]:
 
 
 def _advised(site: Site) -> dict[NoteKind, str]:
-    """Return the notes on calls in vain, each with what to type instead."""
-    flavor, name, first = site.flavor.removeprefix(OBSERVED), site.function, ""
-    if flavor != site.flavor or not name.isidentifier():
-        name = "f"
-        first = f"register the function, f = jaxcb.{flavor}(...), and " * (flavor != site.flavor)
+    """Return the notes on calls in vain, each with what to do instead."""
+    register = f"register the function with jaxcb.{site.flavor.removeprefix(OBSERVED)}"
     return {
-        kind: f"{NOTES[kind]}; {first}{words.format(name=name)}"
-        for kind, words in _IN_PLACE.items()
+        kind: f"{NOTES[kind]}; {register} to call it only for the elements that reach the call"
+        for kind in _WHERE_TRUE
     }
 
 
 def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:
-    """Say how often the mask of masked calls was true."""
-    counts = {"batch element": (0, 0), "call": (0, 0)}
+    """Say how often the mask of masked calls was true, or how many elements reached a call."""
+    counts: Counter[tuple[str, str]] = Counter()
+    trues: Counter[tuple[str, str]] = Counter()
     for mask in recording.masks:
         if mask.lowered in numbers:
-            of = "batch element" if recording.lowered[mask.lowered].levels else "call"
-            needed, elements = counts[of]
-            counts[of] = (needed + mask.needed, elements + mask.elements)
+            fact = recording.lowered[mask.lowered]
+            if fact.reached and not any(level.batched[-1] for level in fact.levels):
+                continue  # the call serves all elements, if any of them reaches it
+            words = (
+                "{needed:,} of {elements} reached it" if fact.reached
+                else "its mask was true for {needed:,} of {elements}"
+            )  # fmt: skip
+            kind = words, "batch element" if fact.levels else "call"
+            counts[kind] += mask.elements
+            trues[kind] += mask.needed
     return [
-        f"its mask was true for {needed:,} of {counted(elements, of)}"
-        for of, (needed, elements) in counts.items()
-        if elements
+        words.format(needed=trues[words, of], elements=counted(count, of))
+        for (words, of), count in counts.items()
+        if count
     ]
 
 

@@ -183,7 +183,8 @@ def _call_shapes(variant: Shapes) -> tuple[list[str], list[str]]:
     If a mask selects elements that share one call, these are on one axis: ``(≤ 12, 5)``.
     """
     levels = variant.levels
-    if variant.mask is None or not levels or any(level.looped for level in levels):
+    is_gathered = variant.mask is not None and any(variant.mask.batched)
+    if not is_gathered or any(level.looped for level in levels):
         return [str(a.shape) for a in variant.operands], [str(a.shape) for a in variant.results]
     size = math.prod(level.size for level in levels)
     everywhere = [level.vmap_method.batched for level in levels]

@@ -58,6 +58,7 @@ class Path(NamedTuple):
     masked_loop: bool = False  # in a loop that runs for all batch elements until the last one ends
     again: bool = False  # in a checkpoint that a derivative runs again
     derived: bool = False  # it is differentiated code that uses the result
+    exact: bool = False  # no batch element makes the call that does not reach it
     varies: bool = False  # data decides for how many batch elements the host is called
     carried: bool = False  # JAX carries it along without lowering it
     empty: str = ""  # why nothing can need its results, if they have no elements
@@ -271,7 +272,10 @@ def _host_call(equation: Any, around: Path) -> Path | None:
     """Return the path to a bind that is ours or observed; None for another equation."""
     held = equation.params.get("callback", equation.params.get("fmt"))
     if issubclass(type(held), HostCallback):  # not isinstance: `held` may be any user object
-        path = around._replace(bind=held.bind, levels=equation.params["levels"], varies=held.varies)
+        path = around._replace(
+            bind=held.bind, levels=equation.params["levels"], varies=held.varies,
+            exact="text" in held.options.masked,
+        )  # fmt: skip
         is_empty = any(level.is_empty for level in path.levels)
     elif is_watching() and is_held(held):
         levels: tuple[VmapLevel, ...] = held.batch.levels

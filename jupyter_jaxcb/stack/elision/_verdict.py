@@ -313,6 +313,8 @@ def _notes(seen: Evidence) -> tuple[Note, ...]:
     branches = sum(kind == "cond" for kind, _ in around)
     vmaps = tuple(size or 0 for kind, size in reversed(around) if kind == "vmap")
     for path in seen.paths:
+        if path.exact:
+            continue
         if any_batched and branches > sum(kind == "cond" for kind, _ in path.inside_jit):
             notes.append(Note(NoteKind.ALL_BRANCHES_RUN))
         if path.masked_loop and several:

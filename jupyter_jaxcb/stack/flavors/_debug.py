@@ -129,8 +129,8 @@ def debug_callback(
     """
     __tracebackhide__ = True
     options = checked(
-        "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
-        queued=queued, on_full=on_full,
+        "debug", drop_in=True, vmap_method=vmap_method, ordered=ordered, partitioned=partitioned,
+        arrays=arrays, queued=queued, on_full=on_full,
     )  # fmt: skip
     if callback is None:
         if args or kwargs:

@@ -129,8 +129,8 @@ def debug_print(
     """
     __tracebackhide__ = True
     options = checked(
-        "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, queued=queued,
-        on_full=on_full,
+        "debug", drop_in=True, vmap_method=vmap_method, ordered=ordered, partitioned=partitioned,
+        queued=queued, on_full=on_full,
     )  # fmt: skip
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:

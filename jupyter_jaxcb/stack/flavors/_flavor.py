@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from ._eager import (
     to_host,
     without_call,
 )
-from ._vmap import batch_host_call, results_like
+from ._vmap import batch_host_call, passed, results_like
 
 
 class Flavor:
@@ -53,6 +54,9 @@ class Flavor:
         in_loops: whether a differentiated loop makes a call in each step, also if it is the same.
         partial_eval: JAX's rule for `jax.checkpoint`; None: JAX's own.
         finite: whether an error suggests finite differences.
+        takes_masks: whether a mask can leave out calls.
+        is_exact: whether a call that a batch element does not reach is an error, if no mask can
+            leave it out.
     """
 
     name: str
@@ -63,6 +67,8 @@ class Flavor:
     in_loops = True
     partial_eval: Callable[..., Any] | None = None
     finite = False
+    takes_masks = True
+    is_exact = False
 
     def __init__(self) -> None:
         self.primitive = primitive = jax_compat.Primitive(f"jaxcb_{self.name}_callback")
@@ -76,6 +82,14 @@ class Flavor:
             jax_compat.partial_eval_jaxpr_custom_rules[primitive] = self.partial_eval
         if self.in_loops:
             jax_compat.stay_in_loops(primitive)
+        if self.takes_masks:
+            jax_compat.takes_masks(
+                primitive,
+                self.applies_mask,
+                self.add_mask,
+                lambda callback: not self.effects(callback.options),
+                self.refuse_mask,
+            )
         if self.at_device:
             jax_compat.requires_devices_during_lowering(primitive)
         # cacheable=False: with one cached lowering XLA would deduplicate equal calls that JAX's own
@@ -209,6 +223,45 @@ class Flavor:
             self.primitive, args, dims, method=callback.options.vmap_method, callback=callback,
             **params,
         )  # fmt: skip
+
+    def applies_mask(self, callback: HostCallback) -> bool:
+        """Return whether only the batch elements that reach a call make it.
+
+        Those of the drop-ins are made as often as JAX's.
+        """
+        return not callback.options.drop_in
+
+    def add_mask(
+        self, mask: Any, args: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Add the mask of a branch or loop around a call, its last operand from then on."""
+        __tracebackhide__ = True
+        callback, options = params["callback"], params["callback"].options
+        if options.flavor == "io" and options.ordered:
+            self.refuse_mask(params, "a branch or loop with a batched predicate")
+        if options.masked:
+            args, levels = (*args[:-1], args[-1] & mask), params["levels"]
+        else:
+            levels = tuple(level.with_operand(False) for level in params["levels"])
+            for level in levels:  # of vmaps inside the branch or loop, which do not map over it
+                mask = passed(mask, level.vmap_method.unbatched, level.size)
+            args = (*args, mask)
+        callback = dataclasses.replace(callback, options=options.with_mask_of_text)
+        return args, {**params, "callback": callback, "levels": levels}
+
+    def refuse_mask(self, params: dict[str, Any], where: str) -> None:
+        """Raise NotImplementedError for a call that no mask can reach, if it must be exact."""
+        __tracebackhide__ = True
+        callback = params["callback"]
+        if not self.is_exact:
+            return
+        why = "batch elements would make it that do not reach it"
+        if callback.options.ordered:
+            why = "Ordered IO effects not supported in vmap, as batch elements have no order"
+        raise NotImplementedError(
+            f"cannot vmap {callback} in {where}: {why}. Loop over the batch elements with "
+            "jax.lax.map."
+        )
 
     def lower(
         self,

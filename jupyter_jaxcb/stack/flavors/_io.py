@@ -34,10 +34,15 @@ class Io(Ordered):
 
     name = "io"
     at_device = True
+    is_exact = True
 
     def effects(self, options: Options) -> set[jax_compat.Effect]:
         """Return JAX's effect, for its checks and order, and one that lasts."""
         return {*super().effects(options), _kept}
+
+    def applies_mask(self, callback: HostCallback) -> bool:
+        """Return True: JAX refuses io callbacks in vmapped branches and loops."""
+        return True
 
     def no_jvp(self, callback: HostCallback) -> Exception:
         """Return the error of a derivative, and what to do."""
@@ -159,8 +164,8 @@ def io_callback(
     """
     __tracebackhide__ = True
     options = checked(
-        "io", vmap_method=vmap_method, ordered=ordered, sharding=sharding, arrays=arrays,
-        executor=executor, chunksize=chunksize, timeout=timeout, queued=queued,
+        "io", drop_in=True, vmap_method=vmap_method, ordered=ordered, sharding=sharding,
+        arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, queued=queued,
         on_full=on_full,
     )  # fmt: skip
     options.look_at(callback)

@@ -94,7 +94,7 @@ def pure_callback(
     """
     __tracebackhide__ = True
     options = checked(
-        "pure", vmap_method=vmap_method, sharding=sharding,
+        "pure", drop_in=True, vmap_method=vmap_method, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout,
     )  # fmt: skip
     options.look_at(callback)

@@ -66,7 +66,7 @@ def with_axes_in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[
     ]
 
 
-def _passed(x: Any, kind: AxisKind, size: int) -> Any:
+def passed(x: Any, kind: AxisKind, size: int) -> Any:
     """Return an argument, whose batch axis is in front, as the host function gets it."""
     if kind is AxisKind.SIZE1:
         return jax.lax.broadcast(x, (1,))
@@ -112,7 +112,7 @@ def refuse_names(given: options.Options, name: str) -> None:
 
 def batch_in_program(
     primitive: jax_compat.Primitive, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-) -> tuple[Any, Sequence[int]]:
+) -> tuple[Any, Sequence[int | None]]:
     """Apply the batching rule of partitioned callbacks: a loop of the program over the elements."""
     args = with_axes_in_front(args, dims)
     params["callback"].bind.loops_over_elements()
@@ -146,20 +146,38 @@ def batch_host_call(
     callback: Any,
     axis_name: str = "",
     **params: Any,
-) -> tuple[Any, Sequence[int]]:
+) -> tuple[Any, Sequence[int | None]]:
     """Apply the batching rule of most flavors: move batch axes to the front, add one vmap level.
 
     Raises:
         NotImplementedError: if `method` is None; the message lists the methods.
     """
     __tracebackhide__ = True
+    given = callback.options
+    if given.masked == "text" and dims[-1] is not None:
+        alone = all(dim is None for dim in dims[:-1])
+        if _gets_whole_batches(given) and given.flavor == "io":
+            raise ValueError(
+                f"cannot vmap {callback} in a branch or loop with a batched predicate: with "
+                f"vmap_method={method!r} one call gets all batch elements, also those that do not "
+                'reach it. Pass vmap_method="sequential", or call it with '
+                f"{callback.host.variable}.where(predicate, ...) instead of the branch: then it "
+                "gets the elements that need it."
+            )
+        if _gets_whole_batches(given) or (alone and given.may_repeat):
+            # One call serves all batch elements, if any of them reaches it.
+            args, dims = (*args[:-1], args[-1].any(dims[-1])), (*dims[:-1], None)
+            if alone:
+                params |= dict(result_avals=result_avals, levels=levels, callback=callback)
+                outs = primitive.bind(*args, **params)
+                return outs, [None] * len(outs)
     if method is None:
         raise NotImplementedError(
             f"cannot vmap {callback} without a vmap_method: vmap is only supported with "
             f"vmap_method= one of {', '.join(map(repr, VMAP_METHODS))}; 'sequential' is correct "
             "for every function."
         )
-    if callback.options.partitioned:  # the host gets the rows of one device
+    if given.partitioned:  # the host gets the rows of one device
         params |= dict(result_avals=result_avals, levels=levels, callback=callback)
         return batch_in_program(primitive, args, dims, **params)
     (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
@@ -168,7 +186,7 @@ def batch_host_call(
     avals = tuple(jax_compat.shaped_array((size, *aval.shape), aval.dtype) for aval in result_avals)
     args = with_axes_in_front(args, dims)
     outs = primitive.bind(
-        *map(_passed, args, level.axes, [size] * len(args)),
+        *map(passed, args, level.axes, [size] * len(args)),
         callback=callback,
         result_avals=avals,
         levels=(*levels, level),

@@ -108,10 +108,12 @@ class Options:
     # Of `buffer_callback` alone:
     input_output_aliases: tuple[tuple[int, int], ...] = _row((), "")
     command_buffer_compatible: bool = _row(False, "")
-    # Not typed: whether the function of a tap has a second parameter; whether the last operand of
-    # a call is a mask, see `Callback.where`.
+    # Not typed: whether the function of a tap has a second parameter; and if the last operand of a
+    # call is a mask, whose: of ``.where``, of a branch or loop around it ("text"), or of both.
     transforms: bool = _row(False, "tap")
-    masked: bool = _row(False, "")
+    masked: str = _row("", "")
+    # Not typed: whether a function with the signature of JAX's makes the call.
+    drop_in: bool = _row(False, "")
 
     @property
     def may_repeat(self) -> bool:
@@ -132,8 +134,13 @@ class Options:
 
     @functools.cached_property
     def with_mask(self) -> Options:
-        """The options of the calls that have a mask."""
-        return dataclasses.replace(self, masked=True)
+        """The options of the calls that have the mask of ``.where``."""
+        return dataclasses.replace(self, masked="where")
+
+    @functools.cached_property
+    def with_mask_of_text(self) -> Options:
+        """The options of the calls that have the mask of a branch or loop around them, too."""
+        return dataclasses.replace(self, masked="where, text" if "where" in self.masked else "text")
 
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""

@@ -80,8 +80,8 @@ def refuse(
     refusals.append(Refusal(one, other, reason, advice, applies))
 
 
-def checked(flavor: str, **given: Any) -> Options:
-    """Return the options of a callback.
+def checked(flavor: str, *, drop_in: bool = False, **given: Any) -> Options:
+    """Return the options of a callback, or of a call of a function like JAX's.
 
     Raises:
         ValueError: for an invalid value, an option without one that it needs, or a refused pair.
@@ -89,7 +89,7 @@ def checked(flavor: str, **given: Any) -> Options:
         ImportError: for a value that needs a package that is not installed.
     """
     __tracebackhide__ = True
-    options = Options(flavor=flavor, **given)
+    options = Options(flavor=flavor, drop_in=drop_in, **given)
     names = [
         name
         for name, value in given.items()
@@ -114,4 +114,4 @@ def checked(flavor: str, **given: Any) -> Options:
                 f"{one} cannot be combined with {other}: {reason}. "
                 f"{advice or f'Drop {one} or {other}.'}"
             )
-    return Options(flavor=flavor, **given)
+    return Options(flavor=flavor, drop_in=drop_in, **given)

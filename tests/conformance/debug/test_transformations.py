@@ -180,7 +180,7 @@ def outcome(make, note, program, ordered):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_and_calls_are_the_same_as_with_jax(jax_debug, note, name):
     """The calls are unordered, so both lists are sorted before they are compared."""
-    value, seen = outcome(DEBUG["decorator"], note, PROGRAMS[name], ordered=False)
+    value, seen = outcome(DEBUG["drop-in"], note, PROGRAMS[name], ordered=False)
     expected, jax_seen = outcome(jax_debug, note, PROGRAMS[name], ordered=False)
     jax.tree.map(np.testing.assert_array_equal, value, expected)
     assert sorted(seen) == sorted(jax_seen)
@@ -219,7 +219,10 @@ def counting(look):
 def test_ordered_callback_in_a_batched_while_predicate_runs_as_in_jax_but_with_correct_numbers(
     jax_debug, our_debug, note, compiled
 ):
-    """JAX's own callback keeps counting in batch elements that have finished."""
+    """JAX's own callback keeps counting in batch elements that have finished.
+
+    A decorated one is not called for these.
+    """
 
     def run(make):
         host, seen = note()
@@ -229,10 +232,14 @@ def test_ordered_callback_in_a_batched_while_predicate_runs_as_in_jax_but_with_c
 
     (result, seen), (_, jax_seen) = run(our_debug), run(jax_debug)
     np.testing.assert_array_equal(result, LIMITS)
+    running = [step <= limit for step in range(4) for limit in LIMITS]
+    of_running = list(itertools.compress(jax_seen, running))
+    if our_debug is DEBUG["decorator"]:
+        assert seen == of_running
+        return
     assert seen == [min(step, limit) for step in range(4) for limit in LIMITS]
     assert len(seen) == len(jax_seen)
-    running = [step <= limit for step in range(4) for limit in LIMITS]
-    assert list(itertools.compress(seen, running)) == list(itertools.compress(jax_seen, running))
+    assert list(itertools.compress(seen, running)) == of_running
 
 
 def test_ordered_print_in_a_batched_while_predicate_prints_what_jax_prints(capsys):
@@ -269,7 +276,8 @@ def test_ordered_callback_anywhere_in_a_batched_while_predicate_leaves_the_numbe
     host, seen = note()
     f = jax.jit(jax.vmap(counting(inside(our_debug(host, ordered=True)))))
     np.testing.assert_array_equal(run(f, LIMITS), LIMITS)
-    assert len(seen) == 12
+    reached = 9 if our_debug is DEBUG["decorator"] else 12  # those that have not finished
+    assert len(seen) == reached
 
 
 def test_ordered_callback_in_a_batched_while_predicate_is_reported_kept(our_debug, note):
@@ -278,7 +286,8 @@ def test_ordered_callback_in_a_batched_while_predicate_is_reported_kept(our_debu
     with jaxcb.record() as r:
         jax.block_until_ready(f(LIMITS))
     assert [line.status for line in lines(r.recording)] == ["kept"]
-    assert len(r.recording) == len(seen) == 12
+    reached = 9 if our_debug is DEBUG["decorator"] else 12
+    assert len(r.recording) == len(seen) == reached
 
 
 @pytest.mark.parametrize("beside", ["nothing", "an unordered callback of ours"])
@@ -300,10 +309,10 @@ def test_loop_whose_ordered_callbacks_are_jaxs_own_keeps_jaxs_lowering(
     assert lowered() == before
 
 
-def test_loop_that_is_left_to_jax_is_refused_before_any_call(our_debug, note):
+def test_loop_that_is_left_to_jax_is_refused_before_any_call(note):
     """Unloading the extension leaves all loops to JAX, which would compute wrong numbers."""
     host, seen = note()
-    traced = jax.jit(jax.vmap(counting(our_debug(host, ordered=True)))).trace(LIMITS)
+    traced = jax.jit(jax.vmap(counting(DEBUG["drop-in"](host, ordered=True)))).trace(LIMITS)
     leave_loops_to_jax()
     with pytest.raises(NotImplementedError, match="wrong results for finished batch elements"):
         traced.lower()

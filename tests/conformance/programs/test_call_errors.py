@@ -61,20 +61,6 @@ MISTAKES = {
         )(X),
         "",
     ),
-    "vmap of cond of io": (
-        "io",
-        lambda f: jax.vmap(lambda x: lax.cond(x > 1, lambda x: f(host, SCALAR, x), lambda x: x, x))(
-            X
-        ),
-        "",
-    ),
-    "vmap of while of io": (
-        "io",
-        lambda f: jax.vmap(
-            lambda x: lax.while_loop(lambda c: f(host, SCALAR, c) < 9, lambda c: c + 1, x)
-        )(X),
-        "",
-    ),
     "no arguments": ("pure", lambda f: f(), "missing"),
     "no result": ("io", lambda f: f(host), "missing"),
 }

@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 
 from tests.conformance._parameters import FIVE_TO_2, ZERO, like_first
+from tests.conformance.conftest import PURE
 
 
 def while_sum(f, x):
@@ -82,7 +83,10 @@ def test_switch_calls_only_the_taken_branch(pure, spy, run, branch):
 
 
 def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(pure, spy, run):
-    """JAX turns the cond into a select, which needs both values for every batch element."""
+    """JAX turns the cond into a select, which needs both values for every batch element.
+
+    A decorated function is called for the elements that take its branch.
+    """
     (sin, sins), (cos, coss) = spy(np.sin), spy(np.cos)
     f, g = (pure(host, like_first, vmap_method="sequential") for host in (sin, cos))
     above = FIVE_TO_2 > 1
@@ -90,4 +94,6 @@ def test_vmapped_cond_with_a_batched_predicate_calls_both_branches_as_jax_does(p
     np.testing.assert_allclose(
         result, np.where(above, np.sin(FIVE_TO_2), np.cos(FIVE_TO_2)), rtol=1e-6
     )
-    assert (len(sins), len(coss)) == (5, 5)
+    is_exact = pure is PURE["decorator"]
+    assert len(sins) == (above.sum() if is_exact else 5)
+    assert len(coss) == ((~above).sum() if is_exact else 5)

@@ -100,7 +100,7 @@ def _by_program(
     avals = tuple(shaped(a.shape[len(looped) :], a.dtype) for a in result_avals)
     call: Callable[..., Any] = functools.partial(
         BUFFER.primitive.bind,
-        callback=dataclasses.replace(callback, options=dataclasses.replace(options, masked=False)),
+        callback=dataclasses.replace(callback, options=dataclasses.replace(options, masked="")),
         levels=left,
         result_avals=avals,
         **params,
@@ -214,8 +214,9 @@ def buffer_callback(
     host = HostFunction(callback)
     aliases = sorted((int(x), int(out)) for x, out in (input_output_aliases or {}).items())
     options = checked(
-        "buffer", vmap_method=vmap_method, has_side_effect=has_side_effect, check=check,
-        input_output_aliases=tuple(aliases), command_buffer_compatible=command_buffer_compatible,
+        "buffer", drop_in=True, vmap_method=vmap_method, has_side_effect=has_side_effect,
+        check=check, input_output_aliases=tuple(aliases),
+        command_buffer_compatible=command_buffer_compatible,
     )  # fmt: skip
 
     @functools.wraps(callback)

@@ -49,6 +49,7 @@ class InOrder(Flavor):
     """A flavor whose calls are in the order of all taps, and counted for the barrier."""
 
     postpones = False
+    takes_masks = False
 
     def effects(self, options: Options) -> set[jax_compat.Effect]:
         """Return the effect of taps."""

@@ -23,10 +23,10 @@ row("a cond in a scan takes either branch", "a kept 2, b kept 3", (2, 2))(
     )
 )
 row(
-    "a cond vmapped over its condition calls both",
-    "a kept 4, b kept 4",
+    "a cond vmapped over its condition calls one for each element",
+    "a kept 0, b kept 4",
     (2, 2),
-    notes=dict.fromkeys("ab", "every branch runs"),
+    notes={"a": "0 of 4 batch elements reached it", "b": "4 of 4 batch elements reached it"},
 )(lambda a, b: (jax.vmap(lambda x: lax.cond(x[0] > 99, a, b, x)), (XS,)))
 row("a cond vmapped over its operand alone", "a kept 4", notes={"a": ""})(
     lambda a: (jax.vmap(lambda on, x: lax.cond(on, a, jnp.sin, x), (None, 0)), (True, XS))
