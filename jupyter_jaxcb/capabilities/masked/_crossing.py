@@ -52,22 +52,15 @@ class NeededElements:
         return chosen
 
     def count(self, mask: np.ndarray, recorder: Recorder | None) -> int:
-        """Count those of one crossing whose calls are made later, and record how many they are."""
-        return self._record(self._needed(mask), recorder)
-
-    def calls(self, mask: np.ndarray) -> int:
-        """Return the number of host calls of one crossing."""
-        needed = self._needed(mask)
+        """Count the host calls of one crossing, which are made later, and record its elements."""
+        # A vmap that maps over the mask repeats no element.
+        needed = int(np.count_nonzero(mask)) * (self._size // mask.size) if mask.size else 0
+        self._record(needed, recorder)
         return min(needed, 1) if self._lowered.elements is None else needed
 
-    def _needed(self, mask: np.ndarray) -> int:
-        # A vmap that maps over the mask repeats no element.
-        return int(np.count_nonzero(mask)) * (self._size // mask.size) if mask.size else 0
-
-    def _record(self, needed: int, recorder: Recorder | None) -> int:
+    def _record(self, needed: int, recorder: Recorder | None) -> None:
         if recorder is not None:
             recorder.counts.add(self._lowered, elements=self._size, needed=needed)
-        return needed
 
     @selects_in("cross")
     def crossing(self, make_calls: MakeCalls) -> Crossing:

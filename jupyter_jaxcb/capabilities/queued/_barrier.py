@@ -7,7 +7,6 @@ import functools
 import math
 import os
 import sys
-import threading
 import time
 import warnings
 
@@ -36,16 +35,14 @@ class QueueFullWarning(UserWarning):
 class Unfinished(InFlight):
     """As `InFlight`, but done only when the calls that the programs queued are made, too."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._last: threading.Event | None = None  # behind the last crossing; None: not known yet
-        self._end: threading.Event | None = None  # behind the last one before `end`
+    _last: int | None = None  # the mark behind the last crossing; None: not known yet
+    _end: int | None = None  # the mark behind the last one before `end`
 
     def is_done(self, patience: bool = False) -> bool:
         """Return whether all programs are done, and the calls that they queued."""
         if self._last is None and super().is_done(patience):
             self._last = queue.mark()
-        return self._last is not None and self._last.is_set()
+        return self._last is not None and queue.is_over(self._last)
 
     def end(self) -> None:
         """End the cell: crossings that are queued from now on belong to a later one."""
@@ -53,7 +50,7 @@ class Unfinished(InFlight):
 
     def is_delivering(self) -> bool:
         """Return whether the queue's thread makes a call that was queued before `end`."""
-        return self._end is None or not self._end.is_set()
+        return self._end is None or not queue.is_over(self._end)
 
 
 @functools.cache
@@ -75,11 +72,10 @@ def settle() -> None:
     """
     __tracebackhide__ = True
     failure = None if queue.is_own_thread() else _failure()
-    if failure is None:
-        return
-    if is_a(failure.error, Exception):
+    if failure is not None and is_a(failure.error, Exception):
         raise jax.errors.JaxRuntimeError(f"INTERNAL: {failure.text}") from failure.error
-    raise failure.error  # SystemExit: not an error of the program
+    if failure is not None:
+        raise failure.error  # SystemExit: not an error of the program
 
 
 def _failure() -> KeptError | None:
@@ -104,15 +100,14 @@ def _failure() -> KeptError | None:
 def _settle_at_exit() -> None:
     """Finish the programs and make the queued calls before Python ends; Ctrl-C drops them."""
     interrupt_at_exit()  # it is registered earlier, so it would come later
-    begun, said = time.monotonic(), False
+    silent_until = time.monotonic() + _SAY_AFTER_SECONDS
 
     def say() -> None:
-        nonlocal said
-        if not said and time.monotonic() - begun > _SAY_AFTER_SECONDS:
-            said = True
-            calls = queue.waiting_calls()
-            what = f"making {calls}" if calls else "making the last queued calls"
-            print(visible(f"{what}; Ctrl-C drops them"), file=sys.stderr)
+        nonlocal silent_until
+        if time.monotonic() > silent_until:
+            silent_until = math.inf
+            calls = queue.waiting_calls() or "the last queued calls"
+            print(visible(f"making {calls}; Ctrl-C drops them"), file=sys.stderr)
 
     try:
         Unfinished().wait(math.inf, say)

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Note, NoteKind, active
+from ...recording import Note, NoteKind, Recorder, active
 from ...stack import options
-from ...stack.call import HostFunction, did_you_mean
-from ...stack.dispatch import CallPlan, Crossing, Select, crossing, starts_unchecked
+from ...stack.call import did_you_mean
+from ...stack.dispatch import CallPlan, Crossing, crossing, starts_unchecked
 from ...stack.errors import HostCallError, running_now
 from ...stack.interrupt import is_interrupted, refuse_call, report_failure
 from ...stack.trace import expect_host_calls
 from ._barrier import wait_in_barriers
-from ._queue import OVERHEAD_BYTES, Source, queue
+from ._queue import queue
 
+_LEAST_BYTES = 1_000  # of a crossing in the queue
 _ARRAY_BYTES = 150  # of an array, besides its data
 _ON_FULL = ("wait", "drop")  # what to do if the queue is full
 
@@ -38,31 +39,71 @@ def _check_on_full(on_full: Any) -> Any:
     return on_full
 
 
+@starts_unchecked("cross")
 def build_queued_crossing(plan: CallPlan) -> Crossing:
-    """Build a crossing that queues the host calls."""
+    """Build a crossing that adds its operands to the queue, see `single_call`.
+
+    XLA copies the operands of each crossing. An array that does not own its memory is copied here.
+    A crossing adds nothing if no batch element is selected.
+    """
     wait_in_barriers()
     expect_host_calls()
-    lowered, select = plan.lowered, plan.selection()
+    lowered, host, select = plan.lowered, plan.callback.host, plan.selection()
+    drops = plan.callback.options.on_full == "drop"
+    make_calls = crossing(dataclasses.replace(plan, recorder_now=lambda: queue.recorder))
     elements = 1 if lowered.elements is None else lowered.elements
-    cross = crossing(dataclasses.replace(plan, recorder_now=lambda: queue.recorder))
+    sizes = [
+        _ARRAY_BYTES + math.prod(aval.shape) * getattr(dtype, "itemsize", 8)
+        for aval, dtype in zip(lowered.operands, plan.operand_dtypes, strict=True)
+    ]
+    nbytes = max(_LEAST_BYTES, sum(sizes))
 
-    def make_calls(*operands: np.ndarray) -> None:
-        for operand in operands:
-            operand.flags.writeable = False
-        cross(*operands)
+    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        try:
+            if is_interrupted():
+                refuse_call(lowered, host)
+            recorder, calls = active(), elements
+            if select is not None:
+                calls = select.count(operands[-1], recorder)
+                if not calls:
+                    return ()
+            if not queue.has_room(nbytes) and not make_room(calls, recorder):
+                return ()
+            for operand in operands:
+                if operand.base is not None:
+                    operands = tuple(map(np.ndarray.copy, operands))
+                    break
+            now, during = 0 if recorder is None else recorder.clock(), running_now()
+            queue.add(
+                (
+                    lowered, calls, nbytes, recorder, now, during, make_calls, copy_context(),
+                    operands,
+                ),
+                nbytes,
+            )  # fmt: skip
+            return ()
+        except HostCallError:
+            raise
+        except BaseException as error:  # an interrupt
+            raise report_failure(error, lowered, host.calls) from None
 
-    itemsizes = [getattr(dtype, "itemsize", 8) for dtype in plan.operand_dtypes]
-    nbytes = sum(
-        _ARRAY_BYTES + math.prod(aval.shape) * itemsize
-        for aval, itemsize in zip(lowered.operands, itemsizes, strict=True)
-    )
-    source = Source(
-        lowered,
-        make_calls,
-        (lambda operands: elements) if select is None else lambda ops: select.calls(ops[-1]),
-        nbytes if nbytes > OVERHEAD_BYTES else 0,
-    )
-    return _adding(source, plan.callback.host, select, plan.callback.options.on_full == "drop")
+    def make_room(calls: int, recorder: Recorder | None) -> bool:
+        """Wait until the queue has room; or return False if the crossing is to be dropped."""
+        if not drops:
+            start = 0 if recorder is None else recorder.clock()
+            try:
+                queue.wait_for_room(nbytes, lambda: refuse_call(lowered, host))
+            finally:
+                if recorder is not None:
+                    recorder.counts.add(lowered, waits=1, waited_ns=recorder.clock() - start)
+        elif recorder is not None:
+            recorder.counts.add(lowered, full=calls)
+        else:
+            with queue.lock:
+                queue.dropped[lowered.site.function] += calls
+        return not drops
+
+    return cross
 
 
 options.capability(
@@ -72,52 +113,3 @@ options.capability(
     note=lambda *_: Note(NoteKind.QUEUED),
     facts=lambda _: {"queued": True},
 )
-
-
-@starts_unchecked("cross")
-def _adding(source: Source, host: HostFunction, select: Select | None, drops: bool) -> Crossing:
-    """Build a crossing that adds its operands to the queue, see `single_call`.
-
-    XLA copies the operands of each crossing. An array that does not own its memory is copied here.
-    A crossing adds nothing if no batch element is selected.
-    """
-    lowered, nbytes = source.lowered, source.nbytes
-
-    def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        try:
-            if is_interrupted():
-                refuse_call(lowered, host)
-            recorder = active()
-            if select is not None and not select.count(operands[-1], recorder):
-                return ()
-            if not queue.has_room(nbytes) and not has_room_now(operands, recorder):
-                return ()
-            for operand in operands:
-                if operand.base is not None:
-                    operands = tuple(map(np.ndarray.copy, operands))
-                    break
-            now = 0 if recorder is None else recorder.clock()
-            queue.add((source, recorder, now, running_now(), copy_context(), operands), nbytes)
-            return ()
-        except HostCallError:
-            raise
-        except BaseException as error:  # an interrupt
-            raise report_failure(error, lowered, host.calls) from None
-
-    def has_room_now(operands: Any, recorder: Any) -> bool:
-        """Wait until the queue has room, unless crossings are dropped; return whether it has."""
-        if drops and recorder is None:
-            with queue.lock:
-                queue.dropped[lowered.site.function] += source.calls(operands)
-        elif drops:
-            recorder.counts.add(lowered, full=source.calls(operands))
-        else:
-            start = 0 if recorder is None else recorder.clock()
-            try:
-                queue.wait_for_room(nbytes, lambda: refuse_call(lowered, host))
-            finally:
-                if recorder is not None:
-                    recorder.counts.add(lowered, waits=1, waited_ns=recorder.clock() - start)
-        return not drops
-
-    return cross

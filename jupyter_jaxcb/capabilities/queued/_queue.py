@@ -11,8 +11,8 @@ import numbers
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -21,19 +21,16 @@ from ...stack.errors import (
     EndedError,
     HostCallError,
     KeptError,
-    attribute_of,
-    describe,
     error_by_number,
     failing_while,
     forget_error,
+    host_call_error,
     is_a,
 )
 from ...stack.interrupt import end_call_in
 from ...stack.trace import AWAITING_ROOM, EAGER
 
-LIMIT_BYTES = 256 << 20
-OVERHEAD_BYTES = 1_000  # of a crossing in the queue with small arrays
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.01
 # Host calls and the program take turns at the GIL. While the program makes crossings, the thread
 # rests after each slice of its CPU time; otherwise each crossing would wait for a host call to end,
 # or for `sys.getswitchinterval()`.
@@ -41,28 +38,18 @@ _SLICE_NS = 200_000
 _LOOK_SECONDS = 0.000_1
 _REST_SECONDS = 0.004
 
-
-class Source(NamedTuple):
-    """One queued site in one program: what all of its crossings share.
-
-    Attributes:
-        lowered: the site.
-        make_calls: makes the host calls of one crossing.
-        calls: returns the number of host calls of a crossing with certain operands.
-        nbytes: the size of a crossing's arrays; 0 if `OVERHEAD_BYTES` covers them.
-    """
-
-    lowered: LoweredSite
-    make_calls: Callable[..., object]
-    calls: Callable[[Sequence[np.ndarray]], int]
-    nbytes: int
-
-
-# A crossing in the queue: its site; the recorder that was active when the program made it, and when
-# that was on the recorder's clock; what was running then, such as a cell; the context variables of
-# the thread that made it; and its operands, which own their memory. A plain tuple, because it is
-# built in the crossing.
-Crossed = tuple[Source, Recorder | None, int, str, contextvars.Context, tuple[np.ndarray, ...]]
+# A crossing in the queue, as a plain tuple, because the program's thread makes it.
+Crossed = tuple[
+    LoweredSite,
+    int,  # the number of its host calls
+    int,  # the bytes that it takes up
+    Recorder | None,  # the recorder that was active when the program made the crossing,
+    int,  # and when that was on the recorder's clock
+    str,  # what was running then, such as a cell
+    Callable[..., object],  # makes the host calls, given the operands
+    contextvars.Context,  # of the thread that made it
+    tuple[np.ndarray, ...],  # the operands, which own their memory
+]
 
 
 class QueuedCalls(Counter[str]):
@@ -76,22 +63,18 @@ class QueuedCalls(Counter[str]):
 
 
 class QueuedRecorder:
-    """A recorder, as the crossing reports to it that comes out of the queue.
-
-    A call leaves `left` in the instant in which it gets its row, so each call of the crossing is in
-    one of both.
+    """The recorder of the crossing whose calls are being made.
 
     Attributes:
         whole: the recorder that was active when the program made the crossing.
-        crossed_ns: when the program made the crossing.
-        left: the number of its calls that are not recorded; None: the crossing is over.
+        crossed_ns: when that was.
+        left: the number of calls that have no row yet; 0 when the crossing is over.
         counts: not those of `whole`, because the program's crossing has counted its mask.
         plain: always empty, so that each call is recorded with its time in the queue.
     """
 
-    def __init__(self, whole: Recorder, crossed_ns: int, left: int, lock: Any) -> None:
-        self.whole, self.crossed_ns, self._lock = whole, crossed_ns, lock
-        self.left: int | None = left
+    def __init__(self, whole: Recorder, lowered: LoweredSite, crossed_ns: int, left: int) -> None:
+        self.whole, self.lowered, self.crossed_ns, self.left = whole, lowered, crossed_ns, left
         self.counts = type(whole.counts)()
         self.plain: dict[LoweredSite, Any] = {}
 
@@ -100,53 +83,45 @@ class QueuedRecorder:
 
     def called(self, rows: bytes, first: bool = True) -> None:
         """As `Recorder.called`, but not for what a worker returns after the crossing is over."""
-        with self._lock:
-            if self.left is not None:
+        with queue.lock:
+            if self.left:
                 self.whole.called(rows, first)
                 self.left -= len(rows) // ROW.itemsize
-
-    def over(self, lowered: LoweredSite, *, ended: bool) -> None:
-        """Count what is `left` of the crossing: its calls will not be made."""
-        with self._lock:
-            if self.left:
-                self.whole.counts.add(lowered, **{"ended" if ended else "skipped": self.left})
-            self.left = None
 
 
 class Queue:
     """A first-in, first-out queue with a limit in bytes, and the thread that empties it.
 
-    Besides crossings it holds marks, which are set in their turn: when the calls of all crossings
-    before them are made.
+    Crossings are numbered as they are added. To wait for those so far is to wait for the number of
+    the last one, a *mark*.
 
     Not a `queue.Queue`, whose lock would double the time of a crossing. What the program's thread
     does with each crossing, `has_room` and `add`, takes no lock while the queue's thread is awake.
 
     Attributes:
         limit_bytes: there is no room beyond it, except for a single crossing.
-        recorder: records the call that is being made; None if nothing does.
         lock: no call is recorded while another thread holds it, see `Backlog`.
+        recorder: records the call that is being made; None if nothing does.
         dropped: the calls that were dropped unrecorded, because the queue was full.
     """
 
     def __init__(self) -> None:
-        self.limit_bytes = LIMIT_BYTES
+        self.limit_bytes = 256 << 20
         self.begin()
 
     def begin(self) -> None:
         """Begin anew: in a forked process, the thread and the calls are those of the parent."""
-        self.recorder: QueuedRecorder | None = None
         # Reentrant: a destructor run by the garbage collector may call a program that comes here.
-        self.lock = threading.RLock()
-        self.dropped = QueuedCalls()
-        self._changed = threading.Condition(self.lock)
-        self._items: deque[Crossed | threading.Event] = deque()
-        self._delivering: Crossed | None = None
-        self._array_bytes = 0  # of the crossings in the queue and the one being delivered
-        self._idle = True  # whether the thread waits for a crossing, or does not run
-        self._marks = 0  # that are not set: somebody waits for the crossings before them
+        self.lock = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._rested_ns = 0  # its CPU time when it last rested
+        self._sleeps = True  # whether the thread waits for a crossing, or does not run
+        self._items: deque[Crossed] = deque()
+        self._bytes = 0  # of the items
+        self._running = False  # whether the calls of a crossing are being made
+        self.recorder: QueuedRecorder | None = None
+        self._over = 0  # number of crossings whose calls were made or dropped
+        self._awaited = 0  # the last mark
+        self.dropped = QueuedCalls()
         self._failed: KeptError | None = None  # the first one that was not reported,
         self._failed_later = 0  # and the number of the others
 
@@ -157,130 +132,122 @@ class Queue:
     def is_busy(self) -> bool:
         """Return whether anything is queued or running, or a failure is to be reported."""
         with self.lock:
-            return bool(self._items or self._delivering or self._failed)
+            return self._running or bool(self._items or self._failed)
 
     def has_room(self, nbytes: int) -> bool:
-        """Return whether a crossing with arrays of that size fits."""
-        count = len(self._items)
-        used = count * OVERHEAD_BYTES + self._array_bytes
-        return used + nbytes + OVERHEAD_BYTES <= self.limit_bytes or not count
+        """Return whether a crossing of that size fits."""
+        return self._bytes + nbytes <= self.limit_bytes or not self._items
 
-    def add(self, item: Crossed | threading.Event, nbytes: int = 0) -> None:
-        """Add a crossing with arrays of that size, whether it fits or not, or a mark."""
-        if nbytes:
-            with self.lock:
-                self._array_bytes += nbytes
-        self._items.append(item)
-        if self._idle:
+    def add(self, crossed: Crossed, nbytes: int) -> None:
+        """Add a crossing of that size, whether it fits or not."""
+        self._bytes += nbytes  # no other thread runs between the read and the write
+        self._items.append(crossed)
+        if self._sleeps:
             self._wake()
 
-    def mark(self) -> threading.Event:
-        """Return a mark behind the crossings that were added so far."""
-        mark = threading.Event()
-        with self._changed:
-            if not self._items and self._delivering is None:
-                mark.set()  # whoever looks at once sees that nothing is queued
-                return mark
-            self._marks += 1
-            self._changed.notify_all()  # ends a rest
-        self.add(mark)
-        return mark
+    def mark(self) -> int:
+        """Return the number of the last crossing; the thread does not rest until it is over."""
+        with self.lock:
+            self._awaited = self._over + self._running + len(self._items)
+            if self._items:
+                self._wake()
+            return self._awaited
+
+    def is_over(self, mark: int) -> bool:
+        """Return whether the calls of the crossings up to `mark` are made or dropped."""
+        return self._over >= mark
 
     def wait(self, look: Callable[[], None] = lambda: None) -> None:
-        """Wait until the crossings that were added so far are delivered or dropped.
+        """Wait until the crossings that were added so far are over.
 
         Return at once in a host call that comes from the queue, which would wait for itself.
 
         Args:
             look: called regularly, and may raise.
         """
-        if not self.is_own_thread():
-            mark = self.mark()
-            while not mark.is_set():
-                look()
-                mark.wait(_POLL_SECONDS)
+        mark = self.mark()
+        self._wait(lambda: self.is_over(mark), look)
 
     def wait_for_room(self, nbytes: int, look: Callable[[], None]) -> None:
-        """Wait until `has_room`; `look` is called regularly, and may raise."""
-        while not self.has_room(nbytes) and not self.is_own_thread():
+        """As `wait`, until the queue `has_room`."""
+        self.mark()
+        self._wait(lambda: self.has_room(nbytes), look)
+
+    def _wait(self, is_done: Callable[[], bool], look: Callable[[], None]) -> None:
+        while not is_done() and not self.is_own_thread():
             look()
-            with self._changed:
-                if not self.has_room(nbytes):
-                    self._changed.wait(_POLL_SECONDS)
+            with self.lock:
+                if not is_done():
+                    self.lock.wait(_POLL_SECONDS)
 
     def _wake(self) -> None:
-        """Make the thread deliver what was added; start it if it does not run."""
-        with self._changed:
-            self._changed.notify_all()
-            if self._thread is None:
+        """Make the thread go on; start it if it does not run."""
+        with self.lock:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=QUEUE_THREAD, daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # Python is ending, or out of threads
-                    self._thread = None
-            self._idle = self._thread is None
-        if self._idle:
-            self._deliver_next()
+                self._thread.start()  # raises if Python is out of threads; in the barrier, too
+            self._sleeps = False
+            self.lock.notify_all()
 
     def _run(self) -> None:
+        rested_ns = 0
         while self.is_own_thread():  # not in a process that a host function has forked
-            self._deliver_next()
-            if time.thread_time_ns() - self._rested_ns > _SLICE_NS:
-                self._rest()
+            self._make_next()
+            if time.thread_time_ns() - rested_ns > _SLICE_NS:
+                with self.lock:
+                    before = len(self._items)
+                    self._rest(_LOOK_SECONDS)
+                    if len(self._items) > before:  # the program makes crossings
+                        self._rest(_REST_SECONDS)
+                rested_ns = time.thread_time_ns()
 
-    def _rest(self) -> None:
-        """Let the program run for a while, if it makes crossings and nobody waits for them."""
-        with self._changed:
-            before = len(self._items)
-            if not self._marks:
-                self._changed.wait(_LOOK_SECONDS)
-            grows = len(self._items) > before and self.has_room(self.limit_bytes // 2)
-            if grows and not self._marks:
-                self._changed.wait(_REST_SECONDS)
-        self._rested_ns = time.thread_time_ns()
+    def _rest(self, seconds: float) -> None:
+        """Let the program run, unless somebody waits for the queue."""
+        if self.is_over(self._awaited):
+            self.lock.wait(seconds)
 
-    def _deliver_next(self) -> None:
-        """Set the next mark, or make the host calls of the next crossing; wait for one of both.
+    def _make_next(self) -> None:
+        """Wait for the next crossing, and make its host calls.
 
         Whatever a host function or the report of its error raises is kept for the next barrier.
         """
-        with self._changed:
+        with self.lock:
             while not self._items:
-                self._idle = True  # before the next look: who adds a crossing now sees it
+                self._sleeps = True  # before the next look: who adds a crossing now sees it
                 if not self._items:
-                    self._changed.wait()
-                self._idle = False
-                if not self._marks:
-                    self._changed.wait(_REST_SECONDS)  # more will come
-            item = self._items.popleft()
-            if isinstance(item, threading.Event):
-                self._marks -= 1
-                return item.set()
-            source, whole, crossed_ns, during, context, operands = self._delivering = item
-            recorder = self.recorder = whole and QueuedRecorder(
-                whole, crossed_ns, source.calls(operands), self.lock
-            )
+                    self.lock.wait()
+                self._sleeps = False
+                self._rest(_REST_SECONDS)  # more will come
+            (
+                lowered, calls, nbytes, whole, crossed_ns, during, make_calls, context, operands,
+            ) = self._items.popleft()  # fmt: skip
+            recorder = whole and QueuedRecorder(whole, lowered, crossed_ns, calls)
+            self._running, self.recorder = True, recorder
+            self._bytes -= nbytes
         failed = None
-        try:
-            with failing_while(during):
-                context.run(source.make_calls, *operands)
-        except HostCallError as error:
-            failed = error_by_number(error.number)
-            forget_error(error.number)  # JAX will not raise it
-        except BaseException as error:
-            traceback = attribute_of(error, "__traceback__")
-            failed = KeptError(0, error, traceback, describe(error), during)
+        with failing_while(during):
+            try:
+                for operand in operands:
+                    operand.flags.writeable = False
+                context.run(make_calls, *operands)
+            except BaseException as error:
+                if not is_a(error, HostCallError):
+                    error = host_call_error(error, lowered, 0, None, ())
+                failed = error_by_number(error.number)
+                forget_error(error.number)  # JAX will not raise it
         ended = failed is not None and is_a(failed.error, EndedError)  # by `drop`
-        if recorder is not None:
-            recorder.over(source.lowered, ended=ended)
-        with self._changed:
-            if self._delivering is item:  # not in a process that the host function has forked
-                self._array_bytes -= source.nbytes
-                self._delivering = self.recorder = None
+        with self.lock:
+            if recorder is not None and recorder.left:
+                why = "ended" if ended else "skipped"
+                recorder.whole.counts.add(lowered, **{why: recorder.left})
+                recorder.left = 0
             if failed is not None and not ended:
                 self._failed_later += self._failed is not None
                 self._failed = self._failed or failed
-            self._changed.notify_all()
+            self._running, self.recorder = False, None
+            self._over += 1
+            if self.is_over(self._awaited):
+                self.lock.notify_all()
 
     def drop(self) -> QueuedCalls:
         """Drop what is queued, and end the call that is running if it runs Python code.
@@ -288,34 +255,33 @@ class Queue:
         Returns:
             The number of calls in the dropped crossings, by the name of the host function.
         """
-        with self._changed:
-            items = [self._items.popleft() for _ in range(len(self._items))]
-            dropped = crossings_in(items)
-            self._items.extend(one for one in items if isinstance(one, threading.Event))
-            self._array_bytes -= sum(source.nbytes for source, *_ in dropped)
-            self._changed.notify_all()
-        thread = self._thread
-        if thread is not None and thread.ident is not None and not self.is_own_thread():
-            end_call_in(thread.ident)
-        for source, recorder, *_, operands in dropped:
-            if recorder is not None:
-                recorder.counts.add(source.lowered, ended=source.calls(operands))
-        return by_name(dropped)
+        with self.lock:
+            dropped = [self._items.popleft() for _ in range(len(self._items))]
+            for lowered, calls, nbytes, recorder, *_ in dropped:
+                self._bytes -= nbytes
+                if recorder is not None:
+                    recorder.counts.add(lowered, ended=calls)
+            self._over += len(dropped)
+            self.lock.notify_all()
+            thread = self._thread
+            if thread is not None and self._running and not self.is_own_thread():
+                end_call_in(thread.ident or 0)  # locked, so that no other call begins
+        return _by_name(dropped)
 
     def waiting_calls(self) -> QueuedCalls:
         """Count the calls in the queue, by the name of the host function."""
-        return by_name(crossings_in(self._items))
+        return _by_name(list(self._items))
 
     def left(self, recorder: Recorder, since_ns: int) -> Counter[LoweredSite]:
         """Count the calls queued since `since_ns` that `recorder` will get, by site."""
         left: Counter[LoweredSite] = Counter()
-        for source, reports_to, crossed_ns, *_, operands in crossings_in(self._items):
+        for lowered, calls, _, reports_to, crossed_ns, *_ in list(self._items):
             if reports_to is recorder and crossed_ns >= since_ns:
-                left[source.lowered] += source.calls(operands)
-        begun, own = self._delivering, self.recorder
-        if begun and own and own.whole is recorder and own.crossed_ns >= since_ns:
-            left[begun[0].lowered] += own.left or 0
-        return +left
+                left[lowered] += calls
+        now = self.recorder
+        if now is not None and now.whole is recorder and now.crossed_ns >= since_ns:
+            left[now.lowered] += now.left
+        return left
 
     def take_failures(self) -> tuple[KeptError | None, int]:
         """Return the first failure that was not reported, and the number of those after it."""
@@ -325,20 +291,14 @@ class Queue:
         return failures
 
 
-def crossings_in(items: Iterable[Crossed | threading.Event]) -> list[Crossed]:
-    """Return the crossings among `items`."""
-    return [one for one in list(items) if not isinstance(one, threading.Event)]
+def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
+    by_name = QueuedCalls()
+    for lowered, calls, *_ in crossings:
+        by_name[lowered.site.function] += calls
+    return by_name
 
 
-def by_name(crossings: Iterable[Crossed]) -> QueuedCalls:
-    """Count the calls of `crossings`, by the name of the host function."""
-    calls = QueuedCalls()
-    for source, *_, operands in crossings:
-        calls[source.lowered.site.function] += source.calls(operands)
-    return calls
-
-
-EAGER.add(Queue._deliver_next.__code__)
+EAGER.add(Queue._make_next.__code__)
 AWAITING_ROOM.add(Queue.wait_for_room.__code__)
 queue = Queue()
 add_backlog(queue)
@@ -347,9 +307,9 @@ add_backlog(queue)
 def set_queue_limit(nbytes: int) -> int:
     """Set how many bytes the queue of queued callbacks may hold; 256 MB at first.
 
-    Each crossing counts with its arrays and another kilobyte. If there is no room for one more, the
-    program waits, or drops its calls if the callback is registered with ``on_full="drop"``. One
-    crossing always has room, however large it is.
+    Each crossing counts with its arrays and 150 bytes for each, and with at least a kilobyte. If
+    there is no room for one more, the program waits, or drops its calls if the callback is
+    registered with ``on_full="drop"``. One crossing always has room, however large it is.
 
     Args:
         nbytes: the limit in bytes, at least 0.

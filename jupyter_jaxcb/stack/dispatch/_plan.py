@@ -38,11 +38,7 @@ class Select(Protocol):
         ...
 
     def count(self, mask: np.ndarray, recorder: Recorder | None) -> int:
-        """Count those of one crossing whose calls are made later, and record how many they are."""
-        ...
-
-    def calls(self, mask: np.ndarray) -> int:
-        """Return the number of host calls of one crossing."""
+        """Count the host calls of one crossing, which are made later, and record its elements."""
         ...
 
     def crossing(self, make_calls: MakeCalls) -> Crossing:

@@ -12,17 +12,14 @@ from tests.interface import queue_limit_bytes
 class Gate:
     """A queued call that runs until `open`; what is queued meanwhile stays in the queue."""
 
-    def __init__(self):
-        self._entered, self._opened = threading.Event(), threading.Event()
+    _opened = threading.Event()
 
     def close(self):
         """Make the call, and wait until it runs."""
-        jaxcb.debug_callback(self._wait, queued=True)
-        assert self._entered.wait(60)
-
-    def _wait(self):
-        self._entered.set()
-        assert self._opened.wait(60)
+        entered, opened = threading.Event(), threading.Event()
+        jaxcb.debug_callback(lambda: (entered.set(), opened.wait(60)), queued=True)
+        self._opened = opened
+        assert entered.wait(60)
 
     def open(self):
         self._opened.set()

@@ -1,7 +1,6 @@
 """Recordings count queued calls as others, with the time in the queue, and each exactly once."""
 
 import threading
-import time
 
 import jax
 import jax.numpy as jnp
@@ -13,27 +12,19 @@ SIX = jnp.arange(6)
 
 
 def test_block_waits_for_queued_calls_and_records_each():
-    log = jaxcb.debug(lambda i: time.sleep(0.001), queued=True)
+    log = jaxcb.debug(lambda i: None, queued=True)
     with jaxcb.record() as r:
         jax.jit(lambda: jax.lax.fori_loop(0, 30, lambda i, y: (log(i), y)[1], 0))()
-        log(1)
+        jax.vmap(log)(SIX)
     calls = r.recording.calls
-    assert len(calls) == 31
-    assert r.recording.threads == ("queued calls",)
-    crossed = calls["start_ns"] - calls["queued_ns"]
-    assert (calls["queued_ns"] > 0).all()
+    assert (len(calls), r.recording.threads) == (36, ("queued calls",))
+    assert calls["element"].tolist() == [*[-1] * 30, *range(6)]
+    assert len(set(calls["crossing"])) == 31
+    assert (calls["queued_ns"] > 0).tolist() == [*[True] * 31, *[False] * 5]
+    crossed = (calls["start_ns"] - calls["queued_ns"])[:31]
     assert (crossed[1:] >= crossed[:-1]).all()
-    assert crossed[29] < calls["end_ns"][10]  # the program did not wait
     assert "queued: the program does not wait for its calls" in str(r.recording)
-    assert "31 queued calls: ran " in str(r.recording)
-
-
-def test_batch_elements_are_rows_of_one_crossing():
-    with jaxcb.record() as r:
-        jax.jit(jax.vmap(jaxcb.debug(lambda x: None, queued=True)))(jnp.arange(4))
-    assert [call.element for call in r.recording] == [0, 1, 2, 3]
-    assert len(set(r.recording.calls["crossing"])) == 1
-    assert [queued > 0 for queued in r.recording.calls["queued_ns"]] == [True, False, False, False]
+    assert "36 queued calls: ran " in str(r.recording)
 
 
 def test_call_is_in_the_block_that_its_program_ran_in(gate):
@@ -51,30 +42,15 @@ def test_call_is_in_the_block_that_its_program_ran_in(gate):
         with pytest.raises(KeyError), jaxcb.record() as nested:
             raise KeyError
         gate.open()
-    names = [lowered.site.function for lowered in first.recording.lowered]
-    left = {names[use.lowered]: use.left for use in first.recording.queue}
-    assert left == {"_wait": 1, "<lambda>": 2}
+    assert sorted(use.left for use in first.recording.queue) == [1, 2]
     assert "2 calls still queued or running when the recording ended" in str(first.recording)
     assert [use.left for use in second.recording.queue] == [1]
     assert (len(third.recording), third.recording.queue) == (1, ())
     assert nested.recording.queue == ()
 
 
-def test_calls_that_are_dropped_while_they_wait_are_counted(gate):
-    log = jax.jit(jaxcb.debug(lambda x: None, queued=True))
-    gate.close()
-    with jaxcb.record() as r:
-        for number in range(3):
-            log(float(number))
-        assert jaxcb.drop_queued() == 3
-        gate.open()
-    (use,) = (use for use in r.recording.queue if use.ended)
-    assert use.ended == 3
-    assert "3 calls dropped from the queue" in str(r.recording)
-
-
-@pytest.mark.parametrize("at", range(6))
-def test_batch_that_is_dropped_while_it_runs_has_each_call_once(at):
+@pytest.mark.parametrize("at", [0, 3, 5])
+def test_each_call_is_made_or_dropped_once_when_the_queue_is_dropped(at):
     begun, made = threading.Event(), []
 
     def log(x):
@@ -86,10 +62,12 @@ def test_batch_that_is_dropped_while_it_runs_has_each_call_once(at):
 
     with jaxcb.record() as r:
         jax.jit(jax.vmap(jaxcb.debug(log, queued=True)))(SIX)
+        jax.vmap(jaxcb.debug(print, queued=True))(SIX)
         begun.wait(60)
-        assert jaxcb.drop_queued() == 0
+        assert jaxcb.drop_queued() == 6
     assert len(made) == len(r.recording) == at + 1
-    assert [use.ended for use in r.recording.queue] == [5 - at] * (at < 5)
+    assert sorted(use.ended for use in r.recording.queue) == [*[5 - at] * (at < 5), 6]
+    assert "6 calls dropped from the queue" in str(r.recording)
 
 
 def test_batch_elements_after_a_failed_one_are_counted():
@@ -110,19 +88,18 @@ def test_what_a_worker_returns_after_its_crossing_was_dropped_is_not_recorded():
 
     def upload(x):
         begun.set()
-        may_go.wait()
+        may_go.wait(60)
 
     send = jaxcb.io(upload, result=None, queued=True, executor="threads:1", chunksize=1)
-    program = jax.jit(jax.vmap(send))
     with jaxcb.record() as r:
-        program(SIX)
-        program(SIX)
-        begun.wait()
+        for _ in range(2):
+            jax.jit(jax.vmap(send))(SIX)
+        begun.wait(60)
         jaxcb.drop_queued()
         may_go.set()
     jax.effects_barrier()
-    (use,) = r.recording.queue
-    assert use.ended + len(r.recording) == 12 and use.left == 0
+    assert sum(use.ended for use in r.recording.queue) + len(r.recording) == 12
+    assert not any(use.left for use in r.recording.queue)
 
 
 def test_call_that_drops_what_is_queued_goes_on_itself():
