@@ -10,13 +10,11 @@ from ._call_info import Numbers as Numbers
 from ._call_info import call_info as call_info
 from ._call_info import reads_call_in as reads_call_in
 from ._chunk import Chunk as Chunk
-from ._chunk import Column as Column
-from ._chunk import Outcome as Outcome
 from ._chunk import Task as Task
 from ._chunk import Worker as Worker
-from ._chunk import executors_of_thread as executors_of_thread
+from ._chunk import in_worker_thread as in_worker_thread
+from ._chunk import received as received
 from ._chunk import run_chunk as run_chunk
 from ._chunk import start_worker as start_worker
 from ._results import check_ended as check_ended
-from ._results import number_of as number_of
 from ._results import restored as restored

@@ -68,15 +68,8 @@ class CallInfo:
     @property
     def elements(self) -> tuple[tuple[int, ...], ...]:
         """The index of each batch element of the call, in the order of the batch it gets."""
-        return tuple(_index(int(number), self.batch) for number in self._numbers)
-
-
-def _index(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    index = []
-    for size in reversed(sizes):
-        number, place = divmod(number, size)
-        index.append(place)
-    return tuple(reversed(index))
+        indices = (np.unravel_index(number, self.batch) for number in self._numbers)
+        return tuple(tuple(map(int, index)) for index in indices)
 
 
 class CallFacts(NamedTuple):

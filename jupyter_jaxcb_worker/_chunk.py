@@ -1,39 +1,28 @@
-"""What is sent to a worker: a host function, and a chunk of batch elements; and what comes back.
+"""Call a host function for a chunk of batch elements, in whichever worker gets them.
 
-In a thread, all of these are used as they are. They pickle themselves when an executor sends them
-to another process.
+A thread of the same process gets the function and the chunk as they are. If an executor pickles
+them for another process, they arrive there as bytes, and what came of them goes back as bytes.
 """
 
 from __future__ import annotations
 
-import collections
 import functools
-import hashlib
-import itertools
 import os
 import pickle
 import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._call_info import CallFacts, CallInfo, reads_call_in
-from ._results import (
-    dumps,
-    pickled_error,
-    snapshot,
-    stacked,
-    unpickled_error,
-    unstacked,
-)
+from ._results import dumps, pickled_error, snapshot, unpickled_error
 
-_KEPT_TASKS = 16  # unpickled host functions that a worker keeps, with what they remember
-_tasks: collections.OrderedDict[bytes, Task] = collections.OrderedDict()
+_KEPT_FUNCTIONS = 16  # unpickled host functions that a worker keeps, with what they remember
 _of_thread = threading.local()
 
 
@@ -41,137 +30,82 @@ class Task:
     """A host function.
 
     Args:
-        call: takes the operands of one batch element; in another process its args and kwargs if
-            the chunk has those.
-        keep: copies a result.
-        pickled: returns the function as bytes; called once, if it leaves the process.
+        call: takes the operands of one batch element.
+        keep: takes the number of a call and its result, which may change afterwards.
+        pickled: returns the function as bytes, if it leaves the process.
     """
 
     def __init__(
         self,
         call: Callable[..., Any],
-        keep: Callable[[Any], Any],
-        pickled: Callable[[], bytes],
-        *,
-        travelled: bool = False,
+        keep: Callable[[int, Any], Any],
+        pickled: Callable[[], bytes] = bytes,
     ) -> None:
-        self.call, self.keep, self.travelled = call, keep, travelled
-        self._pickled = pickled
+        self.call, self.keep, self._pickled = call, keep, pickled
 
     @functools.cached_property
-    def _sent(self) -> tuple[bytes, bytes]:
-        data = self._pickled()
-        return hashlib.blake2b(data, digest_size=16).digest(), data
+    def _sent(self) -> bytes:
+        return self._pickled()
 
     def __reduce__(self) -> Any:
-        return _received_task, self._sent
-
-
-def _received_task(key: bytes, data: bytes) -> Task:
-    """Return the task of a pickled function; a worker unpickles a function once."""
-    task = _tasks.get(key)
-    if task is None:
-        task = Task(pickle.loads(data), snapshot, lambda: data, travelled=True)
-    _tasks[key] = task
-    _tasks.move_to_end(key)
-    while len(_tasks) > _KEPT_TASKS:
-        _tasks.popitem(last=False)
-    return task
-
-
-class Column(NamedTuple):
-    """One operand of a chunk."""
-
-    array: np.ndarray
-    rows: np.ndarray | None = None  # the row of each batch element; None: each gets the whole array
-
-    def arguments(self) -> Iterator[np.ndarray]:
-        """Yield the argument of each batch element: an array, also of rank 0."""
-        if self.rows is None:
-            return itertools.repeat(self.array)
-        rows = zip(self.rows.tolist(), itertools.repeat(...), strict=False)
-        return map(self.array.__getitem__, rows)
-
-    def __reduce__(self) -> Any:
-        if self.rows is None:
-            return _received_column, (self.array, None)
-        needed, rows = np.unique(self.rows, return_inverse=True)
-        return _received_column, (self.array[needed], rows)
-
-
-def _received_column(array: np.ndarray, rows: np.ndarray | None) -> Column:
-    array.flags.writeable = False
-    return Column(array, rows)
+        return bytes, (self._sent,)
 
 
 class Chunk:
     """Batch elements that one worker runs, one after the other.
 
     Args:
-        count: the number of batch elements.
-        columns: the operands; in another process, the args and kwargs of each batch element if the
-            chunk is `structured`.
-        structured: turns the operands of a batch element into args and kwargs, which are sent in
-            their place; None: the operands are the arguments.
-        facts: what `call_info` returns in its calls.
+        elements: the operands of each; in another process its args and kwargs.
+        facts: what `call_info` returns in the calls.
+        structured: returns the args and kwargs of an element, to send them in its place.
         clock: returns nanoseconds; another process uses its own clock.
 
-    Attributes:
+    Attributes, of which another process only has the defaults:
         start: its first call, among those of the crossing.
-        sent_ns: when it was submitted, on `clock`, in this process.
-        began: when its timeout began, by `time.monotonic`, in this process.
-        more: emptied when no more calls are to be made, in this process.
-        crossing: facts about the crossing, in this process.
-        executors: those that wait for this chunk, in this process.
+        run: facts about its crossing; None if its calls are no longer of interest.
+        sent_ns: when it was submitted, on `clock`.
+        began: when its timeout began, by `time.monotonic`; None before.
+        more: emptied when no more calls are to be made.
+        settled: locked by who records what became of it.
+        failed: its first call that failed and the error, once it has come back.
     """
 
     start = sent_ns = 0
-    began = 0.0
+    run: Any = None
+    began: float | None = None
     more: Sequence[int] = b"\1"
-    crossing: Mapping[str, Any] | None = None
-    executors: tuple[Any, ...] = ()
+    failed: tuple[int, BaseException] | None = None
 
     def __init__(
         self,
-        count: int,
-        columns: Sequence[Any],
-        structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None,
+        elements: Sequence[tuple[Any, ...]],
         facts: CallFacts,
+        structured: Callable[[Sequence[Any]], tuple[Any, Any]] | None = None,
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self.count, self.columns, self.structured = count, columns, structured
-        self.facts, self.clock = facts, clock
+        self.elements, self.facts = elements, facts
+        self.structured, self.clock = structured, clock
+        self.settled = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        """The number of its batch elements."""
+        return len(self.elements)
 
     @property
     def calls(self) -> range:
         """Its calls, among those of the crossing."""
         return range(self.start, self.start + self.count)
 
-    def elements(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the operands of each batch element."""
-        columns = [column.arguments() for column in self.columns]
-        return itertools.islice(
-            zip(*columns, strict=False) if columns else itertools.repeat(()), self.count
-        )
-
     def __reduce__(self) -> Any:
-        columns = self.columns
-        if self.structured is not None:
-            columns = [self.structured(operands) for operands in self.elements()]
-        is_structured = self.structured is not None or isinstance(self, _StructuredChunk)
-        return _received_chunk, (dumps((self.count, columns, self.facts)), is_structured)
-
-
-class _StructuredChunk(Chunk):
-    """A chunk from another process, with the args and kwargs of each batch element."""
-
-    def elements(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.columns)
-
-
-def _received_chunk(data: bytes, is_structured: bool) -> Chunk:
-    count, columns, facts = pickle.loads(data)
-    return (_StructuredChunk if is_structured else Chunk)(count, columns, None, facts)
+        assert self.structured is not None
+        arrays: dict[Any, np.ndarray] = {}  # one that several elements share is sent once
+        elements = []
+        for operands in self.elements:
+            keys = [(a.__array_interface__["data"], a.shape, a.dtype) for a in operands]
+            shared = [arrays.setdefault(*pair) for pair in zip(keys, operands, strict=True)]
+            elements.append(self.structured(shared))
+        return bytes, (dumps((elements, self.facts)),)
 
 
 class Worker(NamedTuple):
@@ -179,84 +113,83 @@ class Worker(NamedTuple):
 
     host: str
     pid: int
-    thread: int
+    thread: int  # 0: the main thread
     name: str
 
 
-class Outcome(NamedTuple):
-    """What came of a chunk.
-
-    Attributes:
-        worker: the worker that ran it.
-        results: the results of the batch elements that returned.
-        stamps: the worker's clock, in nanoseconds, before the first call and after each.
-        error: the exception of the next batch element, if any.
-        trace: its formatted traceback, if it comes from another process.
-    """
-
-    worker: Worker
-    results: Sequence[Any]
-    stamps: Sequence[int]
-    error: BaseException | None = None
-    trace: str = ""
-
-    def __reduce__(self) -> Any:
-        error = pickled_error(self.error)
-        stamps = np.array(self.stamps, np.int64)  # pickled faster than a list
-        return _received_outcome, (self.worker, stacked(self.results), stamps, *error)
+def in_worker_thread() -> bool:
+    """Return whether the process of this thread waits for the call that the thread is in."""
+    return getattr(_of_thread, "works", False)
 
 
-def _received_outcome(
-    worker: Worker, results: Any, stamps: np.ndarray, error: bytes, trace: str
-) -> Outcome:
-    return Outcome(
-        worker, unstacked(results), stamps.tolist(), unpickled_error(error, trace), trace
-    )
-
-
-def executors_of_thread() -> tuple[Any, ...]:
-    """Return the executors that wait for the call that this thread is in."""
-    return getattr(_of_thread, "executors", ())
-
-
-def run_chunk(task: Task, chunk: Chunk) -> Outcome:
-    """Make the calls of `chunk` until one raises."""
-    # Other code reads `chunk`, `results` and `stamps` from this frame.
+def run_chunk(task: Any, chunk: Any) -> Any:
+    """Make the calls of a `Chunk` until one raises; `received` reads what this returns."""
+    if isinstance(task, bytes):
+        return _run_pickled(task, chunk)
+    # Other code reads `chunk` and `stamps` from this frame.
     call, keep, clock = task.call, task.keep, chunk.clock
-    if isinstance(chunk, _StructuredChunk):
-        call = functools.partial(_call_structured, call)
-    results: list[Any] = []
-    error = None
-    before, _of_thread.executors = executors_of_thread(), chunk.executors
+    chunk.began, error = chunk.began or time.monotonic(), None
+    before, _of_thread.works = in_worker_thread(), chunk.run is not None
     stamps = [clock()]
     try:
-        for operands in chunk.elements():
+        for number, element in enumerate(chunk.elements, chunk.start):
             if not chunk.more:
                 break
-            results.append(keep(call(*operands)))
+            keep(number, call(*element))
             stamps.append(clock())
     except BaseException as raised:
         error = raised
         stamps.append(clock())
     finally:
-        _of_thread.executors = before
-    return Outcome(_this_worker(task.travelled), results, stamps, error)
+        _of_thread.works = before
+    return _this_worker(), [], stamps, error, ""
 
 
-def _call_structured(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    return function(*args, **kwargs)
+def _run_pickled(task: bytes, chunk: bytes) -> bytes:
+    results: list[Any] = []
+    try:
+        function, (elements, facts) = _function(task), pickle.loads(chunk)
+    except BaseException as error:  # a module that this process cannot import
+        now = time.perf_counter_ns()
+        return pickle.dumps((_this_worker(), results, [now, now], *pickled_error(error)))
+
+    task_here = Task(
+        lambda args, kwargs: function(*args, **kwargs),
+        lambda number, returned: results.append(snapshot(returned)),
+    )
+    worker, _, stamps, error, _ = run_chunk(task_here, Chunk(elements, facts))
+    return pickle.dumps((worker, results, stamps, *pickled_error(error)))
 
 
-def _this_worker(travelled: bool) -> Worker:
+@functools.lru_cache(_KEPT_FUNCTIONS)
+def _function(pickled: bytes) -> Callable[..., Any]:
+    """Unpickle a host function, once."""
+    return pickle.loads(pickled)
+
+
+def received(outcome: Any) -> tuple[Worker, list[Any], list[int], BaseException | None, str]:
+    """Return what came of a chunk.
+
+    The worker; results of another process, to be `restored`; the worker's clock, in nanoseconds,
+    before the first call and after each; the exception of the last call; and its formatted
+    traceback, if it comes from another process.
+    """
+    if not isinstance(outcome, bytes):
+        return outcome
+    worker, results, stamps, error, trace = pickle.loads(outcome)
+    return worker, results, stamps, unpickled_error(error, trace), trace
+
+
+def _this_worker() -> Worker:
     thread = threading.current_thread()
-    only = travelled and thread is threading.main_thread()
-    ident = 0 if only else threading.get_ident()
+    ident = 0 if thread is threading.main_thread() else threading.get_ident()
     return Worker(socket.gethostname(), os.getpid(), ident, thread.name)
 
 
 @reads_call_in(run_chunk.__code__)
 def _running_call(frame: FrameType, inside: Sequence[FrameType]) -> CallInfo | None:
-    return frame.f_locals["chunk"].facts.info(len(frame.f_locals["results"]))
+    names = frame.f_locals
+    return names["chunk"].facts.info(len(names["stamps"]) - 1) if "stamps" in names else None
 
 
 def start_worker() -> None:

@@ -5,24 +5,17 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-_NUMPY_NUMBERS = {np.dtype(code).type for code in np.typecodes["AllInteger"] + "?efdgFDG"}
-_NUMBERS = {*_NUMPY_NUMBERS, bool, int, float, complex}
+_NUMBERS = np.typecodes["AllInteger"] + "?efdgFDG"
+_IMMUTABLE = {bool, int, float, complex, type(None), *(np.dtype(code).type for code in _NUMBERS)}
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class ElementError(RuntimeError):
     """Replaces an exception of another process that cannot be pickled."""
-
-
-class Pickled(NamedTuple):
-    """A result that is no array, as it was when the host function returned it."""
-
-    data: bytes
 
 
 def check_ended(done: int, count: int) -> None:
@@ -34,28 +27,14 @@ def check_ended(done: int, count: int) -> None:
         )
 
 
-def number_of(result: Any) -> Any:
-    """Return `result` if it is a number, which is immutable; else None.
-
-    A number in an array of shape () is taken out of the array.
-    """
-    kind = type(result)
-    if kind is np.ndarray:
-        number = result[()]  # a view if the array has dimensions
-        own = type(number)
-        return number if own in _NUMPY_NUMBERS and own is result.dtype.type else None
-    return result if kind in _NUMBERS else None
-
-
 def snapshot(result: Any) -> Any:
-    """Return a copy of `result` that can be sent, and that the host function cannot change."""
-    number = number_of(result)
-    if number is not None or result is None:
-        return number
+    """Return a copy of `result`: a number, an array, or in bytes what is neither."""
+    if type(result) in _IMMUTABLE:
+        return result
     if type(result) is np.ndarray and result.dtype.kind != "O":
         return result.copy()
     try:
-        return Pickled(dumps(result))
+        return dumps(result)
     except Exception as error:
         raise TypeError(
             f"its result ({type(result).__name__}) cannot be sent back ({error}). Return "
@@ -65,32 +44,7 @@ def snapshot(result: Any) -> Any:
 
 def restored(result: Any) -> Any:
     """Return a result as the host function returned it; undo `snapshot`."""
-    return pickle.loads(result.data) if type(result) is Pickled else result
-
-
-def stacked(results: Sequence[Any]) -> Any:
-    """Return `results` as one array if NumPy knows their type and they are alike, else as a list.
-
-    One array is pickled faster than many.
-    """
-    alike = {
-        (type(one), getattr(one, "dtype", None), getattr(one, "shape", None)) for one in results
-    }
-    if len(alike) == 1:
-        ((_, dtype, _),) = alike
-        if isinstance(dtype, np.dtype) and dtype.kind in "biufc":
-            array = np.array(results)
-            return array.dtype.str, array.shape, array.tobytes()
-    return list(results)
-
-
-def unstacked(results: Any) -> Any:
-    """Undo `stacked`."""
-    if not isinstance(results, tuple):
-        return results
-    dtype, shape, data = results
-    array = np.frombuffer(data, dtype).reshape(shape)
-    return array if array.ndim == 1 else list(array)
+    return pickle.loads(result) if type(result) is bytes else result
 
 
 def dumps(value: Any) -> bytes:

@@ -1,43 +1,64 @@
-"""One crossing whose host calls run in an executor."""
+"""One crossing whose host calls run in an executor.
+
+`SpreadCrossing` is what XLA calls. Its `_Run` submits chunks of batch elements, waits for them, and
+decides which error the program gets.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextvars
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import os
+import queue
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from jupyter_jaxcb_worker import Column, Numbers, Task, number_of
+from jupyter_jaxcb_worker import (
+    Chunk,
+    Numbers,
+    Task,
+    Worker,
+    in_worker_thread,
+    received,
+    restored,
+    run_chunk,
+)
 
 from ...recording import LoweredSite, Recorder
-from ...stack.call import HostFunction, name_of
+from ...stack.call import name_of
 from ...stack.dispatch import (
     CallPlan,
-    CollectedResults,
     Crossing,
     Elements,
     ElementSchedule,
-    MakeCalls,
     Parts,
     Selection,
     facts_of,
     parts_of_crossing,
     record_values,
     reporting_interrupts,
-    takes_flat_operands,
     to_arguments,
 )
-from ...stack.errors import EndedError, NotCalledError, describe, is_a
-from ...stack.interrupt import refuse_call, report_failure
+from ...stack.errors import EndedError, NotCalledError, add_note, describe, is_a
+from ...stack.interrupt import NOT_CALLED, end_call_in, refuse_call, report_failure
 from ...stack.options import Decides, Options, capability
 from ...stack.results import ResultChecker, shown
-from ...stack.trace import CROSSINGS, WAITING
+from ...stack.trace import CROSSINGS, WAITING, frames_of_threads, stack_of
 from ..lint import warn_of_worker_state
-from ._chunks import ChunkRun, Log
-from ._options import check_can_be_sent, leaves_process
-from ._pools import needed, pool_of
+from ._options import leaves_process
+from ._pools import ExecutorError, WorkerLostError, has_lost_worker, needed, pool_of
+
+_POLL_SECONDS = 0.05
+_SHARE = 4  # chunks for each worker, if the user gives no size; as in multiprocessing's Pool.map
+_NAMED = 8  # batch elements that are named in a message
+RUN_CHUNK = run_chunk.__code__
 
 
 def build_spread_crossing(plan: CallPlan) -> Crossing:
@@ -50,21 +71,29 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
     __tracebackhide__ = True
     callback, lowered, options = plan.callback, plan.lowered, plan.callback.options
     if pool_of(options.executor).travels:
-        pickled(callback.host, options)
+        name = callback.host.name
+        _pickled(callback.host.current, name, options)
         for value in callback.static.values.values():
-            _bytes_of(value, f"the argument {shown(value)} of {callback.host.name}", options)
+            _pickled(value, f"the argument {shown(value)} of {name}", options)
+
+    def make_calls(
+        parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
+    ) -> tuple[np.ndarray, ...]:
+        elements = chosen if isinstance(chosen, Elements) else None
+        return SpreadCrossing(plan, parts, chosen.site, elements, chosen.numbers).cross(*operands)
+
     select = plan.selection()
     if select is not None:
-        return select.crossing(_calls_for_selected(plan))
+        return select.crossing(make_calls)
     parts = parts_of_crossing(
         callback, lowered, plan.operand_dtypes, plan.result_dtypes, plan.entry()
     )
     schedule, numbers = None, None
     if lowered.elements is not None:
         schedule = ElementSchedule(lowered)
-        # The batch element of each call: a range, which is small to send, if it is one.
+        # A range is small to send.
         numbers = schedule.order if len(lowered.levels) > 1 else range(schedule.size)
-    crossing = _Crossing(plan, parts, lowered, schedule, numbers)
+    crossing = SpreadCrossing(plan, parts, lowered, schedule, numbers)
     return reporting_interrupts(crossing.cross, lowered, callback.host)
 
 
@@ -81,19 +110,7 @@ capability(
 )
 
 
-def _calls_for_selected(plan: CallPlan) -> MakeCalls:
-    """Return what makes the host calls for selected batch elements."""
-
-    def make_calls(
-        parts: Parts, chosen: Selection, operands: Sequence[np.ndarray], recorder: Recorder | None
-    ) -> tuple[np.ndarray, ...]:
-        elements = chosen if isinstance(chosen, Elements) else None
-        return _Crossing(plan, parts, chosen.site, elements, chosen.numbers).cross(*operands)
-
-    return make_calls
-
-
-class _Crossing:
+class SpreadCrossing:
     """What the crossings of one site with one schedule share; selected elements have their own.
 
     Args:
@@ -112,108 +129,321 @@ class _Crossing:
         schedule: Elements | None,
         numbers: Numbers | None,
     ) -> None:
-        callback, lowered = plan.callback, plan.lowered
-        self._recorder_now, self._lowered, self._schedule = plan.recorder_now, lowered, schedule
-        self._host, self._options, self._adapt = callback.host, callback.options, parts.adapt
-        self._pool = (
-            None if isinstance(self._options.executor, str) else pool_of(self._options.executor)
-        )
-        self._order = np.array([-1], np.int32) if schedule is None else schedule.order
-        self._outer = [aval.shape for aval in site.results]
-        self._facts = facts_of(lowered, 0, numbers)
-        self._keep = _copying(parts.check)
-        self._new_collected = functools.partial(
-            CollectedResults, self._order.size, _accepting_checked(parts.check), parts.shapes,
-            parts.dtypes,
-        )  # fmt: skip
-        is_flat = takes_flat_operands(callback, len(lowered.passed))
-        self._structured = None if is_flat else to_arguments(callback)
+        callback = plan.callback
+        self.host, self.lowered, self.options = callback.host, plan.lowered, callback.options
+        self.parts, self.schedule = parts, schedule
+        self.order = np.array([-1], np.int32) if schedule is None else schedule.order
+        self.facts = facts_of(plan.lowered, 0, numbers)
+        self.structured = to_arguments(callback)
+        executor, self._recorder_now = self.options.executor, plan.recorder_now
+        self.pool = None if isinstance(executor, str) else pool_of(executor)
+        self._shapes = [aval.shape for aval in site.results]
 
     def cross(self, *operands: np.ndarray) -> tuple[np.ndarray, ...]:
         """The function XLA calls. Other threads read its local variables, see `_code_owner`."""
-        host, lowered, schedule = self._host, self._lowered, self._schedule
+        host, lowered, schedule = self.host, self.lowered, self.schedule
         refuse_call(lowered, host)
-        recorder = self._recorder_now()
+        recorder, run = self._recorder_now(), None
         before = host.calls
-        host.calls = before + self._order.size
-        collected, run = self._new_collected(), None
+        host.calls = before + self.order.size
         guard = bytearray(b"\1")  # an interrupt clears it
-        log = Log(recorder, lowered, host, self._order, before)
         try:
-            run = self._run(operands, recorder, log, before)
-            run.run(guard)
-            stacked = collected.stack(run.results())
-            if run.failed is not None:
-                raise run.failed[1]
+            run = _Run(self, operands, recorder, before)
+            run.wait(guard)
         except BaseException as error:
             if run is not None and is_a(error, KeyboardInterrupt, EndedError, NotCalledError):
                 run.end_calls()
-            call, is_known = collected.done, True  # whose result was refused
-            if run is not None and run.failed is not None and run.failed[1] is error:
-                call, is_known = run.failed[0], run.is_known
-            log.end(call, error)
+            failed = None if run is None else run.failed
+            call, is_known = failed[::2] if failed and failed[1] is error else (0, False)
             element, arguments = None, operands
             if schedule is not None:
-                is_known &= call < self._order.size
-                element = int(self._order[call]) if is_known else None
+                element = int(self.order[call]) if is_known else None
                 arguments = schedule.arguments(operands, call) if is_known else ()
             raise report_failure(error, lowered, before + call + 1, element, arguments) from None
-        crossing = log.end()
         if recorder is not None:
             elements = [(-1, operands)] if schedule is None else schedule.numbered(operands)
-            record_values(recorder, lowered, crossing, elements, stacked)
+            record_values(recorder, lowered, run.crossing, elements, run.stacked)
         return tuple(
             (array if schedule is None else schedule.by_element(array)).reshape(shape)
-            for array, shape in zip(stacked, self._outer, strict=True)
-        )
-
-    def _run(
-        self,
-        operands: tuple[np.ndarray, ...],
-        recorder: Recorder | None,
-        log: Log,
-        before: int,
-    ) -> ChunkRun:
-        host, options = self._host, self._options
-        call = self._adapt(host.current)
-        if recorder is not None and recorder.around is not None:
-            call = recorder.around(self._lowered, call)
-        plan = [(0, None)] * len(operands) if self._schedule is None else self._schedule.plan
-        columns = [
-            Column(operand.reshape((math.prod(operand.shape[:axes]), *operand.shape[axes:])), rows)
-            if rows is not None
-            else Column(operand)
-            for operand, (axes, rows) in zip(operands, plan, strict=False)
-        ]
-        return ChunkRun(
-            self._pool or pool_of(options.executor),
-            Task(call, self._keep, functools.partial(pickled, host, options)),
-            columns,
-            self._structured,
-            self._facts.after(before),
-            log,
-            options.chunksize,
-            options.timeout,
+            for array, shape in zip(run.stacked, self._shapes, strict=True)
         )
 
 
-CROSS = _Crossing.cross.__code__
-CROSSINGS.add(CROSS)
-WAITING.add(CROSS)
+CROSSINGS.add(SpreadCrossing.cross.__code__)
+WAITING.add(SpreadCrossing.cross.__code__)
 
 
-def pickled(host: HostFunction, options: Options) -> bytes:
-    """Pickle the host function for another process.
+class _Run:
+    """The host calls of one crossing; `before` is the number of those of the host function before.
 
-    Raises:
-        TypeError: if it cannot be pickled; the message says why.
+    Attributes:
+        crossing: the number of the crossing in the recording.
+        stacked: one array for each result, with a row for each call that has returned.
+        failed: the first call that has failed, its error, and whether it is known that this call
+            failed and no other one of its chunk.
     """
-    __tracebackhide__ = True
-    check_can_be_sent(host.name, options)
-    return _bytes_of(host.current, host.name, options)
+
+    failed: Any = None
+
+    def __init__(
+        self,
+        site: SpreadCrossing,
+        operands: Sequence[np.ndarray],
+        recorder: Recorder | None,
+        before: int,
+    ) -> None:
+        host, parts, options = site.host, site.parts, site.options
+        self.recorder, self.lowered, self.host = recorder, site.lowered, host
+        self.order, self.before = site.order, before
+        self.crossing, self._clock = -1, time.perf_counter_ns
+        call = parts.adapt(host.current)
+        if recorder is not None:
+            self.crossing, self._clock = recorder.crossing(), recorder.clock
+            if host.replaced:
+                recorder.stale(site.lowered)
+            if recorder.around is not None:
+                call = recorder.around(site.lowered, call)
+        self._version, self._first = host.version, [True]
+        self.stacked = [
+            np.empty((self.order.size, *shape), dtype)
+            for shape, dtype in zip(parts.shapes, parts.dtypes, strict=True)
+        ]
+        self._keep = functools.partial(_keep, parts.check, self.stacked)
+        self._task = Task(call, self._keep, lambda: _pickled(host.current, host.name, options))
+        self._pool = site.pool or pool_of(options.executor)
+        # Calls made in a worker thread run in it: workers of threads may all wait for such calls.
+        self._is_inline = in_worker_thread() and not self._pool.travels
+        self._pool.check_connection()
+        workers = 1 if self._is_inline else self._pool.workers
+        # With a timeout, each call has its own: a chunk of several would need more. And nothing is
+        # sent ahead to workers that are far away, because the timeout would count there.
+        self._timeout = options.timeout
+        share = 1 if self._timeout else -(-self.order.size // (_SHARE * workers))
+        self._size = options.chunksize or share
+        self._ahead = workers * (_SHARE if self._pool.is_far and not self._timeout else 1)
+        self._elements = iter(
+            [tuple(operands)] if site.schedule is None else site.schedule.elements(operands)
+        )
+        self._structured, self._facts = site.structured, site.facts.after(before)
+        self._next = 0  # the first call that was not submitted
+        self._sent: dict[concurrent.futures.Future, Chunk] = {}  # in the order of their calls
+        self._back: queue.SimpleQueue[concurrent.futures.Future] = queue.SimpleQueue()
+        self._more = bytearray(b"\1")  # emptied at the end, for chunks in this process
+
+    def wait(self, guard: bytearray) -> None:
+        """Make the calls, until all have returned, one has failed, or `guard` is emptied."""
+        try:
+            while True:
+                self._submit(guard)
+                if not self._sent and (self.failed or self._next == self.order.size):
+                    break
+                if not guard:
+                    begun = next((future.running() for future in self._sent), False)
+                    raise EndedError() if begun else NotCalledError(NOT_CALLED)
+                self._receive()
+        except BaseException as error:
+            missing = next((chunk.start for chunk in self._sent.values()), self._next)
+            is_interrupt = is_a(error, KeyboardInterrupt, EndedError, NotCalledError)
+            self.failed = missing, error, is_interrupt and missing < self.order.size
+            raise
+        finally:
+            self._more.clear()
+            for future in self._sent:
+                self._pool.cancel(future)
+        if self.failed:
+            raise self.failed[1]
+
+    def end_calls(self) -> None:
+        """End the calls that workers still make."""
+        self._end([chunk for future, chunk in self._sent.items() if not future.done()])
+
+    def _submit(self, guard: bytearray) -> None:
+        """Submit chunks until each worker has one, or several if the workers are far away."""
+        while guard and self.failed is None and len(self._sent) < self._ahead:
+            elements = list(itertools.islice(self._elements, self._size))
+            if not elements:
+                return
+            start, self._next = self._next, self._next + len(elements)
+            facts = self._facts.cut(start, self._next)
+            chunk = Chunk(elements, facts, self._structured, self._clock)
+            chunk.start, chunk.run, chunk.more = start, self, self._more
+            chunk.sent_ns = self._clock()
+            # Workers of ours note when they begin; others may never do.
+            chunk.began = None if self._pool.make else time.monotonic()
+            run: Callable[..., Any] = run_chunk
+            if self._pool.travels is False:  # threads see the context variables of the crossing
+                run = functools.partial(contextvars.copy_context().run, run_chunk)
+            try:
+                if self._is_inline:
+                    future: Any = concurrent.futures.Future()
+                    future.set_result(run(self._task, chunk))
+                else:
+                    future = self._pool.executor.submit(run, self._task, chunk)
+            except Exception as error:
+                self._lose(error)
+                return
+            self._sent[future] = chunk
+            future.add_done_callback(functools.partial(self._come_back, chunk))
+
+    def _come_back(self, chunk: Chunk, future: concurrent.futures.Future) -> None:
+        """Take what came of a chunk, on the executor's thread; the run may be over."""
+        try:
+            if not future.cancelled() and future.exception() is None:
+                if chunk.settled.acquire(blocking=False):
+                    self._take(chunk, future.result())
+        except BaseException as error:
+            chunk.failed = chunk.start, error
+        finally:
+            self._back.put(future)
+
+    def _take(self, chunk: Chunk, outcome: Any) -> None:
+        """Keep the results of a chunk, and record its calls."""
+        worker, results, stamps, raised, trace = received(outcome)
+        errors: dict[int, BaseException] = {}
+        if raised is not None:
+            if trace:
+                where = f"pid {worker.pid}, {worker.host}"
+                add_note(raised, f"raised in a worker ({where}):\n{trace}")
+            errors[len(stamps) - 2] = raised
+        for place, result in enumerate(results):
+            try:
+                self._keep(chunk.start + place, restored(result))
+            except BaseException as refused:
+                errors[place] = refused
+                break
+        if errors:
+            place = min(errors)
+            chunk.failed = chunk.start + place, errors[place]
+        self._record(chunk, worker, self.order[chunk.calls][: len(stamps) - 1], stamps, errors)
+
+    def _record(
+        self,
+        chunk: Chunk,
+        worker: Worker,
+        elements: np.ndarray,
+        stamps: Sequence[int],
+        errors: Mapping[int, BaseException],
+    ) -> None:
+        recorder = self.recorder
+        if recorder is None or not len(elements):
+            return
+        rows = recorder.worker_rows(worker, elements, stamps, chunk.sent_ns, self._clock())
+        rows["lowered"], rows["crossing"] = recorder.numbers[self.lowered], self.crossing
+        rows["version"] = self._version
+        for place, error in errors.items():
+            rows["error"][place] = recorder.error(describe(error))
+        recorder.called(rows.tobytes(), first=bool(self._first and self._first.pop()))
+
+    def _receive(self) -> None:
+        """Wait for a chunk, but not for long, to look after the others."""
+        self._pool.check_connection()
+        self._look_for_late()
+        try:
+            future = self._back.get(timeout=_POLL_SECONDS)
+        except queue.Empty:
+            return
+        chunk = self._sent.pop(future, None)
+        if chunk is None:  # its calls are no longer needed
+            return
+        if future.cancelled():
+            self._pool.check_connection()
+            raise ExecutorError(
+                f"{self._pool.word} cancelled the work it was given. Keep it open while the "
+                "callback is in use."
+            )
+        error = future.exception()
+        if error is not None:
+            self._lose(error, chunk)
+        elif chunk.failed is not None:
+            self._fail(*chunk.failed)
+
+    def _look_for_late(self) -> None:
+        """Give up the first chunk that takes longer than the timeout, and end its worker."""
+        now, limit = time.monotonic(), self._timeout or math.inf
+        for chunk in self._sent.values():
+            if chunk.began is not None and now - chunk.began > limit:
+                words = "", f" took more than {limit:g} s (timeout=)"
+                if self._give_up([chunk], TimeoutError, words):
+                    self._end([chunk])
+                    chunk.run = None  # its call is recorded, even if it never returns
+                    return
+
+    def _lose(self, error: BaseException, chunk: Chunk | None = None) -> None:
+        """Give up the chunk of a worker that died; raise ExecutorError if it is not that.
+
+        A pool of several processes breaks as a whole, and does not say which chunk its worker had.
+        """
+        word, lost = self._pool.word, [] if chunk is None else [chunk]
+        words = f"a worker of {word} died while it ran ", "."
+        if self._pool.make is None and is_a(error, concurrent.futures.BrokenExecutor):
+            lost = sorted([*lost, *self._sent.values()], key=lambda chunk: chunk.start)
+            broken = "The executor is broken: replace it with a new one."
+            words = f"one of the workers of {word} died, which had ", f". {broken}"
+        if not has_lost_worker(error) or not self._give_up(lost, WorkerLostError, words, error):
+            raise self._pool.error(error) from error
+
+    def _give_up(
+        self,
+        chunks: Iterable[Chunk],
+        kind: Callable[[str], BaseException],
+        around: tuple[str, str],
+        cause: BaseException | None = None,
+    ) -> bool:
+        """Fail and record chunks that do not come back; return False if all have come back.
+
+        The text of the error is `around` the names of the batch elements.
+        """
+        chunks = [chunk for chunk in chunks if chunk.settled.acquire(blocking=False)]
+        if not chunks:
+            return False
+        calls = [call for chunk in chunks for call in chunk.calls]
+        error = kind(self._words(calls).join(around))
+        error.__cause__ = cause
+        worker = Worker(socket.gethostname(), os.getpid(), -1, "a worker that did not return")
+        for chunk in chunks:
+            elements = self.order[chunk.calls] if chunk.count == 1 else np.array([-1])
+            self._record(chunk, worker, elements, (chunk.sent_ns, self._clock()), {0: error})
+        self._sent = {sent: chunk for sent, chunk in self._sent.items() if chunk not in chunks}
+        self._fail(calls[0], error, len(calls) == 1)
+        return True
+
+    def _fail(self, call: int, error: BaseException, is_known: bool = True) -> None:
+        """Note that `call` has failed: only what was called before it is waited for now."""
+        if self.failed is None or call < self.failed[0]:
+            self.failed = call, error, is_known
+        for future, chunk in list(self._sent.items()):
+            if chunk.start > self.failed[0]:
+                self._pool.cancel(future)
+                del self._sent[future]
+
+    def _end(self, chunks: Sequence[Chunk]) -> None:
+        """End what workers run: in threads by an exception, see `end_call_in`."""
+        for thread, innermost in frames_of_threads().items():
+            for frame in stack_of(innermost):
+                if frame.f_code is RUN_CHUNK and frame.f_locals["chunk"] in chunks:
+                    end_call_in(thread, {RUN_CHUNK})
+        self._pool.end(chunks)
+
+    def _words(self, calls: Sequence[int]) -> str:
+        """Name the batch elements of calls in a message."""
+        elements = self.order[list(calls)].tolist()
+        first, last, count = elements[0], elements[-1], len(elements)
+        if count == 1:
+            return "the call" if first == -1 else f"batch element {first}"
+        if elements == list(range(first, first + count)):
+            return f"batch elements {first} to {last}"
+        shown = ", ".join(map(str, elements[:_NAMED]))
+        return f"batch elements {shown}{', ...' if count > _NAMED else ''}"
 
 
-def _bytes_of(value: Any, name: str, options: Options) -> bytes:
+def _keep(check: ResultChecker, stacked: Sequence[np.ndarray], call: int, returned: Any) -> None:
+    """Copy the results of a call, because the host function may reuse their memory."""
+    for rows, array in zip(stacked, check(returned), strict=True):
+        rows[call] = array
+
+
+def _pickled(value: Any, name: str, options: Options) -> bytes:
+    """Pickle `value` for another process; raise TypeError if it cannot be."""
     __tracebackhide__ = True
     try:
         return needed("cloudpickle", options.spelled("executor")).dumps(value, 5)
@@ -225,27 +455,3 @@ def _bytes_of(value: Any, name: str, options: Options) -> bytes:
             f"({describe(error)}). Open files, locks and connections inside the function, or pass "
             "executor='threads'."
         ) from error
-
-
-class _Checked(NamedTuple):
-    """A result that was checked in the thread that called the host function."""
-
-    arrays: tuple[np.ndarray, ...]
-
-
-def _accepting_checked(check: ResultChecker) -> ResultChecker:
-    return lambda returned: returned.arrays if type(returned) is _Checked else check(returned)
-
-
-def _copying(check: ResultChecker) -> Callable[[Any], Any]:
-    """Return a function that copies a result, because the host function may reuse its buffer."""
-
-    def keep(returned: Any) -> Any:
-        number = number_of(returned)
-        if number is not None:
-            return number
-        if type(returned) is np.ndarray:
-            return returned.copy()
-        return _Checked(tuple(np.array(array) for array in check(returned)))
-
-    return keep

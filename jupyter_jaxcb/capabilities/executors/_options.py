@@ -11,11 +11,11 @@ from ...stack import options
 from ...stack.call import did_you_mean, text_of
 
 EXECUTORS = ("threads", "processes", "dask", "ipyparallel")
-_CLIENTS = {  # module: what its clients, or the objects that they make, have
+_ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
+_CLIENTS = {  # what clients of a library, or the objects that they make, have
     "distributed": ("get_executor", "_client"),
     "ipyparallel": ("apply_async", "load_balanced_view"),
 }
-_ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")  # of dask schedulers
 
 
 @options.check("chunksize")
@@ -46,8 +46,10 @@ def _check_executor(executor: Any) -> Any:
     __tracebackhide__ = True
     known = ", ".join(map(repr, EXECUTORS))
     if isinstance(executor, str):
-        kind, _, after = executor.partition(":")
-        if (kind in EXECUTORS and _fits(kind, after)) or executor.startswith(_ADDRESSES):
+        kind, after = kind_of(executor)
+        is_count = after.isdecimal() and int(after) > 0
+        fits = {"dask": after.startswith(_ADDRESSES), "ipyparallel": True}.get(kind, is_count)
+        if kind in EXECUTORS and (fits or not after):
             return executor
         raise ValueError(
             f"unknown executor {executor!r}{did_you_mean(kind, EXECUTORS)} Pass one of {known}, "
@@ -57,10 +59,9 @@ def _check_executor(executor: Any) -> Any:
     if is_shut_down(executor):
         raise ValueError(
             f"executor {text_of(executor)} is shut down. Pass a new one, and keep it open (do not "
-            "leave "
-            "its `with` block) while the callback is in use."
+            "leave its `with` block) while the callback is in use."
         )
-    if not isinstance(executor, concurrent.futures.Executor) and library_of(executor) is None:
+    if not isinstance(executor, concurrent.futures.Executor) and not library_of(executor):
         raise TypeError(
             f"executor={text_of(executor)} is not an executor. Pass one of {known}, a "
             "concurrent.futures.Executor, a distributed.Client or an ipyparallel view."
@@ -73,20 +74,16 @@ def _check_executor(executor: Any) -> Any:
     return executor
 
 
-def _fits(kind: str, after: str) -> bool:
-    """Return whether the text after the colon is valid: a number, an address or a profile."""
-    if not after or kind == "ipyparallel":
-        return True
-    return after.startswith(_ADDRESSES) if kind == "dask" else after.isdecimal() and int(after) > 0
+def kind_of(name: str) -> tuple[str, str]:
+    """Split the name of an executor: its kind, and the text after the colon."""
+    kind, _, after = name.partition(":")
+    return ("dask", name) if name.startswith(_ADDRESSES) else (kind, after)
 
 
-def library_of(executor: Any) -> str | None:
-    """Return the library of a client, or of what it makes: "dask", "ipyparallel" or None."""
+def library_of(executor: Any) -> str:
+    """Return the library of a client, or of what it makes; empty for other executors."""
     root = type(executor).__module__.partition(".")[0]
-    for library, members in _CLIENTS.items():
-        if root == library and any(hasattr(executor, name) for name in members):
-            return "dask" if library == "distributed" else library
-    return None
+    return root if any(hasattr(executor, name) for name in _CLIENTS.get(root, ())) else ""
 
 
 def is_shut_down(executor: Any) -> bool:
@@ -117,31 +114,11 @@ options.refuse(
     "ordered calls run one after the other, in program order, but an executor runs them in "
     "parallel",
 )
-# What cannot be sent to another process, why not, and what to do.
-_STAYS = {
-    "arrays": (
-        "JAX arrays cannot leave their process",
-        "Use arrays='numpy', or pass executor='threads'.",
-    ),
-    "compile": (
-        "machine code cannot leave its process",
-        "Drop compile=, or pass executor='threads'.",
-    ),
-}
-for _name, _words in _STAYS.items():
+for _option, _reason, _advice in (
+    ("arrays", "JAX arrays cannot leave their process", "Use arrays='numpy'"),
+    ("compile", "machine code cannot leave its process", "Drop compile="),
+):
     options.refuse(
-        _name, "executor", *_words, applies=lambda given: bool(leaves_process(given.executor))
-    )
-
-
-def check_can_be_sent(name: str, given: options.Options) -> None:
-    """Raise TypeError if calls of a host function with these options cannot leave the process.
-
-    An executor of a kind that is not known shows only when it pickles them whether they do.
-    """
-    __tracebackhide__ = True
-    for option, (reason, advice) in _STAYS.items():
-        if given.given(option):
-            raise TypeError(
-                f"cannot send {name} to {given.spelled('executor')}: {reason}. {advice}"
-            )
+        _option, "executor", _reason, f"{_advice}, or pass executor='threads'.",
+        applies=lambda given: leaves_process(given.executor) is not False,
+    )  # fmt: skip

@@ -5,26 +5,26 @@ A library is imported only when an executor needs it.
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
 import contextlib
 import functools
 import importlib
 import math
 import os
-import signal
+import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jupyter_jaxcb_worker import start_worker
+from jupyter_jaxcb_worker import Chunk, Task, start_worker
 
 from ...stack.errors import describe
 from ...stack.interrupt import InFlight, finish_before_executors_end, interrupt_at_exit
 from ...stack.options import value_word
-from ._options import is_shut_down, leaves_process, library_of
+from ._options import is_shut_down, kind_of, leaves_process, library_of
 
-CONNECT_SECONDS = 10.0  # timeout for connecting to a scheduler
+CONNECT_SECONDS = 10.0  # timeout for connecting to a scheduler, and for starting threads
 _IDLE_SECONDS = 300  # an idle worker process ends after this
 _LOST = {"BrokenExecutor", "KilledWorker", "EngineError"}  # classes that report a lost worker
 _NEEDS = {  # module: the executor that needs it, what it needs, and the packages to install
@@ -34,7 +34,7 @@ _NEEDS = {  # module: the executor that needs it, what it needs, and the package
     "ipyparallel": ("ipyparallel", "ipyparallel", "ipyparallel cloudpickle"),
 }
 
-_process = os.getpid()  # JAX does not work in a forked child
+_own_pid = os.getpid()  # JAX does not work in a forked child
 _named: dict[str, Pool] = {}
 _lock = threading.Lock()
 
@@ -76,10 +76,11 @@ class Pool:
         named: the executor as the user passed it, for messages.
         workers: returns the number of workers; None to read it off the executor.
         make: makes the executor again; None if it is not ours to end.
-        gone: returns what is wrong with the connection, or an empty string.
+        client: the client of dask that is connected to the workers, if one is.
 
     Attributes:
         travels: whether batch elements leave the process; None if unknown.
+        is_far: whether it takes time until a worker gets its next chunk.
     """
 
     def __init__(
@@ -88,60 +89,54 @@ class Pool:
         named: Any,
         workers: Callable[[], int] | None = None,
         make: Callable[[], Any] | None = None,
-        gone: Callable[[], str] = str,
+        client: Any = None,
     ) -> None:
-        self.executor, self.make, self._workers, self._gone = executor, make, workers, gone
+        self.executor, self.make, self._workers, self._client = executor, make, workers, client
         self.word = f"executor={value_word('executor', named)}"
         self.travels = leaves_process(named)
+        self.is_far = make is None and self.travels is not False
 
     @property
     def workers(self) -> int:
         """The number of workers, at least one."""
         if self._workers is not None:
-            try:
-                return max(self._workers(), 1)
-            except Exception as error:
-                raise self.error(error) from error
+            return max(self._workers(), 1)
         known = getattr(self.executor, "_max_workers", None)
         return known if isinstance(known, int) and known > 0 else cores()
 
-    def submit(self, *work: Any) -> concurrent.futures.Future:
-        """Submit work.
-
-        Raises:
-            ExecutorError: if the executor rejects it.
-        """
-        self.check_connection()
-        try:
-            return self.executor.submit(*work)
-        except Exception as error:
-            raise self.error(error) from error
-
-    def cancel(self, future: concurrent.futures.Future) -> bool:
-        """Cancel work that has not started; return whether it was cancelled.
+    def cancel(self, future: concurrent.futures.Future) -> None:
+        """Cancel work that has not started.
 
         Never in a process pool that breaks: it fails its futures one by one, and in Python 3.11 a
         cancelled one stops that halfway, so that other callers wait forever.
         """
-        return not is_broken(self.executor) and future.cancel()
+        if not is_broken(self.executor):
+            future.cancel()
 
-    def replace_workers(self, futures: Sequence[concurrent.futures.Future]) -> None:
-        """Kill the workers that run `futures`, and start others, if the executor is ours.
+    def end(self, chunks: Sequence[Chunk]) -> None:
+        """Replace the workers that run chunks, if the executor is ours.
 
-        Threads cannot be killed: they go on, and a new executor takes the place of theirs.
+        Processes are killed. Threads cannot be: they end when their work is done, because
+        nobody keeps their executor.
         """
         if isinstance(self.executor, Processes):
-            for future in futures:
-                self.executor.kill(future)
-        elif self.make is not None and futures:
-            self.executor.shutdown(wait=False)
+            self.executor.kill(chunks)
+        elif self.make is not None and chunks:
             self.executor = self.make()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection to the workers is there, if one is needed."""
+        return self._client is None or self._client.status == "running"
 
     def check_connection(self) -> None:
         """Raise ExecutorError if the connection to the workers is lost."""
-        wrong = self._gone()
-        if wrong:
-            raise ExecutorError(f"{self.word}: {wrong}. Restart it and connect again.")
+        if not self.is_connected:
+            address = getattr(self._client.scheduler, "address", "an unknown address")
+            raise ExecutorError(
+                f"{self.word}: lost the connection to the scheduler at {address} (client "
+                f"{self._client.status}). Restart it and connect again."
+            )
 
     def error(self, error: BaseException) -> ExecutorError:
         """Return the error to raise when the executor rejects work."""
@@ -170,102 +165,66 @@ def has_lost_worker(error: BaseException | None) -> bool:
     return bool(_LOST & {*names, getattr(error, "ename", "")})  # ipyparallel wraps it
 
 
-class Processes(concurrent.futures.Executor):
-    """Worker processes, each in a pool of its own: if one dies, its work is known, and no more.
+class Processes(concurrent.futures.ThreadPoolExecutor):
+    """Threads that pass each chunk to a process of their own: if it dies, its chunk is known.
 
     Args:
         count: the number of processes.
     """
 
     def __init__(self, count: int) -> None:
-        self._max_workers = count
-        self._lock = threading.RLock()
-        self._waiting: collections.deque[tuple[concurrent.futures.Future, Any]] = (
-            collections.deque()
-        )
-        self._idle: list[Any] = []  # pools
-        self._running: dict[concurrent.futures.Future, Any] = {}  # the pool of each future
-        for _ in range(count):
-            self._start()
+        super().__init__(count, "jaxcb-processes")
+        self._lock = threading.Lock()
+        self._idle: queue.SimpleQueue[tuple[Any, concurrent.futures.Future]] = queue.SimpleQueue()
+        for _ in range(count):  # at once: no process can be started while Python shuts down
+            self._idle.put(_process())
+        all_run = threading.Barrier(count, timeout=CONNECT_SECONDS)
+        for _ in range(count):  # and no thread
+            super().submit(all_run.wait)
 
-    def _start(self) -> None:
-        """Start a process; at once, because none can be started while Python shuts down."""
-        pool = needed("loky").ProcessPoolExecutor(
-            1, timeout=_IDLE_SECONDS, initializer=start_worker
-        )
-        pool.submit(int).add_done_callback(functools.partial(self._started, pool))
+    def submit(self, run: Any, task: Task, chunk: Chunk) -> Any:  # type: ignore[override]
+        return super().submit(self._run_in_process, run, task, chunk)
 
-    def _started(self, pool: Any, own: concurrent.futures.Future) -> None:
-        error = own.exception()
+    def _run_in_process(self, run: Any, task: Task, chunk: Chunk) -> Any:
+        pool, started = self._idle.get()
+        try:
+            if is_broken(pool) or is_shut_down(pool):
+                pool, started = _process()
+            started.result()
+            with self._lock:  # `kill` must not meet another chunk
+                if not chunk.more:
+                    raise concurrent.futures.CancelledError
+                chunk.began, RUNNING[chunk] = time.monotonic(), pool
+            return pool.submit(run, task, chunk).result()
+        finally:
+            with self._lock:
+                RUNNING.pop(chunk, None)
+            self._idle.put((pool, started))
+
+    def kill(self, chunks: Sequence[Chunk]) -> None:
+        """Kill the processes that run `chunks`."""
         with self._lock:
-            while error is not None and self._waiting:  # the next one might fail as well
-                future, _ = self._waiting.popleft()
-                if future.set_running_or_notify_cancel():
-                    future.set_exception(error)
-            self._idle.append(pool)
-            self._next()
+            for pool in filter(None, map(RUNNING.get, chunks)):
+                pool.shutdown(wait=False, kill_workers=True)
 
-    def submit(self, *work: Any) -> concurrent.futures.Future:  # type: ignore[override]
-        future: concurrent.futures.Future = concurrent.futures.Future()
-        with self._lock:
-            self._waiting.append((future, work))
-            self._next()
-        return future
 
-    def _next(self) -> None:
-        """Give the work that waits to the processes that are idle."""
-        while self._idle and self._waiting:
-            pool = self._idle.pop()
-            if is_broken(pool) or is_shut_down(pool):  # the process died, or did not start
-                self._start()
-                continue
-            future, work = self._waiting.popleft()
-            if not future.set_running_or_notify_cancel():
-                self._idle.append(pool)
-                continue
-            self._running[future] = pool
-            pool.submit(*work).add_done_callback(functools.partial(self._done, future))
+RUNNING: dict[Chunk, Any] = {}  # the pools of `Processes` that run chunks now
 
-    def _done(self, future: concurrent.futures.Future, own: concurrent.futures.Future) -> None:
-        error, pool = own.exception(), self._running.pop(future)
-        if error is None:
-            future.set_result(own.result())
-        else:
-            future.set_exception(error)
-        with self._lock:
-            if error is not None and has_lost_worker(error):
-                self._start()
-            else:
-                self._idle.append(pool)
-                self._next()
 
-    def pid_of(self, future: concurrent.futures.Future) -> int | None:
-        """Return the process that runs `future`; None if it does not run, or is ending."""
-        pool = self._running.get(future)
-        return next(iter(getattr(pool, "_processes", None) or ()), None)
-
-    def kill(self, future: concurrent.futures.Future) -> None:
-        """Kill the process that runs `future`, if one does."""
-        pid = self.pid_of(future)
-        if pid is not None:
-            with contextlib.suppress(OSError):
-                os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+def _process() -> tuple[Any, concurrent.futures.Future]:
+    """Start a pool of one process; return it with a future that is done when the process runs."""
+    pool = needed("loky").ProcessPoolExecutor(1, timeout=_IDLE_SECONDS, initializer=start_worker)
+    return pool, pool.submit(int)
 
 
 def cores() -> int:
     """Return the number of CPU cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
+    can_tell = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
+    return len(os.sched_getaffinity(0)) if can_tell else os.cpu_count() or 1
 
 
 def needed(module: str, option: str = "") -> Any:
-    """Import the module of an optional library.
-
-    Args:
-        module: its name.
-        option: the option that needs it, as the user typed it; empty: an executor's name.
+    """Import an optional library, which `option` needs; empty: that is the name of an executor.
 
     Raises:
         ModuleNotFoundError: if it is not installed; the message has the install command.
@@ -290,26 +249,23 @@ def pool_of(executor: Any) -> Pool:
     """
     __tracebackhide__ = True
     if not isinstance(executor, str):
-        pool = _LIBRARIES.get(library_of(executor) or "", Pool)(executor, executor)
+        pool = _LIBRARIES.get(library_of(executor), Pool)(executor, executor)
         _finish_before(type(pool.executor))
         return pool
-    kind, _, after = executor.partition(":")
-    if kind not in _NAMES:  # an address
-        kind, after = "dask", executor
+    kind, after = kind_of(executor)
     if executor == "dask":  # the current default client
         return _dask(executor, "")
     with _lock:
         pool = _named.get(executor)
-        if pool is None or pool._gone():
+        if pool is None or not pool.is_connected:
             pool = _named[executor] = _NAMES[kind](executor, after)
             _finish_before(kind)
     return pool
 
 
 def _threads(name: str, after: str) -> Pool:
-    make = functools.partial(
-        concurrent.futures.ThreadPoolExecutor, int(after or cores()), "jaxcb-threads"
-    )
+    count, prefix = int(after or cores()), "jaxcb-threads"
+    make = functools.partial(concurrent.futures.ThreadPoolExecutor, count, prefix)
     return Pool(make(), name, make=make)
 
 
@@ -339,20 +295,12 @@ def _dask_client(executor: Any, named: Any) -> Pool:
     client = getattr(executor, "_client", executor)
     if client is executor:
         executor = client.get_executor(pure=False)  # else equal calls would run once
-
-    def gone() -> str:
-        if client.status == "running":
-            return ""
-        address = getattr(client.scheduler, "address", "an unknown address")
-        return f"lost the connection to the scheduler at {address} (client {client.status})"
-
-    return Pool(executor, named, lambda: sum(client.nthreads().values()), gone=gone)
+    return Pool(executor, named, lambda: sum(client.nthreads().values()), client=client)
 
 
 def _ipyparallel(name: str, after: str) -> Pool:
-    make = functools.partial(needed("ipyparallel").Client, timeout=CONNECT_SECONDS)
-    if after:
-        make = functools.partial(make, profile=after)
+    profile = {"profile": after} if after else {}
+    make = functools.partial(needed("ipyparallel").Client, timeout=CONNECT_SECONDS, **profile)
     start = f"ipcluster start{f' --profile={after}' if after else ''}"
     return _ipyparallel_view(_connect(make, name, start), name)
 
@@ -375,16 +323,10 @@ def _connect(make: Callable[[], Any], name: str, start: str) -> Any:
         ) from error
 
 
-_NAMES: dict[str, Callable[[str, str], Pool]] = {
-    "threads": _threads,
-    "processes": _processes,
-    "dask": _dask,
-    "ipyparallel": _ipyparallel,
-}
-_LIBRARIES: dict[str, Callable[[Any, Any], Pool]] = {
-    "dask": _dask_client,
-    "ipyparallel": _ipyparallel_view,
-}
+_NAMES: dict[str, Any] = {
+    "threads": _threads, "processes": _processes, "dask": _dask, "ipyparallel": _ipyparallel
+}  # fmt: skip
+_LIBRARIES = {"distributed": _dask_client, "ipyparallel": _ipyparallel_view}
 # A forked child has none of its parent's threads and processes.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_named.clear)
@@ -403,7 +345,7 @@ def _finish_before(kind: Any) -> None:
 
 
 def _finish() -> None:
-    if os.getpid() == _process:
+    if os.getpid() == _own_pid:
         interrupt_at_exit()
         InFlight().wait(math.inf)
         for finish in finish_before_executors_end:

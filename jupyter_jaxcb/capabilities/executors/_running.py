@@ -1,16 +1,16 @@
-"""Find the calls that workers are in: in threads from their stacks, elsewhere by their futures."""
+"""Find the calls that workers are in: in threads from their stacks, in processes by chunk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Any
 
-from jupyter_jaxcb_worker import Chunk, run_chunk
+from jupyter_jaxcb_worker import Chunk
 
 from ...stack.dispatch import CallElsewhere, finds_calls
 from ...stack.trace import stack_of
-from ._chunks import IN_FLIGHT
+from ._crossing import RUN_CHUNK
+from ._pools import RUNNING
 
 
 @finds_calls
@@ -23,35 +23,28 @@ def calls_of_workers(
     until it comes back.
     """
     for ident, innermost in frames.items():
+        thread = names.get(ident, f"thread {ident}")
         inside: list[FrameType] = []
         for frame in stack_of(innermost):
-            if frame.f_code is run_chunk.__code__ and "stamps" in frame.f_locals:
-                chunk, stamps = frame.f_locals["chunk"], frame.f_locals["stamps"]
-                crossing, done = chunk.crossing, len(stamps) - 1
-                if crossing is not None and 0 <= done < chunk.count:
-                    thread, took = names.get(ident, f"thread {ident}"), stamps[-1] - stamps[0]
-                    yield _call(crossing, chunk, done, thread, stamps[-1], list(inside), took)
+            if frame.f_code is RUN_CHUNK:
+                stamps = frame.f_locals.get("stamps")
+                if stamps:
+                    yield from _call(frame.f_locals["chunk"], stamps, thread, inside)
                 inside = []
             else:
                 inside.append(frame)
-    for future, chunk in list(IN_FLIGHT.items()):
-        crossing, pid_of = chunk.crossing, getattr(chunk.executors[-1], "pid_of", None)
-        pid = None if pid_of is None else pid_of(future)
-        if pid is not None and crossing is not None:
-            yield _call(crossing, chunk, 0, f"pid {pid}", chunk.sent_ns, [], 0)
+    for chunk, pool in list(RUNNING.items()):
+        for pid in list(pool._processes or ()):
+            yield from _call(chunk, [chunk.sent_ns], f"pid {pid}", [])
 
 
 def _call(
-    crossing: Mapping[str, Any],
-    chunk: Chunk,
-    done: int,
-    thread: str,
-    start_ns: int,
-    inside: list[FrameType],
-    took_ns: int,
-) -> CallElsewhere:
-    """Return a call of a chunk of which `done` calls have returned."""
-    call = chunk.start + done
-    start = None if crossing["recorder"] is None else start_ns
-    element, number = int(crossing["order"][call]), crossing["before"] + call + 1
-    return CallElsewhere(crossing, element, number, thread, start, inside, done, took_ns)
+    chunk: Chunk, stamps: list[int], thread: str, inside: list[FrameType]
+) -> Iterator[CallElsewhere]:
+    """Yield the call that a worker is in, given its clock before the first call and after each."""
+    run, done, last_ns = chunk.run, len(stamps) - 1, stamps[-1]
+    if run is not None and done < chunk.count:
+        call = chunk.start + done
+        start, took = None if run.recorder is None else last_ns, last_ns - stamps[0]
+        element, number = int(run.order[call]), run.before + call + 1
+        yield CallElsewhere(vars(run), element, number, thread, start, inside, done, took)
