@@ -37,7 +37,17 @@ from ._facts import (
     Status,
     Worker,
 )
-from ._profile import OTHER, PYTHON_OF_JAX, Lane, Part, PartKind, Profile, Unknown
+from ._profile import (
+    BACKGROUND,
+    OTHER,
+    PYTHON_OF_JAX,
+    Lane,
+    Part,
+    PartKind,
+    Profile,
+    Unknown,
+    kind_of,
+)
 from ._recording import Matrix, Recording, load
 from ._shown import (
     BUNDLES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from ._facts import Compilation, Frame
+from ._facts import Compilation, Frame, LoweredSite
 
 
 class PartKind(enum.StrEnum):
@@ -22,6 +22,14 @@ class PartKind(enum.StrEnum):
     QUEUED = "queued"  # a queued host function runs, and the program does nothing
     IDLE = "idle"  # nothing runs: the block's thread sleeps or waits
     UNKNOWN = "unknown"  # JAX's profiler did not run; the part's name says why, see `Unknown`
+
+
+BACKGROUND = PartKind.QUEUED  # host calls that count only where the block's thread does nothing
+
+
+def kind_of(fact: LoweredSite) -> PartKind:
+    """Return the kind of the host calls of a site."""
+    return PartKind.HOST if fact.is_awaited else BACKGROUND
 
 
 class Unknown(enum.StrEnum):

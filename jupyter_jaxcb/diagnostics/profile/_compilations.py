@@ -12,38 +12,38 @@ import jax
 from ...recording import Compilation
 from ...stack import elision
 
+_COMPILE = "/jax/core/compile/backend_compile_duration"
+_STAGES = (  # events of `jax.monitoring`
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    _COMPILE,
+)
+
 
 class Stage(NamedTuple):
-    """One step of a compilation."""
+    """One step of a compilation: JAX traces or lowers, or XLA compiles."""
 
-    kind: str  # "trace", "lower" or "compile"
-    function: str  # the name of the compiled function
     start_ns: int  # on the recorder's clock
     end_ns: int
+    function: str  # the name of the compiled function
     thread: int  # as `threading.get_ident` numbers it
-
-
-_KINDS = {  # events of `jax.monitoring`, and what they measure
-    "/jax/core/compile/jaxpr_trace_duration": "trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
-    "/jax/core/compile/backend_compile_duration": "compile",
-}
+    is_last: bool  # XLA compiles, which is counted
 
 
 class Compilations:
-    """What JAX compiles between `watch` and `unwatch`.
+    """What JAX compiles, in any thread, between `watch` and `unwatch`.
 
     Attributes:
-        stages: the steps of all compilations, in the order of their ends.
         programs: the compiled programs, with the shapes they were compiled for.
     """
 
     def __init__(self) -> None:
-        self.stages: list[Stage] = []
         self.programs: list[Compilation] = []
+        self._stages: list[Stage] = []
+        self._compiled = self.programs.append
 
     def watch(self) -> None:
-        """Collect, in any thread, until `unwatch`."""
+        """Collect until `unwatch`."""
         jax.monitoring.register_event_duration_secs_listener(self._ended)
         elision.watch_compilations(self._compiled)
 
@@ -60,20 +60,16 @@ class Compilations:
         """
         found: list[Stage] = []
         ends: dict[int, int] = {}
-        for stage in sorted(self.stages, key=lambda one: (one.start_ns, -one.end_ns)):
+        for stage in sorted(self._stages, key=lambda stage: (stage.start_ns, -stage.end_ns)):
             if stage.end_ns > ends.get(stage.thread, 0):
                 found.append(stage)
                 ends[stage.thread] = stage.end_ns
         return found
 
-    def _compiled(self, compilation: Compilation) -> None:
-        self.programs.append(compilation)
-
     def _ended(self, event: str, duration_secs: float, **kwargs: Any) -> None:
         end = time.perf_counter_ns()
-        if event not in _KINDS:
-            return
-        name = str(kwargs.get("fun_name", ""))
-        name = name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
-        start = end - round(duration_secs * 1e9)
-        self.stages.append(Stage(_KINDS[event], name, start, end, threading.get_ident()))
+        if event in _STAGES:
+            name = str(kwargs.get("fun_name", ""))
+            name = name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
+            start, thread = end - round(duration_secs * 1e9), threading.get_ident()
+            self._stages.append(Stage(start, end, name, thread, event == _COMPILE))

@@ -13,7 +13,6 @@ from ..observe import start_observing, stop_observing
 from ..record import Record, RecordBlock, is_off
 from ._build import Collected, build
 from ._compilations import Compilations
-from ._lanes import lane_name
 from ._sampler import Sampler
 
 
@@ -147,7 +146,7 @@ class ProfileBlock(Block):
             self._yielded._missing = "this process was forked in the block; its parent has it."
             return
         sampler.finish()
-        if not sampler.tracing.parts or self._failed:
+        if not sampler.tracing.runs or self._failed:
             return
         began = time.perf_counter_ns()
         try:
@@ -166,10 +165,10 @@ class ProfileBlock(Block):
         return Collected(
             start_ns=self._start_ns,
             end_ns=self._end_ns,
-            thread=lane_name(self._thread.name),
+            thread=self._thread.name,
             ident=self._thread.ident or 0,
             recording=recording,
-            events=tracing.parts,
+            runs=tracing.runs,
             event_ns=tracing.event_ns,
             reading_ns=tracing.reading_ns,
             gaps=tracing.gaps,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
 import time
@@ -11,53 +10,10 @@ from types import FrameType
 
 import numpy as np
 
-from ...recording import Frame
-from ...stack.trace import JAX_FOLDER, frames_of_threads, is_cell, is_user_code, stack_of
-from ._division import Samples
+from ...stack.trace import frames_of_threads
 from ._events import OWN
+from ._samples import Samples, Where, place_of
 from ._session import Tracing, mark
-
-_JAX, _USER, _LIBRARY, _ANY = "jax", "user", "library", ""
-_INSTALLED = ("site-packages", "dist-packages")
-# JAX's other packages, and those that work for their caller, as Python's own modules do.
-_OWNERS = {"jaxlib": _JAX, "numpy": _ANY, "ml_dtypes": _ANY, "opt_einsum": _ANY}
-
-
-def place_of(frame: FrameType | None) -> tuple[Frame | None, bool]:
-    """Return the innermost line of user code, and whether JAX's own Python runs for that line.
-
-    Args:
-        frame: the innermost frame of a thread.
-    """
-    runs = _ANY
-    for one in stack_of(frame):
-        code = one.f_code
-        owner = _owner(code.co_filename)
-        runs = runs or owner
-        if owner == _USER:
-            return _frame(code.co_name, code.co_filename, one.f_lineno), runs == _JAX
-    return None, runs == _JAX
-
-
-@functools.lru_cache(maxsize=4096)
-def _owner(file: str) -> str:
-    """Return whose work the code in `file` does; `_ANY`: that of its caller."""
-    if is_user_code(file):
-        return _USER
-    path = os.path.normpath(file)
-    if path.startswith(JAX_FOLDER):
-        return _JAX
-    folders = path.split(os.sep)
-    for name in _INSTALLED:
-        if name in folders[:-1]:
-            return _OWNERS.get(folders[folders.index(name) + 1], _LIBRARY)
-    return _ANY
-
-
-@functools.lru_cache(maxsize=4096)
-def _frame(function: str, file: str, line: int) -> Frame:
-    return Frame(function, file, line, cell=is_cell(file))
-
 
 INTERVAL_SECONDS = 0.005
 
@@ -78,7 +34,7 @@ class Sampler(threading.Thread):
         clock_of = getattr(time, "pthread_getcpuclockid", None)
         # Of the whole process where the system has no clock for threads.
         self._clock = None if clock_of is None else clock_of(self._sampled)
-        self._taken: list[tuple[int, int, Frame | None, bool]] = []
+        self._taken: list[tuple[int, int, Where]] = []
         self._began, self._finished = threading.Event(), threading.Event()
         # Ctrl-C interrupts the wait for it, but the `join` of Python 3.13 only when the thread has
         # ended, and after an interrupted `join` Python 3.11 takes the thread for ended.
@@ -137,9 +93,8 @@ class Sampler(threading.Thread):
     @property
     def samples(self) -> Samples:
         """All samples, in their order; without a place: an edge, or no line of user code."""
-        taken = sorted(self._taken, key=lambda one: one[0])
-        times, cpu, places, in_jax = zip(*taken, strict=True)
-        return Samples(np.array(times), np.array(cpu), places, np.array(in_jax))
+        times, cpu, places = zip(*sorted(self._taken, key=lambda taken: taken[0]), strict=True)
+        return Samples(np.array(times), np.array(cpu), places)
 
     def _raise(self) -> None:
         __tracebackhide__ = True
@@ -153,4 +108,4 @@ class Sampler(threading.Thread):
             cpu = time.process_time_ns() if clock is None else time.clock_gettime_ns(clock)
         except OSError:  # the thread has ended
             cpu = self._taken[-1][1] if self._taken else 0
-        self._taken.append((now, cpu, *place_of(frame)))
+        self._taken.append((now, cpu, place_of(frame)))

@@ -6,15 +6,13 @@ import ctypes
 import os
 import sys
 import time
-from operator import itemgetter
 from typing import NamedTuple
 
 import jax
-import numpy as np
 
 from ... import jax_compat
 from ...recording import Unknown
-from ._events import CLOCK, MEASURED, Events, read_events
+from ._events import CLOCK, MEASURED, NO_EVENTS, Events, read_events
 
 try:
     import resource
@@ -23,15 +21,9 @@ except ImportError:  # Windows
 
 
 class _Allocated(ctypes.Structure):
-    """The ``struct mallinfo2`` of the GNU C library."""
+    """The ``struct mallinfo2`` of the GNU C library; `uordblks` is the eighth of its numbers."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"),
-            *("fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    ]
+    _fields_ = [("numbers", ctypes.c_size_t * 10)]
 
 
 def used_bytes() -> int | None:
@@ -44,7 +36,7 @@ def used_bytes() -> int | None:
     find = getattr(ctypes.CDLL(None), "mallinfo2", None) if sys.platform == "linux" else None
     if find is not None:
         find.restype = _Allocated
-        return find().uordblks
+        return find().numbers[7]
     if resource is None:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
@@ -85,21 +77,21 @@ class Tracing:
     memory is used, as on Windows, they are read every `_LONGEST_NS`.
 
     Attributes:
-        parts: the events; several, if some were read before the end.
+        runs: the events of each run of the profiler.
+        gaps: the times without it.
         event_ns: the time that one event took.
         reading_ns: the time spent on reading.
-        gaps: the times without the profiler.
     """
 
     def __init__(self) -> None:
-        self.event_ns = self.reading_ns = 0
+        self.runs: list[Events] = []
         self.gaps: list[Gap] = []
-        self.parts: list[Events] = []
-        self._next_check = self._began_ns = 0
-        self._used: int | None = None
-        self._ran_ns = 0  # when the profiler was last seen to run
-        self._waits_ns = 0  # when JAX's backends were last seen to be missing; 0: it does not wait
+        self.event_ns = self.reading_ns = 0
         self._session: jax_compat.ProfilerSession | None = None
+        self._waits_ns = 0  # when JAX's backends were last seen to be missing; 0: it does not wait
+        self._ran_ns = 0  # when the profiler was last seen to run
+        self._began_ns = self._next_check = 0
+        self._used: int | None = None
 
     def start(self) -> None:
         """Start the profiler, or let it wait for JAX's backends.
@@ -118,41 +110,54 @@ class Tracing:
     def check(self) -> None:
         """Start the profiler if it waits no longer; stop it if there are too many events."""
         now = time.perf_counter_ns()
-        if self._waits_ns:
-            self._look(now)
-        if self._session is None or not self._session.is_running:
-            return
-        self._ran_ns = now
-        if now < self._next_check:
-            return
-        self._next_check = now + _CHECK_NS
-        if not self._has_grown(now):
-            return
-        self._read(self._session)
-        self._session = None
-        if self.parts[-1].total < _MANY_EVENTS:
-            self._session = _start()
-            _mark_often()
-            self.gaps.append(Gap(now, time.perf_counter_ns(), Unknown.READING))
-        else:
-            self.gaps.append(Gap(now, 0, Unknown.EVENTS))
-        self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
+        if self._waits_ns and jax_compat.backends_exist():
+            self._begin_late(self._wait_no_longer(), Unknown.STARTING)
+        elif self._waits_ns:
+            self._waits_ns = now
+        elif self._session is not None and self._session.is_running:
+            self._ran_ns = now
+            if now >= self._next_check:
+                self._next_check = now + _CHECK_NS
+                if self._has_grown(now):
+                    self._restart(now)
 
     def stop(self) -> None:
         """Stop the profiler and read its events."""
         if self._waits_ns:
             since = self._wait_no_longer()
-            self.parts.append(Events([], [], 0))
             if jax_compat.backends_exist():
                 self.gaps.append(Gap(since, 0, Unknown.STARTING))
-        if self._session is None:
-            return
-        was_stopped = not self._session.is_running
-        self._read(self._session)
-        self._session = None
-        if was_stopped:
-            since = max(self._ran_ns, self.parts[-1].last_ns)
-            self.gaps.append(Gap(since, 0, Unknown.STOPPED))
+        elif self._session is not None:
+            was_stopped = not self._session.is_running
+            self._read()
+            if was_stopped:
+                since = max(self._ran_ns, self.runs[-1].last_ns)
+                self.gaps.append(Gap(since, 0, Unknown.STOPPED))
+
+    def _begin(self) -> None:
+        __tracebackhide__ = True
+        self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
+        try:
+            self._session = jax_compat.ProfilerSession()
+        except RuntimeError as error:
+            raise RuntimeError(_RUNNING) from error
+        if not self.event_ns:
+            self._measure()
+        _mark_often()
+
+    def _begin_late(self, since: int, reason: Unknown) -> None:
+        try:
+            self._begin()
+        except RuntimeError:
+            self.gaps.append(Gap(since, 0, Unknown.OTHER))
+        else:
+            self.gaps.append(Gap(since, time.perf_counter_ns(), reason))
+
+    def _wait_no_longer(self) -> int:
+        self.runs.append(NO_EVENTS)
+        since, self._waits_ns = self._waits_ns, 0
+        _waiting.discard(os.getpid())
+        return since
 
     def _has_grown(self, now: int) -> bool:
         used = used_bytes()
@@ -160,37 +165,20 @@ class Tracing:
             return now >= self._began_ns + _LONGEST_NS
         return used >= self._used + _GROWTH_BYTES
 
-    def _begin(self) -> None:
-        self._used, self._began_ns = used_bytes(), time.perf_counter_ns()
-        self._session = _start()
-        self._measure()
-        _mark_often()
-
-    def _look(self, now: int) -> None:
-        """Start the profiler that waits, if JAX's backends exist."""
-        if not jax_compat.backends_exist():
-            self._waits_ns = now
-            return
-        since = self._wait_no_longer()
-        try:
-            self._begin()
-        except RuntimeError:
-            self.parts.append(Events([], [], 0))
-            self.gaps.append(Gap(since, 0, Unknown.OTHER))
+    def _restart(self, now: int) -> None:
+        """Read the events, and start the profiler again if there are few."""
+        self._read()
+        if self.runs[-1].total < _MANY_EVENTS:
+            self._begin_late(now, Unknown.READING)
         else:
-            self.gaps.append(Gap(since, time.perf_counter_ns(), Unknown.STARTING))
+            self.gaps.append(Gap(now, 0, Unknown.EVENTS))
 
-    def _wait_no_longer(self) -> int:
-        since, self._waits_ns = self._waits_ns, 0
-        _waiting.discard(os.getpid())
-        return since
-
-    def _read(self, session: jax_compat.ProfilerSession) -> None:
+    def _read(self) -> None:
+        session, self._session = self._session, None
+        assert session is not None
         _mark_often()
         began = time.perf_counter_ns()
-        events = read_events(session.stop())
-        _to_recorders_clock(events)
-        self.parts.append(events)
+        self.runs.append(read_events(session.stop()))
         self.reading_ns += time.perf_counter_ns() - began
 
     def _measure(self) -> None:
@@ -204,14 +192,6 @@ class Tracing:
         self.event_ns = min(took)
 
 
-def _start() -> jax_compat.ProfilerSession:
-    __tracebackhide__ = True
-    try:
-        return jax_compat.ProfilerSession()
-    except RuntimeError as error:
-        raise RuntimeError(_RUNNING) from error
-
-
 def mark(whose: str = "") -> None:
     """Make an event whose name is its time on the recorder's clock; `whose` may be `OWN`."""
     with jax.profiler.TraceAnnotation(f"{CLOCK}{time.perf_counter_ns()}{whose}"):
@@ -221,21 +201,3 @@ def mark(whose: str = "") -> None:
 def _mark_often() -> None:
     for _ in range(_MARKS):
         mark()
-
-
-def _to_recorders_clock(events: Events) -> None:
-    """Change the times of `events`: the zeros of both clocks differ, and a little their rates.
-
-    The event of a mark begins after its time was read, sometimes long after. So of the marks at the
-    beginning the one with the least delay counts, and of those at the end.
-    """
-    marks = sorted((theirs, ours - theirs) for lane in events.lanes for ours, theirs in lane.marks)
-    marks = marks or [(0.0, 0.0)]
-    middle = (marks[0][0] + marks[-1][0]) / 2
-    halves = [[one for one in marks if (one[0] > middle) == late] for late in (False, True)]
-    times, offsets = zip(*(max(half, key=itemgetter(1)) for half in halves if half), strict=True)
-    for lane in events.lanes:
-        lane.starts, lane.ends = (
-            (column + np.interp(column, times, offsets)).astype(np.int64)
-            for column in (lane.starts, lane.ends)
-        )

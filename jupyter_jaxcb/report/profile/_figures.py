@@ -1,4 +1,4 @@
-"""The figures of a profile, and how they are named."""
+"""The figures of a profile, and how they are named: `KINDS` has one row for each kind of part."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from ...recording import (
     on_one_line,
 )
 from ..summary import counted, shorten, time_words
-from ._kinds import KINDS
 
-MUCH = 0.1  # share of the wall time that is worth a sentence
-SOME = 0.05  # share of the wall time that is worth saving
 _EVENTS = 4  # a run that is not longer than so many events shows what they cost
 # The share of the crossings of JAX's own callbacks that it takes to observe them: in programs that
 # were compiled before the block, and in others (measured, on machines of different speed).
@@ -33,6 +30,7 @@ _LONGEST = 60  # characters of a name
 _SMALL = 0.02  # share of a kind that is not named there
 _COSTLY = 0.1  # share of the cost of profiling that changes the picture
 _NOTICED_NS = 1_000_000  # less is not worth a note
+_PLURALS = {"copy": "copies"}
 _WHY_OFF: dict[str, str] = {
     Unknown.EVENTS: (
         ": there were too many events. To read them slowed the rest of the block down. Profile "
@@ -45,6 +43,38 @@ _WHY_OFF: dict[str, str] = {
     Unknown.STARTING: ": JAX had no backends before, and the profiler starts when it has.",
     Unknown.OTHER: ": another one was running. Call jax.profiler.stop_trace() first.",
 }
+
+
+class Kind(NamedTuple):
+    """How a kind of part is named, drawn and counted."""
+
+    words: str
+    fill: str  # a character of the bar in text, which the rows below it repeat
+    color: str  # of the bar in HTML; distinct with any color vision, on light and on dark
+    counted: str = ""  # what the count of a part counts; empty: it is not shown
+
+
+KINDS = {  # in the order of the bar
+    PartKind.HOST: Kind("host functions", "█", "#4477aa", "call"),
+    PartKind.CROSSING: Kind("crossings", "▓", "#66ccee", "crossing"),
+    PartKind.WAITING: Kind("full queues", "w", "#882255"),
+    PartKind.COPY: Kind("copies", "▚", "#aa3377", "copy"),
+    PartKind.XLA: Kind("XLA", "▒", "#ccbb44", "run"),
+    PartKind.COMPILATION: Kind("compilation", "c", "#228833", "time"),
+    PartKind.DISPATCH: Kind("dispatch", "d", "#44aa99", "run"),
+    PartKind.PYTHON: Kind("Python outside of JAX", "░", "#ee6677"),
+    PartKind.QUEUED: Kind("queued host functions", "q", "#6699cc", "call"),
+    PartKind.IDLE: Kind("idle", "·", "#bbbbbb"),
+    PartKind.UNKNOWN: Kind("not profiled", "?", "#777777"),
+}
+
+
+def count_words(part: Part) -> str:
+    """Return ``900 calls``; empty if the part is not counted."""
+    noun = KINDS[part.kind].counted
+    if not noun or not part.times:
+        return ""
+    return f"{part.times:,} {noun if part.times == 1 else _PLURALS.get(noun, f'{noun}s')}"
 
 
 class Figures(NamedTuple):
@@ -82,6 +112,10 @@ class Figures(NamedTuple):
         """Return a time as a share of the wall time."""
         return ns / max(self.profile.wall_ns, 1)
 
+    def took(self, ns: int) -> str:
+        """Return ``82 % of 1.3 s``."""
+        return f"{share_words(self.share(ns))} of {time_words(self.profile.wall_ns)}"
+
     def rows(self, part: Part) -> np.ndarray:
         """Return the host calls of the callback of a part: those of its call site."""
         lowered = self.recording.lowered
@@ -89,38 +123,31 @@ class Figures(NamedTuple):
         own = [number for number, fact in enumerate(lowered) if fact.site == site]
         return self.recording.calls[np.isin(self.recording.calls["lowered"], own)]
 
-    def run_in_python(self, rows: np.ndarray) -> bool:
-        """Return whether calls ran in Python, in the program's own threads; not if unknown."""
+    def run_in_python(self, part: Part) -> bool:
+        """Return whether its calls ran in Python, in the program's own threads; not if unknown."""
         recording = self.recording
         workers = {worker.thread for worker in recording.workers}
-        threads = np.unique(rows["thread"]).tolist()
+        threads = np.unique(self.rows(part)["thread"]).tolist()
         own = [n not in workers and recording.threads[n] != COMPILED_THREAD for n in threads]
         return bool(own) and all(own)
+
+    def is_mostly_cost(self, part: Part) -> bool:
+        """Return whether its runs are so short that they mostly show the profiler's cost."""
+        return part.busy_ns < _EVENTS * self.profile.event_ns * part.times
 
     def where(self, part: Part) -> str:
         """Name the line of a part, with its column if others like it are on that line."""
         if part.place is None:
             return ""
         line = part.place._replace(column=0)
-        others = (one for one in self.parts(part.kind) if one.place and one.name == part.name)
-        several = sum(one.place._replace(column=0) == line for one in others if one.place) > 1
+        alike = (one.place for one in self.parts(part.kind) if one.name == part.name)
+        several = sum(place._replace(column=0) == line for place in alike if place) > 1
         return self.place(part.place) + f":{part.place.column + 1}" * several
 
     def named(self, part: Part) -> str:
         """Return ``simulate (line 3)``."""
         name, where = short_name(part), self.where(part)
         return f"{name} ({where})" if name and where else name or where
-
-
-def headline(figures: Figures) -> str:
-    """Return ``1.3 s: 82 % host functions, 12 % XLA, 6 % other``."""
-    largest = sorted(figures.kinds, key=lambda one: -one[1])[:_NAMED]
-    named = [(kind, ns) for kind, ns in largest if figures.share(ns) >= _SMALL]
-    words = [f"{share_words(figures.share(ns))} {KINDS[kind].words}" for kind, ns in named]
-    rest = 100 - sum(round(100 * figures.share(ns)) for _, ns in named)
-    if rest > 0:
-        words.append(f"{rest} % other")
-    return f"{time_words(figures.profile.wall_ns)}: {', '.join(words)}"
 
 
 def short_name(part: Part) -> str:
@@ -135,19 +162,19 @@ def share_words(share: float) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.0095 else f"{100 * share:.0f} %"
 
 
-def took(figures: Figures, ns: int) -> str:
-    """Return ``82 % of 1.3 s``."""
-    return f"{share_words(figures.share(ns))} of {time_words(figures.profile.wall_ns)}"
-
-
-def is_mostly_cost(figures: Figures, part: Part) -> bool:
-    """Return whether the runs of a part are so short that they mostly show the profiler's cost."""
-    return part.busy_ns < _EVENTS * figures.profile.event_ns * part.times
+def headline(figures: Figures) -> str:
+    """Return ``1.3 s: 82 % host functions, 12 % XLA, 6 % other``."""
+    largest = sorted(figures.kinds, key=lambda kind: -kind[1])[:_NAMED]
+    shares = [(kind, figures.share(ns)) for kind, ns in largest if figures.share(ns) >= _SMALL]
+    words = [f"{share_words(share)} {KINDS[kind].words}" for kind, share in shares]
+    rest = 100 - sum(round(100 * share) for _, share in shares)
+    words += [f"{rest} % other"] * (rest > 0)
+    return f"{time_words(figures.profile.wall_ns)}: {', '.join(words)}"
 
 
 def notes(figures: Figures) -> list[str]:
     """Say what the profile cost, and what it does not have."""
-    profile = figures.profile
+    profile, overflow = figures.profile, figures.recording.overflow
     cost = min(profile.events * profile.event_ns, profile.wall_ns)
     share, reading = share_words(figures.share(cost)), time_words(profile.reading_ns)
     found = [
@@ -164,17 +191,15 @@ def notes(figures: Figures) -> list[str]:
             "Without the profiler, the block is faster, and short operations and crossings take a "
             "smaller part of it."
         )
-    found += [
-        f"JAX's profiler was off for {time_words(part.wall_ns)}, and what XLA did then is not known"
-        f"{_WHY_OFF.get(part.name, '.')}"
-        for part in figures.parts(PartKind.UNKNOWN)
-        if part.name != Unknown.STARTING or figures.share(part.wall_ns) >= _SMALL
-    ]
-    if figures.recording.overflow:
+    for part in figures.parts(PartKind.UNKNOWN):
+        if part.name != Unknown.STARTING or figures.share(part.wall_ns) >= _SMALL:
+            off = f"JAX's profiler was off for {time_words(part.wall_ns)}"
+            why = _WHY_OFF.get(part.name, ".")
+            found.append(f"{off}, and what XLA did then is not known{why}")
+    if overflow:
         found.append(
-            f"{counted(figures.recording.overflow, 'host call')} did not fit into the log: only "
-            "the sum of their time is known, so the timeline shows them as crossings. Use a larger "
-            "capacity."
+            f"{counted(overflow, 'host call')} did not fit into the log: only the sum of their "
+            "time is known, so the timeline shows them as crossings. Use a larger capacity."
         )
     return found
 

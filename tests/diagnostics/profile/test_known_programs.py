@@ -89,54 +89,36 @@ def test_callbacks_of_jax_in_a_program_compiled_before_have_their_own_lines(capf
         assert {times for _, _, times in found} == {3}
 
 
-class Seen:
-    """Knows when the block's thread has been sampled twice in `function`."""
-
-    def __init__(self, monkeypatch, function, in_jax=False):
-        self._left, self._wanted = 2, (function, in_jax)
-        self.often = threading.Event()
-        self._place_of = _sampler.place_of
-        monkeypatch.setattr(_sampler, "place_of", self._sampled)
-
-    def _sampled(self, frame):
-        place, in_jax = self._place_of(frame)
-        self._left -= (place and place.function, in_jax) == self._wanted
-        if self._left <= 0:
-            self.often.set()
-        return place, in_jax
-
-    def during(self, work):
-        """Repeat `work` until then, for a minute at most."""
-        end = time.monotonic() + 60
-        while not self.often.is_set() and time.monotonic() < end:
-            work()
-        assert self.often.is_set()
-
-
 def test_waiting_between_steps_is_idle_at_its_line(monkeypatch):
-    seen = Seen(monkeypatch, "wait_for_data")
-    step = jax.jit(lambda x: x + 1)
-    step(1.0)
+    samples, seen, place_of = [], threading.Event(), _sampler.place_of
 
     def wait_for_data():
-        assert seen.often.wait(60)
+        assert seen.wait(60)
 
-    _, profile = profiled(lambda: (step(1.0).block_until_ready(), wait_for_data()))
+    def sampled(frame):
+        place, in_jax = place_of(frame)
+        samples.append(place and place.function)
+        if samples.count("wait_for_data") == 2:
+            seen.set()
+        return place, in_jax
+
+    monkeypatch.setattr(_sampler, "place_of", sampled)
+    _, profile = profiled(wait_for_data)
     part = part_of(profile, "idle", "wait_for_data")
     assert (part.place.file, part.wall_ns > 0) == (__file__, True)
 
 
-def test_operation_of_a_program_has_its_name_line_and_count():
-    @jax.jit
-    def step(x):
-        return jax.lax.fori_loop(0, 200, lambda i, y: x @ y, x)
-
-    step(MATRIX).block_until_ready()
-    _, profile = profiled(lambda: step(MATRIX).block_until_ready())
-    part = part_of(profile, "xla", "dot_general")
-    assert (part.times, part.place.file) == (200, __file__)
-    assert part.place.line == step.__wrapped__.__code__.co_firstlineno + 2
-    assert part_of(profile, "dispatch", "step").times == 1
+def test_operations_have_their_name_line_and_count_also_in_programs_of_one_name():
+    first = jax.jit(lambda x: x @ x)
+    second = jax.jit(lambda x: jnp.sort(x @ x))  # both are called jit__lambda
+    line = first.__wrapped__.__code__.co_firstlineno
+    first(MATRIX).block_until_ready(), second(MATRIX).block_until_ready()
+    _, profile = profiled(lambda: [f(MATRIX).block_until_ready() for f in (first, second, second)])
+    found = {
+        (part.name, part.place.line, part.times) for part in profile.parts if part.kind == "xla"
+    }
+    assert {("dot_general", line, 1), ("dot_general", line + 1, 2), ("sort", line + 1, 2)} <= found
+    assert part_of(profile, "dispatch", "<lambda>").times == 3
 
 
 def test_compilation_of_a_large_function():
@@ -206,13 +188,7 @@ ON_TWO_DEVICES = """
     from jax.sharding import Mesh, PartitionSpec as P
 
     meeting = threading.Barrier(2)
-
-    def meets(x):
-        meeting.wait(60)
-        time.sleep(0.01)
-        return x
-
-    simulate = jaxcb.io(meets, result=lambda x: x)
+    simulate = jaxcb.io(lambda x: (meeting.wait(60), time.sleep(0.01), x)[2], result=lambda x: x)
 
     @jax.jit
     def step(x):
@@ -223,14 +199,12 @@ ON_TWO_DEVICES = """
     step(jnp.arange(2.0)).block_until_ready()
     with jaxcb.profile() as p:
         step(jnp.arange(2.0)).block_until_ready()
-    profile, calls = p.profile, p.recording.calls
-    (host,) = (part for part in profile.parts if part.kind == "host")
-    lanes = [
-        lane.name for lane in profile.lanes[1:]
-        if any(profile.parts[part].kind == "host" for part in lane.spans[2::3])
-    ]
-    total = int((calls["end_ns"] - calls["start_ns"]).sum())
-    print(json.dumps([host.times, host.busy_ns == total, host.wall_ns < total, len(lanes)]))
+    (host,) = (part for part in p.profile.parts if part.kind == "host")
+    number = p.profile.parts.index(host)
+    lanes = [lane.name for lane in p.profile.lanes[1:] if number in lane.spans[2::3]]
+    calls = p.recording.calls
+    busy = int((calls["end_ns"] - calls["start_ns"]).sum())
+    print(json.dumps([host.times, host.busy_ns == busy, host.wall_ns < busy, len(lanes)]))
 """
 
 
@@ -240,13 +214,23 @@ def test_host_functions_on_two_devices_are_busy_in_two_lanes(in_process):
     assert in_process(ON_TWO_DEVICES, devices=2).value == [20, True, True, 2]
 
 
-def test_operations_of_two_programs_of_one_name_have_their_own_lines():
-    first = jax.jit(lambda x: x @ x)
-    second = jax.jit(lambda x: jnp.sort(x @ x))  # both are called jit__lambda
-    line = first.__wrapped__.__code__.co_firstlineno
-    first(MATRIX).block_until_ready(), second(MATRIX).block_until_ready()
-    _, profile = profiled(lambda: [f(MATRIX).block_until_ready() for f in (first, second, second)])
-    found = {
-        (part.name, part.place.line, part.times) for part in profile.parts if part.kind == "xla"
-    }
-    assert {("dot_general", line, 1), ("dot_general", line + 1, 2), ("sort", line + 1, 2)} <= found
+@pytest.mark.filterwarnings("ignore:the jax pure callback spin")
+@pytest.mark.parametrize("compiled", ["before the block", "in the block"])
+@pytest.mark.parametrize("callback", ["ours", "of JAX"])
+def test_calls_that_the_log_had_no_room_for_count_as_host_functions(callback, compiled):
+    def spin(x):
+        return 2 * x
+
+    scalar = jax.ShapeDtypeStruct((), np.float32)
+    call = jaxcb.io(spin, result=lambda x: x) if callback == "ours" else jax.pure_callback
+    body = call if callback == "ours" else lambda x: call(spin, scalar, x)
+    run = jax.jit(lambda x: jax.lax.fori_loop(0, 30, lambda i, x: body(x), x))
+    if compiled == "before the block":
+        run(1.0).block_until_ready()
+    with jaxcb.profile(capacity=10) as p:
+        run(1.0).block_until_ready()
+    host, crossing = (part_of(p.profile, kind, "spin") for kind in ("host", "crossing"))
+    (lost,) = p.recording.not_kept
+    assert (host.times, crossing.times, lost.calls) == (30, 30, 20)
+    assert host.busy_ns == host_ns(p.recording) + lost.host_ns
+    assert "20 host calls did not fit into the log" in str(p)
