@@ -1,7 +1,8 @@
 """``check()``: test whether a host function keeps the contract of its flavor.
 
-`_check` lists the checks in order; each yields findings. A `Subject` is the host function with the
-arguments of one call, and `Elements` are further values made up from them.
+`_check` has the list of checks and runs them: each is a function of a `Subject`, the host function
+with the arguments of one call, and yields findings, or texts that say what was not checked. Most
+compute a result in two ways, by `Subject.run`, and compare them by `difference`.
 """
 
 from ._check import check

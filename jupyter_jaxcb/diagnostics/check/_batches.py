@@ -6,193 +6,147 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from ...recording import VMAP_METHODS, Finding
-from ...stack.call import HostFunction
-from ...stack.flavors import bind_pure
-from ...stack.options import Options
+from ...recording import VMAP_METHODS, AxisKind
 from ._compare import difference
-from ._elements import Elements
-from ._subject import one_by_one, one_line
+from ._subject import Operands, Subject, Wrong, one_by_one, one_line
 
-VMAP, ROWS = "vmap contract", "rows alone"
 _BATCHED = [name for name, method in VMAP_METHODS.items() if not method.looped]
 _FEW = 8  # rows, up to which each is also passed alone
 
-_Level = tuple[int, list[bool]]  # the size of one vmap, and which operands it maps
+_Levels = list[tuple[int, list[int]]]  # of each vmap its size, and the operands that it maps
 
 
-def vmap_findings(elements: Elements, methods: dict[str, bool]) -> Iterator[Finding | str]:
-    """Yield a finding if a batch gives other results than single calls.
+def check_vmap(subject: Subject) -> Iterator[Wrong | str]:
+    """Compare the results for a batch with those of single calls.
 
     Only ufuncs get batches that their vmap method does not make: other functions may do anything
     with one, loop forever, or crash the process in C code.
-
-    Args:
-        elements: what batches are made from.
-        methods: receives, for a ufunc, which vmap methods are right.
     """
-    subject = elements.subject
     method = subject.settings.get("vmap_method")
     function = subject.callback.host.current
     while isinstance(function, functools.partial):
         function = function.func
     if method in _BATCHED:
-        what = _wrong_batch(elements, method)
+        what = _wrong_batch(subject, method)
         if what:
-            right = [one for one in _BATCHED if one != method and not _wrong_batch(elements, one)]
-            others = f", or {' or '.join(map(repr, right))}" if right else ""
-            yield Finding(
-                VMAP,
-                what,
-                f"Register it with vmap_method='sequential'{others}, or make it accept a leading "
-                "batch axis in each argument.",
-            )
+            others = [name for name in _BATCHED if name != method]
+            right = [name for name in others if not _wrong_batch(subject, name)]
+            other = f", or {' or '.join(map(repr, right))}" if right else ""
+            advice = f"Register it with vmap_method='sequential'{other}, or make it accept a "
+            yield what, f"{advice}leading batch axis in each argument."
     elif not subject.operands or not subject.avals:
         yield "no array to map over"
     elif isinstance(function, np.ufunc):
-        methods.update((one, not _wrong_batch(elements, one)) for one in _BATCHED)
+        subject.vmap_methods |= {name: not _wrong_batch(subject, name) for name in _BATCHED}
     elif method:
         yield f"{method}: each batch element is a separate call"
     else:
         yield "vmap_method=None: vmap is refused"
 
 
-def _wrong_batch(elements: Elements, method: str) -> str:
+def _wrong_batch(subject: Subject, method: str) -> str:
     """Describe the first wrong result under a vmap method; empty if there is none.
 
     Tried are all operands mapped, each alone, and two nested vmaps.
     """
-    subject, count = elements.subject, elements.count
-    operands = range(len(subject.operands))
-    mapped = [n for n in operands if not subject.unbatched[n]]
-    together = [n in mapped for n in operands]
-    tried: list[list[_Level]] = [[(count, together)]] if mapped else []
-    if mapped and not subject.is_large:
-        alone = [[n in group for n in operands] for group in one_by_one(mapped)]
-        if len(mapped) > 1:
-            tried += [[(count, mask)] for mask in alone]
+    count = subject.count
+    mapped = [n for n, unbatched in enumerate(subject.unbatched) if not unbatched]
+    tried: list[_Levels] = [[(count, mapped)]] if mapped else []
+    if mapped and count > 2:  # else batches take much memory
+        first, *others = one_by_one(mapped)
+        if others:
+            tried += [[(count, group)] for group in (first, *others)]
         # Under legacy_vectorized, a function cannot tell the batch axes of two arguments apart.
-        if len(mapped) > 1 and not VMAP_METHODS[method].hides_axes:
-            tried.append([(count, alone[0]), (2, alone[1])])
-        tried.append([(count, together), (2, together)])
-    return next(filter(None, (_wrong_under(elements, method, levels) for levels in tried)), "")
+        if others and not VMAP_METHODS[method].hides_axes:
+            tried.append([(2, others[0]), (count, first)])
+        tried.append([(2, mapped), (count, mapped)])
+    return next(filter(None, (_wrong_under(subject, method, levels) for levels in tried)), "")
 
 
-def _wrong_under(elements: Elements, method: str, levels: Sequence[_Level]) -> str:
-    """Let nested vmaps, innermost first, call the host function, and describe what is wrong."""
-    subject = elements.subject
-    outermost_first = levels[::-1]
-    axes = tuple(size for size, _ in outermost_first)
-    # The variant of each operand in each batch element; where it is not mapped, the axis has size 1
-    grids: list[Any] = [
-        sum(np.ix_(*(np.arange(size if mask[n] else 1) for size, mask in outermost_first)))
-        % elements.count
-        for n in range(len(subject.operands))
-    ]
+def _wrong_under(subject: Subject, method: str, levels: _Levels) -> str:
+    """Call the host function as vmaps do, the outermost first, and describe what is wrong."""
+    axes = tuple(size for size, _ in levels)
+    unmapped = VMAP_METHODS[method].axis(False)
+    batch, elements = [], []  # each operand, and which of its variants is in each batch element
+    for n, values in enumerate(subject.variants):
+        sizes = [size if n in operands else 1 for size, operands in levels]
+        chosen: Any = sum(np.ix_(*map(np.arange, sizes))) % subject.count
+        elements.append(np.broadcast_to(chosen, axes))
+        if unmapped is AxisKind.TILED:
+            chosen = elements[-1]
+        elif unmapped is AxisKind.UNBATCHED:
+            chosen = chosen[tuple(slice(None) if n in operands else 0 for _, operands in levels)]
+        batch.append(np.asarray(np.stack(values)[chosen]))
     alone = {}
-    try:
-        for place in np.ndindex(axes):
-            alone[place] = elements.result([int(np.broadcast_to(n, axes)[place]) for n in grids])
-    except Exception:  # values made up for one operand may not fit those of another
+    for place in np.ndindex(axes):
+        pairs = zip(subject.variants, elements, strict=True)
+        alone[place] = subject.alone([values[chosen[place]] for values, chosen in pairs])
+    if None in alone.values():  # values made up for one operand do not fit those of another
         return ""
-    got: list[Any] = []  # the batch, then its results or an error
-
-    def host(*batch: np.ndarray) -> list[np.ndarray]:
-        got.append(batch)
-        try:
-            got.append(subject.run(batch, axes=axes))
-        except Exception as error:
-            got.append(error)
-            raise
-        return got[1]
-
-    call: Any = functools.partial(
-        bind_pure, HostFunction(host), list(subject.avals), kwargs={},
-        options=Options(flavor="pure", vmap_method=method),
-    )  # fmt: skip
-    mapped = lambda *operands: call(operands)  # noqa: E731
-    for _, mask in levels:
-        mapped = jax.vmap(mapped, [0 if on else None for on in mask])
-    batch = []
-    for n, (values, grid) in enumerate(zip(elements.variants, grids, strict=True)):
-        unmapped = tuple(i for i, (_, mask) in enumerate(outermost_first) if not mask[n])
-        batch.append(np.asarray(np.stack(values)[grid.squeeze(unmapped)]))
-    try:
-        mapped(*batch)
-    except Exception:  # of the host function, or of jax_debug_nans
-        if len(got) < 2:
-            raise
-    if not got:  # all results are empty
-        return ""
-    batch, results = got
     shapes = ", ".join(str(array.shape) for array in batch)
     case = f"under vmap_method={method!r}, called with shapes {shapes} for a batch of {axes},"
-    if isinstance(results, Exception):
-        return f"{case} it fails: {one_line(results)}"
+    try:
+        results = subject.run(batch, shapes=[(*axes, *y.shape) for y in subject.avals])
+    except Exception as error:
+        return f"{case} it fails: {one_line(error)}"
     for place, expected in alone.items():
-        wrong = difference([np.asarray(y[place]) for y in results], expected, subject.paths)
+        element = place[0] if len(place) == 1 else place
+        words = f"batch element {element} is {{found}}{{at}}; called alone it returns {{expected}}"
+        found = [np.asarray(y[place]) for y in results]
+        wrong = difference(found, expected, subject.paths, words=words)
         if wrong:
-            element = place[0] if len(place) == 1 else place
-            return (
-                f"{case} batch element {element} is {wrong.found}{wrong.at}; called alone it "
-                f"returns {wrong.expected}"
-            )
+            return f"{case} {wrong}"
     return ""
 
 
-def rows_findings(elements: Elements) -> Iterator[Finding | str]:
-    """Yield a finding if parts of the rows give other results than all rows together."""
-    subject = elements.subject
-    named = subject.settings["partitioned"]
-    divided = [x.ndim > 0 for x in subject.operands]
-    if named is not True:
-        divided = [n in subject.operands_of(named, floating=False) for n in range(len(divided))]
-    given = [x for x, on in zip(subject.operands, divided, strict=True) if on]
-    counts = {x.shape[0] for x in given}
+def check_rows(subject: Subject) -> Iterator[Wrong | str]:
+    """Compare the results for parts of the rows with those for all rows together."""
+    named, operands = subject.settings["partitioned"], subject.operands
+    divided = range(len(operands)) if named is True else subject.operands_of(named)
+    divided = [n for n in divided if operands[n].ndim]
+    counts = {len(operands[n]) for n in divided}
     if not counts:
         yield "no argument has rows"
-    elif len(counts) > 1 or any(aval.shape[:1] != (*counts,) for aval in subject.avals):
+    elif len(counts) > 1 or any(y.shape[:1] != (*counts,) for y in subject.avals):
         yield "arguments and results do not have the same rows, so no program can call it"
     elif min(counts) < 2:
         yield "there are fewer than two rows"
     else:
-        mixed = [x.copy() for x in subject.operands]  # the given rows may all be equal
-        for x, values, on in zip(mixed, elements.variants, divided, strict=True):
-            for n in range(elements.count if on else 0):
-                x[n :: elements.count] = values[n][n :: elements.count]
-        for operands in (subject.operands, mixed):
-            what = _wrong_rows(elements, divided, operands)
-            if what:
-                advice = "Let each row of the result depend on the same row of the arguments alone,"
-                yield Finding(ROWS, what, f"{advice} or drop partitioned=True.")
-                return
+        mixed = [x.copy() for x in operands]  # the given rows may all be equal
+        for n in divided:
+            for element in range(subject.count):
+                rows = slice(element, None, subject.count)
+                mixed[n][rows] = subject.variants[n][element][rows]
+        what = _wrong_rows(subject, operands, divided) or _wrong_rows(subject, mixed, divided)
+        if what:
+            advice = "Let each row of the result depend on the same row of the arguments alone,"
+            yield what, f"{advice} or drop partitioned=True."
 
 
-def _wrong_rows(elements: Elements, divided: Sequence[bool], operands: Sequence[np.ndarray]) -> str:
+def _wrong_rows(subject: Subject, operands: Operands, divided: Sequence[int]) -> str:
     """Describe wrong results for the halves of the rows, and for each of a few; empty if none."""
-    subject = elements.subject
-    count = next(len(x) for x, on in zip(operands, divided, strict=True) if on)
+    count = len(operands[divided[0]])
     try:
         whole = subject.run(operands)
     except Exception:  # values made up from others may not be in its domain
         return ""
     for parts in (2, count) if count <= _FEW else (2,):
-        results: list[list[np.ndarray]] = []
+        results = []
         for rows in np.array_split(np.arange(count), parts):
-            part = [x[rows] if on else x for x, on in zip(operands, divided, strict=True)]
+            part = [x[rows] if n in divided else x for n, x in enumerate(operands)]
             try:
-                results.append(subject.run(part, rows=len(rows)))
+                shapes = [(len(rows), *y.shape[1:]) for y in subject.avals]
+                results.append(subject.run(part, shapes=shapes))
             except Exception as error:
-                part = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]}"
-                return f"called with {part} of {count} alone it fails: {one_line(error)}"
-        found = list(map(np.concatenate, zip(*results, strict=True)))
-        wrong = difference(found, whole, subject.paths)
+                which = f"rows {rows[0]} to {rows[-1]}" if len(rows) > 1 else f"row {rows[0]}"
+                return f"called with {which} of {count} alone it fails: {one_line(error)}"
+        wrong = difference(
+            list(map(np.concatenate, zip(*results, strict=True))), whole, subject.paths,
+            words=f"rows depend on others: called with {parts} parts of its {count} rows it "
+            "returns {found}{at}; called with all rows, {expected}",
+        )  # fmt: skip
         if wrong:
-            return (
-                f"rows depend on others: called with {parts} parts of its {count} rows it returns "
-                f"{wrong.found}{wrong.at}; called with all rows, {wrong.expected}"
-            )
+            return wrong
     return ""

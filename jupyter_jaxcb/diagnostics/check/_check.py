@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import numbers
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from jax.tree_util import tree_leaves
+import jax
+from jax.tree_util import tree_flatten, tree_unflatten
 
 from ... import jax_compat
-from ...capabilities.lint import impurities, jax_inside
-from ...recording import Check, Checks, Finding, Frame, on_one_line
-from ...register import Callback
+from ...recording import Check, Checks, on_one_line
+from ...register import Callback, watching_calls
 from ...stack.call import name_of
-from ...stack.errors import message_of
-from ...stack.results import ResultError, kind_of
-from ...stack.trace import enabled, is_cell
+from ...stack.trace import enabled
 from ..record import Unrecorded
-from ._batches import ROWS, VMAP, rows_findings, vmap_findings
-from ._calls_of import calls_of
-from ._compare import REPEATED, difference
-from ._derivative import KIND as DERIVATIVE
-from ._derivative import derivative_findings
-from ._elements import Elements
-from ._linear import KIND as LINEAR
-from ._linear import linear_findings
-from ._subject import OutOfTime, Subject, one_line
-from ._threads import KIND as THREADS
-from ._threads import threads_findings, threads_of
-
-_RESULT, _TWICE, _INPUTS = "declared result", "same inputs twice", "inputs unchanged"
-_DISTINCT = 1e-13  # relative difference from which on numbers in float64 are not rounding errors
-_WARNINGS = ("warnings", "_py_warnings")  # modules whose output is shown
-_one_at_a_time = threading.RLock()  # streams are replaced for one check
+from ._checks import checked
+from ._subject import SECONDS, OutOfTime, Subject, clock, one_line
 
 
 def check(
@@ -45,11 +24,11 @@ def check(
 ) -> Check | Checks:
     """Run a registered callback on these arguments and report where it breaks its contract.
 
-    A pure callback is run about ten times: on the same inputs, on other inputs in between, on
+    A pure callback is run about eight times: on the same inputs, on other inputs in between, on
     read-only and on writable arrays. It must return the same result for the same inputs, leave its
     inputs unchanged, return what it declares, and not use JAX. A buffer callback must also write
-    its whole output. Output that this thread prints during these runs is not shown. A callback of
-    flavor io or debug is run once.
+    its whole output. What this thread prints during these runs is not shown. A callback of flavor
+    io or debug, or with ``has_side_effect=True``, is run once.
 
     If its `vmap_method` passes whole batches, or if it is a ufunc, the function is run on about ten
     batches, whose results are compared with those of single calls. (A Python number among arrays is
@@ -126,236 +105,59 @@ def check(
         )
     with Unrecorded(), enabled():
         if isinstance(callback, Callback):
-            return _checked(Subject(callback, args, kwargs), tolerance)
-        calls, name = calls_of(callback, args, kwargs), name_of(callback)
-        if not (calls.known or calls.unknown):
+            return checked(Subject(callback, args, kwargs, tolerance))
+        name, (known, left_out, rest) = name_of(callback), _calls_of(callback, args, kwargs)
+        if not (known or left_out):
             raise TypeError(
                 f"cannot check {name}: called with these arguments, it calls no registered "
                 "callback of flavor pure, buffer, io or debug. Register the host function by "
                 "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls "
                 "it."
             )
-        subjects = [Subject(one, *given) for one, given in calls.known.items()]
-        checks = [_checked(one, tolerance) for one in subjects]
-        left_out = {one.host.name: why for one, why in calls.unknown.items()}
-        if calls.rest:
-            left_out[f"what {name} calls next"] = calls.rest
-        return Checks(name, tuple(checks), left_out)
+        checks = [
+            checked(Subject(one, args, kwargs, tolerance)) for one, (args, kwargs) in known.items()
+        ]
+        reasons = {one.host.name: why for one, why in left_out.items()}
+        if rest:
+            reasons[f"what {name} calls next"] = rest
+        return Checks(name, tuple(checks), reasons)
 
 
-def _checked(subject: Subject, tolerance: float) -> Check:
-    """Run the checks of one callback, one after the other."""
-    findings: list[Finding] = []
-    kept: list[str] = []
-    left_out: dict[str, str] = {}
-    notes: list[str] = []
-    methods: dict[str, bool] = {}
+def _calls_of(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any, str]:
+    """Run a function once, with ``jax.disable_jit``, so that the arguments of calls have values.
 
-    def run(kind: str, check: Callable[[], Iterator[Finding | str]]) -> bool:
-        """Keep the findings of a check, or why something was not checked."""
-        found: list[Finding | str] = []
-        try:
-            found.extend(check())
-        except OutOfTime as error:
-            found.append(str(error))
-        wrong = [one for one in found if isinstance(one, Finding)]
-        skipped = [one for one in found if isinstance(one, str)]
-        findings.extend(wrong)
-        if skipped:
-            left_out[kind] = "; ".join(skipped)
-        elif not wrong:
-            kept.append(kind)
-        return not wrong
+    Returns:
+        The arguments of the first call with values of each callback, why the other callbacks have
+        no such call, and why the function did not run to its end; empty if it did.
+    """
+    known: dict[Callback, tuple[Any, Any]] = {}
+    unknown: dict[Callback, str] = {}
+    end, rest = clock() + SECONDS, ""
 
-    flavor = subject.callback.flavor
-    in_threads = threads_of(subject.settings.get("executor")) > 0
-    if flavor in ("io", "debug"):
-        if in_threads:
-            left_out[THREADS] = f"an {flavor} function is called once"
-        run(_RESULT, lambda: _first_result(subject, [], notes))
-        return Check(subject.name, flavor, tuple(findings), tuple(kept), left_out)
-
-    result: list[np.ndarray] = []
-    again = functools.partial(_again, subject, result)
-    elements = functools.cache(lambda: Elements(subject))
-    comparing: dict[str, Callable[[], Iterator[Finding | str]]] = {
-        VMAP: lambda: vmap_findings(elements(), methods),
-        DERIVATIVE: lambda: derivative_findings(subject, result, tolerance),
-    }
-    if subject.settings.get("linear"):
-        comparing[LINEAR] = lambda: linear_findings(subject)
-    if subject.settings.get("partitioned") and subject.avals:
-        comparing[ROWS] = lambda: rows_findings(elements())
-    with _printed() as text:
-        repeatable = not subject.settings.get("has_side_effect")
-        if repeatable:
-            run("source", lambda: _source(subject))
-        if run(_RESULT, lambda: _first_result(subject, result, notes)) and repeatable:
-            repeats = run(_TWICE, lambda: _twice(elements, again))
-            if elements.cache_info().currsize and elements().misfit:
-                kept.remove(_RESULT)
-                advice = "A compiled program has the same shapes and dtypes for all values: pad the"
-                advice += " result or convert it to what is declared."
-                findings.append(Finding(_RESULT, elements().misfit, advice))
-            run(_INPUTS, lambda: _unchanged(subject, again))
-            run("no JAX inside", lambda: _no_jax(subject))
-            for kind, check in comparing.items() if repeats else ():
-                run(kind, check)
-            with contextlib.suppress(OutOfTime):
-                late = again(" after all other calls") if repeats else []
-                if late:
-                    findings.extend(late)
-                    kept.remove(_TWICE)
-                    repeats = False
-            if repeats and in_threads:
-                run(THREADS, lambda: threads_findings(elements()))
-            if not repeats:  # which is why other results differ
-                findings[:] = [one for one in findings if one.kind not in comparing]
-                kept[:] = [kind for kind in kept if kind not in comparing]
-                left_out |= dict.fromkeys(comparing, "its results are not repeatable")
-                methods.clear()
-            if not any(one.what.startswith("it prints") for one in findings):
-                run("no printing", lambda: _no_printing("".join(text)))
-    return Check(
-        subject.name, flavor, tuple(findings), tuple(kept), left_out, methods, tuple(notes)
-    )
-
-
-def _source(subject: Subject) -> Iterator[Finding]:
-    for one in impurities(subject.callback.host.current, subject.leading):
-        yield Finding("source", f"it {one.does}: {one.what}, {one.where}", f"{one.advice}.")
-
-
-def _first_result(
-    subject: Subject, result: list[np.ndarray], notes: list[str]
-) -> Iterator[Finding]:
-    """Run it for the first time, keep its result, and note numbers that became equal."""
-    try:
-        result.extend(subject.run())
-    except ResultError as error:
-        advice = "Declare what it returns, or return what it declares."
-        yield Finding(_RESULT, str(error), advice)
-    except Exception as error:
-        if isinstance(error, ValueError) and "read-only" in message_of(error):
-            yield _writes(f"it fails on read-only arrays: {message_of(error)}")
+    def called(callback: Callback, args: Any, kwargs: Any, mask: Any) -> None:
+        if clock() > end:
+            raise OutOfTime(f"no time left after {SECONDS:.0f} s")
+        if callback in known or callback.flavor == "tap":
             return
-        advice = "Call the undecorated function with NumPy arrays to see where."
-        yield Finding(_RESULT, f"it fails on these arguments: {one_line(error)}", advice)
-    leaves = tree_leaves(subject.returned)
-    for returned, got, path in zip(leaves, result, subject.paths, strict=False):
-        if kind_of(got.dtype) == "f" and np.asarray(returned).dtype == np.float64 != got.dtype:
-            numbers = np.sort(np.asarray(returned), axis=None)
-            with np.errstate(all="ignore"):
-                rounded = numbers.astype(got.dtype)
-                gaps = np.diff(numbers) > _DISTINCT * np.abs(numbers[1:])
-            lost = np.flatnonzero(gaps & (rounded[1:] == rounded[:-1]))
-            if lost.size:
-                one, other = numbers[lost[0] : lost[0] + 2].tolist()
-                notes.append(
-                    f"it returns float64{path and f' at {path}'}, and {got.dtype} is declared: "
-                    f"{one!r} and {other!r} both become {rounded[lost[0]]}"
-                )
+        leaves, tree = tree_flatten((args, kwargs))
+        *values, needed = map(jax_compat.first_value, (*leaves, mask))
+        if needed is None or any(value is None for value in values):
+            why = "JAX traces all of its calls, as in jax.checkpoint, so its arguments have no "
+            unknown.setdefault(callback, f"{why}values")
+        elif not needed:
+            unknown.setdefault(callback, "its mask is not true for the first batch element")
+        else:
+            unknown.pop(callback, None)
+            known[callback] = tree_unflatten(tree, values)
 
-
-def _twice(elements: Callable[[], Elements], again: Callable) -> Iterator[Finding]:
-    """Run it again, and once more after other inputs, which it may remember."""
-    found = again("")
-    if not found:
-        for values in list(zip(*elements().variants, strict=True))[1:]:
-            elements().takes(list(values))
-        found = again(" after calls with other arguments")
-    yield from found
-
-
-def _again(subject: Subject, result: list[np.ndarray], when: str) -> list[Finding]:
     try:
-        wrong: Any = difference(subject.run(), result, subject.paths, REPEATED)
-        what = f"returns {wrong}" if wrong else ""
+        # Fresh, because a jax.checkpoint that is in JAX's caches does not call its function.
+        with jax_compat.fresh_caches(), jax.disable_jit(), watching_calls(called):
+            jax.block_until_ready(function(*args, **kwargs))
+    except OutOfTime as error:
+        rest = str(error)
     except Exception as error:
-        what = f"fails: {one_line(error)}"
-    advice = "Register it as io, which is called as often as the program says, or pass what "
-    advice += "changes as an argument."
-    return [Finding(_TWICE, f"a second call with the same inputs{when} {what}", advice)] * bool(
-        what
-    )
-
-
-def _unchanged(subject: Subject, again: Callable) -> Iterator[Finding]:
-    """Run it on writable arrays."""
-    operands = [array.copy() for array in subject.operands]
-    try:
-        subject.run(operands, writable=True)
-    except Exception as error:
-        if not again(""):  # else it fails on any arrays
-            advice = "Accept both read-only arrays, as from programs, and writable ones."
-            what = f"it fails on writable arrays: {one_line(error)}"
-            yield Finding(_INPUTS, what, advice)
-        return
-    wrong = difference(operands, subject.operands, subject.names, 1.0)
-    if wrong:
-        yield _writes(f"after the call its input is {wrong}")
-
-
-def _writes(what: str) -> Finding:
-    advice = (
-        "Copy an argument before writing to it, as in np.array(x), or register the function as "
-    )
-    return Finding(_INPUTS, what, f"{advice}buffer, which writes into its result.")
-
-
-def _no_jax(subject: Subject) -> Iterator[Finding | str]:
-    if subject.settings.get("arrays") == "jax":
-        yield 'it is registered with arrays="jax"'
-        return
-
-    def call() -> None:
-        with contextlib.suppress(Exception):  # reported by the checks that compare results
-            subject.run()
-
-    use: Any = jax_inside(subject.callback.host)
-    seen = None if use else jax_compat.first_operation(call)
-    if seen:
-        use = Frame("", *seen, cell=is_cell(seen[0])).where
-    if use:
-        advice = "Use NumPy in the host function: JAX may deadlock there."
-        yield Finding("no JAX inside", f"it uses JAX: {use}", advice)
-
-
-def _no_printing(text: str) -> Iterator[Finding]:
-    line = text.strip().partition("\n")[0]
-    if line:
-        advice = "Print in a debug callback (jaxcb.debug), or register it as io."
-        yield Finding("no printing", f"it prints {line[:60]!r}", advice)
-
-
-class _Stream:
-    """Stands in for a stream, and keeps what one thread writes to it."""
-
-    def __init__(self, shown: Any, text: list[str]) -> None:
-        self._shown, self._text, self._thread = shown, text, threading.get_ident()
-
-    def write(self, text: str) -> int:
-        is_warning = sys._getframe(1).f_globals.get("__name__") in _WARNINGS
-        if threading.get_ident() != self._thread or is_warning:
-            return self._shown.write(text)
-        self._text.append(text)
-        return len(text)
-
-    def writelines(self, lines: Any) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._shown, name)
-
-
-@contextlib.contextmanager
-def _printed() -> Iterator[list[str]]:
-    """Yield a list that receives what this thread prints, in place of the screen."""
-    text: list[str] = []
-    with (
-        _one_at_a_time,
-        contextlib.redirect_stdout(_Stream(sys.stdout, text)),  # type: ignore[type-var]
-        contextlib.redirect_stderr(_Stream(sys.stderr, text)),  # type: ignore[type-var]
-    ):
-        yield text
+        if not (known or unknown):
+            raise
+        rest = f"it raised {one_line(error)}"
+    return known, unknown, rest

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ...stack.results import kind_of
 
-REPEATED = 0.9  # power of eps that two calls with the same inputs may differ by
+REPEATED = 0.9  # power of eps by which two calls with the same inputs may differ
 SAME = 0.6  # and two ways to compute the same
-
-
-class Difference(NamedTuple):
-    """The first element in which two results differ."""
-
-    found: str
-    at: str  # " at [1]"; empty for a scalar
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.found}{self.at} instead of {self.expected}"
+ROUGH = 0.5  # and a value that a derivative rule computes in JAX
+EXACT = 1.0
 
 
 def difference(
@@ -30,8 +21,9 @@ def difference(
     expected: Sequence[np.ndarray],
     paths: Sequence[str],
     power: float = SAME,
-) -> Difference | None:
-    """Return the first element that differs; None if there is none.
+    words: str = "{found}{at} instead of {expected}",
+) -> str:
+    """Describe the first element that differs; empty if there is none.
 
     Args:
         found: flat results.
@@ -39,28 +31,29 @@ def difference(
         paths: the path of each result in its structure.
         power: floating-point numbers may differ by eps of the dtype to this power, relative to the
             largest one.
+        words: the description; `at` is ``" at [1]"``, and empty for a scalar.
     """
-    for one, other, path in zip(found, expected, paths, strict=True):
-        wrong = ~close(one, other, power)
+    for x, y, path in zip(found, expected, paths, strict=True):
+        wrong = ~close(x, y, power)
         if wrong.any():
-            place = np.unravel_index(int(wrong.argmax()), one.shape)
-            at = f"{path}{list(map(int, place))}" if place else path
-            return Difference(str(one[place]), f" at {at}" if at else "", str(other[place]))
-    return None
+            index = np.unravel_index(int(wrong.argmax()), x.shape)
+            at = f"{path}{list(map(int, index))}" if index else path
+            at = f" at {at}" if at else ""
+            return words.format(found=str(x[index]), at=at, expected=str(y[index]))
+    return ""
 
 
-def close(one: np.ndarray, other: np.ndarray, power: float = SAME) -> np.ndarray:
+def close(x: np.ndarray, y: np.ndarray, power: float = SAME) -> np.ndarray:
     """Return which elements are equal, up to rounding errors of floating-point numbers."""
     with np.errstate(all="ignore"):  # infinities, and signaling NaN
-        same = one == other
-        if same.all() or kind_of(one.dtype) in ("b", "i"):
+        same = x == y
+        if same.all() or kind_of(x.dtype) in ("b", "i"):
             return same
-        eps = float(ml_dtypes.finfo(one.dtype).eps)
-        one, other = wide(one), wide(other)
-        sizes = np.abs(other)
+        eps = float(ml_dtypes.finfo(x.dtype).eps)
+        x, y = wide(x), wide(y)
+        sizes = np.abs(y)
         largest = sizes.max(initial=0.0, where=np.isfinite(sizes))
-        near = np.abs(one - other) <= eps**power * largest
-        return near | same | (np.isnan(one) & np.isnan(other))
+        return same | (np.abs(x - y) <= eps**power * largest) | (np.isnan(x) & np.isnan(y))
 
 
 def wide(x: Any) -> np.ndarray:

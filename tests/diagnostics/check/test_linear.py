@@ -97,3 +97,22 @@ def test_linear_function_without_a_transpose_is_checked_for_linearity_alone():
     found = jaxcb.check(linear(), A, B)
     assert found.ok
     assert found.left_out["linear"] == "it has no transpose"
+
+
+def test_function_that_fails_on_random_vectors_is_left_out_with_its_error():
+    def picky(a, b):
+        if abs(b).max() > 100:
+            raise ValueError("too large")
+        return a @ b
+
+    found = jaxcb.check(linear(picky, lambda a, ct: a.T @ ct), A, B)
+    assert found.ok and "ValueError: too large" in found.left_out["linear"]
+
+
+def test_real_arguments_of_a_complex_linear_function_have_no_finding():
+    real = jaxcb.pure(lambda b: (1 + 2j) * b, result="b.astype('complex64')", linear="b")
+    real.deftranspose(lambda ct: ((1 + 2j) * ct).real)
+    both = jaxcb.pure(lambda b, c: b + c, result="c", linear="b, c")
+    both.deftranspose(lambda ct: (ct.real, ct))
+    for found in (jaxcb.check(real, B), jaxcb.check(both, B, B.astype(np.complex64))):
+        assert found.ok and "linear" in found.kept

@@ -21,32 +21,23 @@ def first_row_of_each_part(x):
     return np.concatenate([x[:1] * 0, x[1:]])
 
 
-@pytest.mark.parametrize(
-    ("function", "what"),
-    [
-        (
-            lambda x: x - x.mean(0),
-            r"rows depend on others: .* 2 parts of its 6 rows it returns -2.0 at "
-            r"\[0, 0\]; called with all rows, -5.0",
-        ),
-        (
-            first_row_of_each_part,
-            r"^rows depend.* it returns 0.0 at \[3, 0\]; .* all rows, 6",
-        ),
-        (lambda x: x[::-1].copy(), "rows depend on others"),
-        (lambda x: np.resize(x, (6, 2)), r"rows 0 to 2 of 6 alone it fails: .*\(6, 2\)"),
-        (lambda x: x + X, "rows 0 to 2 of 6 alone it fails: ValueError: operands could not"),
-        (
-            lambda x: x + (0 if len(x) % 3 == 0 else np.float32(1)),
-            "rows depend on others: called with 6 parts",
-        ),
-    ],
-    ids=["mean", "first of a part", "reversed", "fixed shape", "closure", "one row"],
-)
-def test_function_that_looks_at_other_rows_is_found_with_the_rows(function, what):
+WRONG = {
+    "mean": (
+        lambda x: x - x.mean(0),
+        "rows depend on others: called with 2 parts of its 6 rows it returns -2.0 at [0, 0]; "
+        "called with all rows, -5.0",
+    ),
+    "first of a part": (first_row_of_each_part, "it returns 0.0 at [3, 0]; called with all rows"),
+    "fixed shape": (lambda x: np.resize(x, (6, 2)), "called with rows 0 to 2 of 6 alone it fails"),
+    "one row": (lambda x: x + np.float32(len(x) % 3 > 0), "called with 6 parts of its 6 rows"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_function_that_looks_at_other_rows_is_found_with_the_rows(name):
+    function, what = WRONG[name]
     (finding,) = checked(function).findings
-    with pytest.raises(AssertionError, match=what):
-        raise AssertionError(finding.what)
+    assert what in finding.what
     assert finding.advice.endswith("or drop partitioned=True.")
 
 
@@ -95,9 +86,3 @@ def test_calls_are_the_halves_and_each_of_a_few_rows():
 def test_arguments_without_rows_to_divide_are_left_out(args, why):
     found = checked(lambda x, *_: x, *args)
     assert found.left_out["rows alone"] == why
-
-
-def test_callback_that_is_not_partitioned_is_not_called_with_parts():
-    found = jaxcb.check(jaxcb.pure(lambda x: x - x.mean(0), result="x"), X)
-    assert found.ok
-    assert "rows alone" not in (*found.kept, *found.left_out)

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
-import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,14 +22,14 @@ def ruled(function, derivative):
     return callback
 
 
-def noisy(amplitude):
+def sloped(function, slope):
+    return ruled(function, lambda x, dx: slope(x) * dx)
+
+
+def noisy(x):
     """Return the sine plus noise that depends on nothing but the argument."""
-
-    def function(x):
-        drawn = [zlib.crc32(np.float64(value).tobytes()) / 2**32 - 0.5 for value in np.ravel(x)]
-        return np.sin(x) + amplitude * np.reshape(drawn, np.shape(x))
-
-    return function
+    drawn = [zlib.crc32(np.float64(value).tobytes()) / 2**32 - 0.5 for value in np.ravel(x)]
+    return np.sin(x) + 1e-4 * np.reshape(drawn, np.shape(x))
 
 
 def bisected(x):
@@ -42,29 +41,24 @@ TAU = 2 * np.pi
 GRID = np.linspace(0, 10, 2001)
 ROUGH = {  # name: function, its derivative, lower and upper bound of the arguments
     "floor": (np.floor, lambda x: 0 * x, 0, 1000),
-    "mod": (lambda x: np.mod(x, 1), lambda x: 1 + 0 * x, 100, 1000),
     "searchsorted": (lambda x: np.searchsorted(GRID, x) / 200.0, lambda x: 0 * x, 0.5, 9),
     "triangle": (lambda x: np.abs(x % 2 - 1), lambda x: jnp.sign(x % 2 - 1), 100, 1000),
-    "relu": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0, -2, 2),
     "440 Hz": (
         lambda t: np.sin(TAU * 440 * t), lambda t: TAU * 440 * jnp.cos(TAU * 440 * t), 0, 1
     ),
-    "sin far out": (np.sin, jnp.cos, 300, 30000),
     "narrow peak": (
         lambda e: np.exp(-(((e - 300) / 0.3) ** 2)),
         lambda e: -2 * (e - 300) / 0.09 * jnp.exp(-(((e - 300) / 0.3) ** 2)), 298, 302,
     ),
     "table": (lambda x: np.interp(x, GRID, np.sin(GRID)), jnp.cos, 0.5, 9),
     "bisected": (bisected, lambda x: 1 / (3 * jnp.cbrt(x) ** 2), 0.5, 5),
-    "in float32": (
-        lambda x: np.sin(np.float32(x) * np.float32(30)), lambda x: 30 * jnp.cos(30 * x), 0.5, 5
-    ),
     "steps": (lambda x: np.round(x * 3000) / 3000, lambda x: 1 + 0 * x, 0.1, 1),
     "a rule that cancels in float32": (
         lambda x: (x - 1) ** 4, lambda x: 4 * x**3 - 12 * x**2 + 12 * x - 4, 0.98, 1.02
     ),
     "offset in float32": (lambda x: np.float32(1e4) + np.sin(np.float32(x)), jnp.cos, 0.5, 5),
-} | {f"noise of {a}": (noisy(a), jnp.cos, 0.5, 2) for a in (1e-3, 1e-4, 1e-5, 1e-6)}  # fmt: skip
+    "noise": (noisy, jnp.cos, 0.5, 2),
+}  # fmt: skip
 
 
 @pytest.mark.long
@@ -74,96 +68,107 @@ ROUGH = {  # name: function, its derivative, lower and upper bound of the argume
 def test_correct_rule_of_a_rough_function_has_no_finding(name, seed, shape):
     function, derivative, low, high = ROUGH[name]
     x = np.float32(np.random.default_rng(seed).uniform(low, high, shape))
-    found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
+    found = jaxcb.check(sloped(function, derivative), x)
     assert found.ok, found
 
 
-@pytest.mark.parametrize("name", ["floor", "mod", "440 Hz", "sin far out", "narrow peak"])
-def test_correct_rule_of_a_locally_smooth_function_is_confirmed(name):
-    function, derivative, low, high = ROUGH[name]
-    x = np.float32(np.random.default_rng(0).uniform(low, high))
-    found = jaxcb.check(ruled(function, lambda x, dx: derivative(x) * dx), x)
-    assert "derivative rule" in found.kept
-
-
 SMOOTH = {
-    "sin": (np.sin, lambda x, dx: jnp.cos(x) * dx),
-    "square": (np.square, lambda x, dx: 2 * x * dx),
-    "exp": (np.exp, lambda x, dx: jnp.exp(x) * dx),
-    "j1": (scipy.special.expit, lambda x, dx: jax.nn.sigmoid(x) * (1 - jax.nn.sigmoid(x)) * dx),
-    "offset": (lambda x: 1000 + np.sin(x), lambda x, dx: jnp.cos(x) * dx),
-    "in float32": (lambda x: np.sin(x.astype(np.float32)), lambda x, dx: jnp.cos(x) * dx),
+    "sin": (np.sin, jnp.cos),
+    "offset": (lambda x: 1000 + np.sin(x), jnp.cos),
+    "in float32": (lambda x: np.sin(x.astype(np.float32)), jnp.cos),
     "very different scales": (
-        lambda x: np.array([1e6, 1, 1e-6]) * x, lambda x, dx: jnp.array([1e6, 1, 1e-6]) * dx
+        lambda x: np.array([1e6, 1, 1e-6]) * x, lambda x: jnp.array([1e6, 1, 1e-6])
     ),
-    "cumsum": (np.cumsum, lambda x, dx: jnp.cumsum(dx)),
 }  # fmt: skip
 WRONG = {
-    "sign": lambda right, x, dx: -right,
-    "half": lambda right, x, dx: right / 2,
-    "10 % too large": lambda right, x, dx: 1.1 * right,
-    "one element": lambda right, x, dx: right.at[1].multiply(2),
-    "zero": lambda right, x, dx: 0 * right,
+    "sign": lambda right: -right,
+    "10 % too large": lambda right: 1.1 * right,
+    "one element": lambda right: right.at[1].multiply(2),
+    "zero": lambda right: 0 * right,
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", SMOOTH)
-def test_wrong_rule_of_a_smooth_function_is_found(name, wrong):
+def test_right_rule_of_a_smooth_function_is_confirmed_and_wrong_ones_are_found(name):
     function, right = SMOOTH[name]
-    generator = np.random.default_rng(7)
-    rule = lambda x, dx: WRONG[wrong](right(x, dx), x, dx)  # noqa: E731
-    callback = ruled(function, rule)
-    for _ in range(4):
-        x = np.float32(generator.uniform(0.2, 1.2, 3))
-        assert only(callback, x).kind == "derivative rule"
+    for x in np.float32(np.random.default_rng(7).uniform(0.2, 1.2, (2, 3))):
+        assert "derivative rule" in jaxcb.check(sloped(function, right), x).kept
+        for wrong in WRONG.values():
+            callback = sloped(function, lambda x: wrong(right(x)))  # noqa: B023
+            assert only(callback, x).kind == "derivative rule"
+
+
+@pytest.mark.parametrize(
+    ("function", "derivative", "x"),
+    [
+        (np.floor, lambda x: 0 * x, np.float32(636.9)),
+        (*ROUGH["440 Hz"][:2], np.float32(0.64)),
+        (np.sin, jnp.cos, np.float32([0.0, 1e-3])),
+        (np.square, lambda x: 2 * x, np.float32(0.0)),
+        (np.tanh, lambda x: 1 - jnp.tanh(x) ** 2, X.astype(np.float16)),
+    ],
+)
+def test_correct_rule_is_confirmed_at_a_special_point(function, derivative, x):
+    found = jaxcb.check(sloped(function, derivative), x)
+    assert found.ok and "derivative rule" in found.kept, found
+
+
+def test_derivative_at_a_kink_is_not_checked():
+    found = jaxcb.check(sloped(np.abs, jnp.sign), np.float32([0.0]))
+    assert found.ok and "kink" in found.left_out["derivative rule"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_reverse_rule_of_two_results_with_a_static_argument(sign):
+    @pure(result=(X, X[0]))
+    def both(x, y, factor):
+        return factor * np.sin(x) * y, (x * y).sum()
+
+    def backward(factor, kept, g):
+        x, y = kept
+        by_x = factor * g[0] * jnp.cos(x) * y + g[1] * y
+        return by_x, sign * ((factor * g[0] * jnp.sin(x)).sum() + g[1] * x.sum())
+
+    both.defvjp(lambda x, y, factor: (both(x, y, factor), (x, y)), backward, nondiff_argnums=(2,))
+    found = jaxcb.check(both, X, np.float32(2), 3.0)
+    assert found.ok == ("derivative rule" in found.kept) == (sign == 1)
+    assert ("by args[1], along -1, defvjp gives" in str(found)) == (sign < 0)
+    assert ("the sign is wrong" in str(found)) == (sign < 0)
 
 
 def test_value_of_a_rule_is_compared():
-    sin = ruled(np.sin, lambda x, dx: jnp.cos(x) * dx)
-    sin.defjvp(lambda p, t: (jnp.cos(*p), jnp.cos(*p) * t[0]))
-    finding = only(sin, X)
-    assert finding.what.startswith("defjvp returns the value 0.54030")
-    sin = jaxcb.pure(np.sin, result="x")
-    sin.defvjp(lambda x: (jnp.cos(x), x), lambda x, g: (jnp.cos(x) * g,))
-    assert only(sin, X).what.startswith("defvjp returns the value 0.54030")
+    forward, reverse = jaxcb.pure(np.sin, result="x"), jaxcb.pure(np.sin, result="x")
+    forward.defjvp(lambda p, t: (jnp.cos(*p), jnp.cos(*p) * t[0]))
+    reverse.defvjp(lambda x: (jnp.cos(x), x), lambda x, g: (jnp.cos(x) * g,))
+    assert only(forward, X).what.startswith("defjvp returns the value 0.54030")
+    assert only(reverse, X).what.startswith("defvjp returns the value 0.54030")
 
 
 Z = np.complex64([1 + 2j, 0.3 - 1j])
-COMPLEX = {  # name: function, its derivative along dz, the argument
-    "holomorphic": (lambda z: z**2, lambda z, dz: 2 * z * dz, Z),
-    "of the conjugate": (np.conj, lambda z, dz: jnp.conj(dz), Z),
-    "to real": (lambda z: np.abs(z) ** 2, lambda z, dz: 2 * jnp.real(jnp.conj(z) * dz), Z),
-    "from real": (lambda x: np.exp(1j * x), lambda x, dx: 1j * jnp.exp(1j * x) * dx, X),
-}
-COTANGENTS = {  # JAX's convention for cotangents does not conjugate
-    "holomorphic": lambda z, g: 2 * z * g,
-    "of the conjugate": lambda z, g: jnp.conj(g),
-    "to real": lambda z, g: 2 * jnp.conj(z) * g,
-    "from real": lambda x, g: jnp.real(1j * jnp.exp(1j * x) * g),
-}
+COMPLEX = {  # name: function, its derivative along dz, its cotangent, the argument
+    "holomorphic": (lambda z: z**2, lambda z, dz: 2 * z * dz, lambda z, g: 2 * z * g, Z),
+    "of the conjugate": (np.conj, lambda z, dz: dz.conj(), lambda z, g: g.conj(), Z),
+    "to real": (
+        lambda z: np.abs(z) ** 2, lambda z, dz: 2 * (z.conj() * dz).real,
+        lambda z, g: 2 * z.conj() * g, Z,
+    ),
+    "from real": (
+        lambda x: np.exp(1j * x), lambda x, dx: 1j * jnp.exp(1j * x) * dx,
+        lambda x, g: (1j * jnp.exp(1j * x) * g).real, X,
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["jvp", "vjp"])
-@pytest.mark.parametrize("factor", [1, -1, 1j])
+@pytest.mark.parametrize("factor", [1, -1])
 @pytest.mark.parametrize("name", COMPLEX)
-def test_complex_rule_is_compared_in_real_and_imaginary_part(name, factor, kind):
-    function, along, z = COMPLEX[name]
+def test_complex_rule_is_compared_in_real_and_imaginary_part(name, factor):
+    function, along, back, z = COMPLEX[name]
     result = np.complex64(function(z)) if name != "to real" else np.float32(function(z))
-    callback = jaxcb.pure(lambda z: function(z), result=result)
-    if kind == "jvp":
-        real = (lambda y: jnp.real(y)) if name == "to real" else (lambda y: y)
-        callback.defjvp(lambda p, t: (callback(*p), real(factor * along(p[0], t[0]))))
-    else:
-        real = (lambda y: jnp.real(y)) if name == "from real" else (lambda y: y)
-        callback.defvjp(
-            lambda z: (callback(z), z), lambda z, g: (real(factor * COTANGENTS[name](z, g)),)
-        )
-    found = jaxcb.check(callback, z)
-    assert found.ok == (factor == 1), found
-    assert ("derivative rule" in found.kept) == found.ok
+    forward, reverse = (jaxcb.pure(lambda z: function(z), result=result) for _ in range(2))
+    forward.defjvp(lambda p, t: (forward(*p), factor * along(*p, *t)))
+    reverse.defvjp(lambda z: (reverse(z), z), lambda z, g: (factor * back(z, g),))
+    for found in (jaxcb.check(forward, z), jaxcb.check(reverse, z)):
+        assert found.ok == ("derivative rule" in found.kept) == (factor == 1), found
 
 
 @pytest.mark.parametrize("first", [0, 100, 199])
@@ -181,31 +186,20 @@ def test_later_arguments_are_differentiated_together():
 
 
 def with_gradient(factor):
-    """Return a callback of two results that returns its gradient, times `factor` in one place."""
+    """Return a callback that returns its gradient, times `factor` in one place."""
 
     def simulate(params, target):
         path, mass = params["speed"] * target, params["mass"]
         by_path = {"speed": np.diag(target), "mass": np.zeros(2)}
-        by_energy = {"speed": np.zeros(2), "mass": factor * 2 * mass}
-        return (path, mass**2), (by_path, by_energy)
+        return (path, mass**2), (by_path, {"speed": np.zeros(2), "mass": factor * 2 * mass})
 
     return jaxcb.pure(simulate, result="(params['speed'], params['mass'])", gradient="params")
 
 
-PARAMS = {"speed": np.float32([1.0, 2.0]), "mass": np.float32(3.0)}
-TARGET = np.float32([0.5, 0.25])
-
-
-def test_right_returned_gradient_is_confirmed():
-    found = jaxcb.check(with_gradient(1), PARAMS, target=TARGET)
-    assert found.ok, found
-    assert "derivative rule" in found.kept
-
-
-@pytest.mark.parametrize("factor", [-1, 0, 1.1])
-def test_wrong_returned_gradient_is_found_by_its_argument_and_result(factor):
-    finding = only(with_gradient(factor), PARAMS, TARGET)
-    assert finding.kind == "derivative rule"
+def test_returned_gradient_is_confirmed_or_found_wrong_by_its_argument():
+    args = {"speed": np.float32([1.0, 2.0]), "mass": np.float32(3.0)}, np.float32([0.5, 0.25])
+    assert "derivative rule" in jaxcb.check(with_gradient(1), args[0], target=args[1]).kept
+    finding = only(with_gradient(1.1), *args)
     assert finding.what.startswith("by args[0]['mass'], along ")
     assert "its gradient gives" in finding.what
     assert finding.advice.startswith("Fix the gradient that simulate returns.")

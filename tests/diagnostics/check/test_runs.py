@@ -41,7 +41,7 @@ def failing_from(first, error):
     return pure()(setup)
 
 
-@pytest.mark.parametrize("first", range(2, 11))
+@pytest.mark.parametrize("first", range(2, 9))
 def test_failure_of_a_later_call_is_a_finding(first):
     finding = only(failing_from(first, RuntimeError("solver already initialized")), X)
     assert finding.kind == "same inputs twice"
@@ -61,10 +61,12 @@ def test_failure_on_writable_arrays_is_a_finding():
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("first", [1, 2, 5])
-def test_keyboard_interrupt_and_system_exit_are_raised(stop, first):
+@pytest.mark.parametrize("first", [1, 2, 4, 6])
+def test_keyboard_interrupt_and_system_exit_are_raised_and_output_is_shown_again(stop, first):
+    before = sys.stdout
     with pytest.raises(stop):
         jaxcb.check(failing_from(first, stop()), X)
+    assert sys.stdout is before
 
 
 def test_change_after_many_calls_is_the_only_finding():
@@ -79,29 +81,14 @@ def test_change_after_many_calls_is_the_only_finding():
     assert finding.kind == "same inputs twice" and "after all other calls" in finding.what
 
 
-def shorter(x):
-    return x[x > 0.9]
-
-
-def complex_below(x):
-    return np.emath.sqrt(x - 0.3)
-
-
-@pytest.mark.parametrize(
-    ("function", "x", "what"),
-    [
-        (shorter, X, r"args\[0\] = \[0.75, 1.5 , 3. \], shorter returned shape \(2,\)"),
-        (complex_below, np.float32(0.5), r"args\[0\] = 0.25, .* complex"),
-    ],
-)
-def test_result_that_depends_on_the_value_is_a_finding_with_that_value(function, x, what):
-    callback = pure()(function)
-    finding = only(callback, x)
+def test_result_that_depends_on_the_value_is_a_finding_with_that_value():
+    shorter = pure()(lambda x: x[x > 0.9])
+    finding = only(shorter, X)
     assert finding.kind == "declared result"
-    with pytest.raises(AssertionError, match=what):
-        raise AssertionError(finding.what)
-    found = jaxcb.check(callback, x)
-    assert "declared result" not in found.kept and "same inputs twice" in found.kept
+    assert finding.what.startswith("called with args[0] = [0.75, 1.5 , 3. ], <lambda> returned")
+    assert "same inputs twice" in jaxcb.check(shorter, X).kept
+    finding = only(pure()(lambda x: np.emath.sqrt(x - 0.3)), np.float32(0.5))
+    assert "args[0] = 0.25, " in finding.what and "complex" in finding.what
 
 
 def test_errors_for_values_that_check_made_up_are_not_findings():
@@ -138,17 +125,6 @@ def test_output_of_other_threads_is_not_captured(capsys):
     assert (sys.stdout, sys.stderr) == before
 
 
-@pytest.mark.long
-def test_warning_is_shown_and_is_not_a_finding(in_process):
-    """In a separate process, because pytest captures warnings."""
-    program = (
-        "import warnings, numpy as np, jupyter_jaxcb as jaxcb\n"
-        "f = lambda x: (warnings.warn('careful'), x)[1]\n"
-        "assert jaxcb.check(jaxcb.pure(f, result='x'), np.float32(1)).ok"
-    )
-    assert "careful" in in_process(program).stderr
-
-
 @pytest.fixture
 def seconds(monkeypatch):
     """A list of durations whose sum is the time of the clock."""
@@ -173,19 +149,19 @@ def test_slow_function_is_run_only_a_few_times(seconds):
     )
 
 
-def test_leaves_after_the_first_are_batched_too():
-    last = pure(result=X, vmap_method="expand_dims")(lambda *xs: xs[0] + xs[-1].reshape(-1)[:3])
-    assert only(last, *[X] * 9).kind == "vmap contract"
+def test_jax_in_a_list_is_found_every_time():
+    jitted = jax.jit(lambda x: x + 1)
+    for function in (jitted, jitted.lower(X).compile()):
+        hidden = [function]
+        function(X)
+        for _ in range(2):
+            finding = only(pure()(lambda x: np.asarray(hidden[0](x))), X)  # noqa: B023
+            assert finding.kind == "no JAX inside" and "test_runs.py" in finding.what
 
 
-HIDDEN = {"jitted": jax.jit(lambda x: x + 1)}
-COMPILED = [jax.jit(lambda x: x + 1).lower(X).compile()]
-
-
-@pytest.mark.parametrize("function", [HIDDEN["jitted"], COMPILED[0]], ids=["jit", "compiled"])
-def test_compiled_function_in_a_list_is_found_every_time(function):
-    hidden = [function]
-    function(X)
-    for _ in range(2):
-        finding = only(pure()(lambda x: np.asarray(hidden[0](x))), X)
-        assert finding.kind == "no JAX inside" and "test_runs.py" in finding.what
+def test_numbers_that_become_equal_are_noted_and_are_no_finding():
+    found = jaxcb.check(pure()(lambda x: np.float64([1.0, 1.0 + 1e-9, 2.0])), X)
+    assert found.ok
+    assert found.notes == (
+        "it returns float64, and float32 is declared: 1.0 and 1.000000001 both become 1.0",
+    )
