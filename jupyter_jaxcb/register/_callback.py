@@ -20,7 +20,7 @@ from ..capabilities.derivatives import (
     with_jvp,
     with_vjp,
 )
-from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, may_reach, references_of
+from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, reached
 from ..capabilities.masked import (
     MASK,
     checked_mask,
@@ -375,25 +375,23 @@ class PureCallback(RuledCallback):
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:
     """Warn once for each code object if a host function calls another registered callback."""
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        if code in _looked_at:
+    if type(function) in (types.FunctionType, types.MethodType):
+        if function.__code__ in _looked_at:
             return
-        _looked_at.add(code)
-    if not may_reach(function, Callback):
-        return
-    for inner, value, file, line, whole, _, guessed in references_of(function):
-        # A guess may take a method for the callback of that name, ``solve`` in ``lu.solve``.
-        if whole and isinstance(value, Callback) and not guessed:
-            warnings.warn_explicit(
-                f"the {flavor} callback {name} calls {inner}, another callback: the inner call "
-                f"goes through JAX and rounds to JAX's dtypes. Call {inner}.__wrapped__, or do "
-                f"not register {inner} (in a cell: %%jax_callback {flavor} {name}).",
-                JaxInHostFunctionWarning,
-                file,
-                line,
-            )
-            return
+        _looked_at.add(function.__code__)
+    for reading in reached(function):
+        for inner, value, line, whole, _ in reading.uses:
+            # A guess may take a method for the callback of that name, ``solve`` in ``lu.solve``.
+            if whole and reading.has_source and issubclass(type(value), Callback):
+                warnings.warn_explicit(
+                    f"the {flavor} callback {name} calls {inner}, another callback: the inner call "
+                    f"goes through JAX and rounds to JAX's dtypes. Call {inner}.__wrapped__, or do "
+                    f"not register {inner} (in a cell: %%jax_callback {flavor} {name}).",
+                    JaxInHostFunctionWarning,
+                    reading.file,
+                    line,
+                )
+                return
 
 
 def check_function(function: Any, flavor: str) -> None:

@@ -32,7 +32,6 @@ from jupyter_jaxcb_worker import (
 )
 
 from ...recording import LoweredSite, Recorder
-from ...stack.call import name_of
 from ...stack.dispatch import (
     CallPlan,
     Crossing,
@@ -99,7 +98,7 @@ def build_spread_crossing(plan: CallPlan) -> Crossing:
 
 def _warn(function: Any, given: Options, registered: bool) -> None:
     if given.flavor == "io" and leaves_process(given.executor):
-        warn_of_worker_state(function, name_of(function), given.spelled("executor"))
+        warn_of_worker_state(function, given.spelled("executor"))
 
 
 capability(

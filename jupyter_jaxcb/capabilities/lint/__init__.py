@@ -2,9 +2,10 @@
 
 `_effects` warns about side effects in pure callbacks, and about state of io functions whose calls
 leave the process; `_jax_inside` warns about JAX in host functions. Both read functions through
-`_source`, without running them. `_jaxs_own` warns where JAX's own callbacks give wrong numbers.
+`_body`, without running them. `_jaxs_own` warns where JAX's own callbacks give wrong numbers.
 """
 
+from ._body import reached
 from ._effects import (
     ImpureFunctionWarning,
     WorkerStateWarning,
@@ -17,7 +18,6 @@ from ._effects import (
 from ._jax_inside import (
     JaxInHostFunctionWarning,
     advice_for_jax_inside,
-    body_of,
     jax_inside,
     look_at_new_body,
     warn_of_jax_inside_jaxs_own,
@@ -29,4 +29,3 @@ from ._jaxs_own import (
     warn_of_finished_elements,
     warn_of_lost_axes,
 )
-from ._source import may_reach, references_of

@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import io
 import logging
+import operator
 import os
 import random
 import secrets
@@ -26,9 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...recording import on_one_line
+from ...stack.call import name_of
 from ...stack.trace import is_cell, is_user_code
-from ._functions import called_by, closure_of, layers
-from ._source import Source
+from ._body import Reading
+from ._functions import Called, called_by, closure_of, layers
 
 
 class ImpureFunctionWarning(UserWarning):
@@ -100,8 +102,8 @@ _DOES = {id(print): "prints"} | {  # by identity, as a value may not be hashable
     **dict.fromkeys((id(getattr(time, name)) for name in _CLOCKS), "reads the clock"),
 }
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_MAKERS = (np.random.default_rng, np.random.RandomState, random.Random)
-_REDIRECT = (contextlib.redirect_stdout, contextlib.redirect_stderr)
+_MAKERS = set(map(id, (np.random.default_rng, np.random.RandomState, random.Random)))
+_REDIRECT = set(map(id, (contextlib.redirect_stdout, contextlib.redirect_stderr)))
 _LOGS = "debug info warning error critical exception log".split()
 _PER_WORKER = (io.IOBase, threading.local)  # each worker uses its own one, and that is right
 _warned: weakref.WeakKeyDictionary[types.CodeType, set[type]] = weakref.WeakKeyDictionary()
@@ -115,25 +117,29 @@ def impurities(function: Callable[..., Any], leading: int = 0) -> list[Impurity]
         function: the host function.
         leading: the number of leading parameters that it may write into.
     """
+    return _impurities(layers(function), leading)
+
+
+def _impurities(called: list[Called], leading: int = 0) -> list[Impurity]:
     first: dict[str, Impurity] = {}
-    for number, layer in enumerate(layers(function)):
-        source, found = Source(layer, leading, wrapped=number > 0), []
-        references = source.references()
-        is_caught = any([each.value is x for each in references for x in _REDIRECT])
-        for text, value, file, line, _, bare_call, _ in references:
+    for number, layer in enumerate(called):
+        reading = Reading(layer, leading, wrapped=number > 0)
+        is_caught = not _REDIRECT.isdisjoint([id(value) for _, value, *_ in reading.uses])
+        may_print = reading.has_source and not is_caught  # without source: to any file
+        found: list[tuple[int, str, str]] = []
+        for text, value, line, _, bare_call in reading.uses:
             does = _does(value)
-            if bare_call and any(value is maker for maker in _MAKERS):
-                does, text = "draws random numbers", bare_call
-            may_print = bool(source.nodes) and not is_caught  # without source: to any file
-            if does and (may_print or value is not print):
-                found.append(Impurity(does, text, file, line))
-        for text, file, line, in_argument, sets_item, (changed, *_) in source.changes():
+            if bare_call and id(value) in _MAKERS:
+                found.append((line, "draws random numbers", bare_call))
+            elif does and (may_print or value is not print):
+                found.append((line, does, text))
+        for text, line, in_argument, sets_item, (changed, *_) in reading.changes():
             if in_argument:
-                found.append(Impurity("writes into an argument", text, file, line))
+                found.append((line, "writes into an argument", text))
             elif not sets_item and changed is not sys.stdout and changed is not sys.stderr:
-                found.append(Impurity("modifies outer state", text, file, line))
-        for each in sorted(found, key=lambda each: each.line):
-            first.setdefault(each.does, each)
+                found.append((line, "modifies outer state", text))
+        for line, does, text in sorted(found, key=operator.itemgetter(0)):
+            first.setdefault(does, Impurity(does, text, reading.file, line))
     return list(first.values())
 
 
@@ -156,9 +162,10 @@ def _does(value: Any) -> str:
 
 def is_impure(function: Callable[..., Any]) -> bool:
     """Return whether the code of a pure host function has side effects, see `impurities`."""
-    code = _own_code(function)
+    called = layers(function)
+    code = _own_code(called)
     if code is not None and code not in _impure:
-        _impure[code] = bool(impurities(function))
+        _impure[code] = bool(_impurities(called))
     return code is not None and _impure[code]
 
 
@@ -179,75 +186,73 @@ def users_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 def warn_of_impurity(
-    function: Callable[..., Any], name: str, flavor: str = "pure", *, registered: bool = False
+    function: Callable[..., Any], flavor: str = "pure", *, registered: bool = False
 ) -> None:
     """Warn about side effects in the code of a pure host function, once for each function.
 
     Args:
         function: the host function.
-        name: its name.
         flavor: ``"pure"``, or ``"jax pure"`` for a callback of JAX's own API.
         registered: whether the decorator has registered it.
     """
-    if not _is_first(function, ImpureFunctionWarning):
+    if not is_impure(function) or not _is_first(function, ImpureFunctionWarning):
         return
     for each in impurities(function):
         advice = each.advice if registered else _ADVICE_OF_CALLS[each.does]
         warnings.warn_explicit(
-            f"the {flavor} callback {name} {each.does} ({each.what}, {each.where}), but JAX may "
-            f"remove, repeat or deduplicate its calls. {advice}.",
+            f"the {flavor} callback {name_of(function)} {each.does} ({each.what}, {each.where}), "
+            f"but JAX may remove, repeat or deduplicate its calls. {advice}.",
             ImpureFunctionWarning,
             each.file,
             each.line,
         )
 
 
-def warn_of_worker_state(function: Callable[..., Any], name: str, executor: str) -> None:
+def warn_of_worker_state(function: Callable[..., Any], executor: str) -> None:
     """Warn if the source of a function shows that it keeps state, once for each function.
 
     Args:
         function: an io function whose calls run in other processes.
-        name: its name.
         executor: the option that says so, as the user typed it.
     """
     if not _is_first(function, WorkerStateWarning):
         return
-    found: list[tuple[int, str, str]] = []
     for layer in layers(function):
-        source = Source(layer)
-        for text, file, line, in_argument, _, objects in source.changes():
+        reading = Reading(layer)
+        found: list[tuple[int, str]] = []
+        for text, line, in_argument, _, objects in reading.changes():
             if not in_argument and not any(issubclass(type(x), _PER_WORKER) for x in objects):
-                found.append((line, text, file))
-        for text, value, file, line, *_ in source.references():
+                found.append((line, text))
+        for text, value, line, *_ in reading.uses:
             if issubclass(type(value), _GENERATORS):
-                found.append((line, text, file))
+                found.append((line, text))
         if found:
-            break
-    for line, text, file in sorted(found)[:1]:
-        warnings.warn_explicit(
-            f"the io callback {name} keeps state between calls ({text}, {_where(file, line)}), but "
-            f"{executor} makes them in other processes, where each has a copy of its own: a call "
-            "may not see what others changed, and this process sees nothing of it. Return what "
-            "changes and pass it as an argument, or leave out the executor.",
-            WorkerStateWarning,
-            file,
-            line,
-        )
+            line, text = min(found)
+            where = _where(reading.file, line)
+            warnings.warn_explicit(
+                f"the io callback {name_of(function)} keeps state between calls ({text}, {where}), "
+                f"but {executor} makes them in other processes, where each has a copy of its own: "
+                "a call may not see what others changed, and this process sees nothing of it. "
+                "Return what changes and pass it as an argument, or leave out the executor.",
+                WorkerStateWarning,
+                reading.file,
+                line,
+            )
+            return
 
 
 def _is_first(function: Callable[..., Any], category: type[Warning]) -> bool:
     """Return whether a function is examined for the first time for a category of warnings."""
-    code = _own_code(function)
+    code = _own_code(layers(function))
     if code is None or category in _warned.setdefault(code, set()):
         return False
     _warned[code].add(category)
     return True
 
 
-def _own_code(function: Any) -> types.CodeType | None:
-    """Return the code of the innermost function that `function` wraps, which decorators share."""
-    found = layers(function)
-    return found[-1].function.__code__ if found else None
+def _own_code(called: list[Called]) -> types.CodeType | None:
+    """Return the code of the innermost function, which its decorators share with no other one."""
+    return called[-1].function.__code__ if called else None
 
 
 def _where(file: str, line: int) -> str:

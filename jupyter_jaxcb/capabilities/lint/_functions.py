@@ -68,16 +68,18 @@ def layers(function: Callable[..., Any]) -> list[Called]:
 
     Decorators of libraries are left out.
     """
-    found: list[Called] = []
-    layer = called_by(function)
-    while layer is not None and all(layer.function is not other.function for other in found):
-        found.append(layer)
+    found: dict[Any, Called] = {}
+    layer, innermost = called_by(function), None
+    while layer is not None and layer.function not in found:
+        innermost = layer.function
+        found[innermost] = layer
+        wrapped = vars(innermost).get("__wrapped__")
         receiver = layer.known.get(layer.receiver, UNKNOWN)
-        layer = called_by(vars(layer.function).get("__wrapped__"), receiver)
+        layer = None if wrapped is None else called_by(wrapped, receiver)
     return [
-        layer
-        for layer in found
-        if layer is found[-1] or is_user_code(layer.function.__code__.co_filename)
+        each
+        for each in found.values()
+        if each.function is innermost or is_user_code(each.function.__code__.co_filename)
     ]
 
 
@@ -94,8 +96,6 @@ def attribute(value: Any, name: str) -> Any:
     """Return an attribute if that needs no running of code, else `UNKNOWN`."""
     if issubclass(type(value), types.ModuleType):
         return vars(value).get(name, UNKNOWN)
-    if value is UNKNOWN:
-        return UNKNOWN
     found = inspect.getattr_static(value, name, UNKNOWN)
     is_class = issubclass(type(value), type)
     fields = inspect.getattr_static(value, "__dict__", None)
@@ -116,4 +116,9 @@ def entries(value: Any) -> dict[Any, Any]:
     """Return the entries of a dict, list or tuple by key; none of anything else."""
     if type(value) in (list, tuple):
         return dict(enumerate(value))
-    return dict(value) if type(value) is dict else {}
+    return value.copy() if type(value) is dict else {}
+
+
+def entry(value: Any, key: Any) -> Any:
+    """Return an entry of a dict, list or tuple, else `UNKNOWN`."""
+    return entries(value).get(key, UNKNOWN)

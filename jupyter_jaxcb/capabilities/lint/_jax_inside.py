@@ -21,11 +21,11 @@ import jax.numpy as jnp
 
 from ... import jax_compat
 from ...recording import JaxUse, Note, NoteKind, Site
-from ...stack.call import HostCallback, HostFunction, name_of
+from ...stack.call import HostCallback, HostFunction
 from ...stack.options import Decides, Options, capability
 from ...stack.trace import is_cell
+from ._body import reached
 from ._effects import is_impure, warn_of_impurity
-from ._source import references_of
 
 # Public modules of JAX whose functions compute, and the functions in them that do not.
 _COMPUTING = tuple(f"jax.{name}" for name in "numpy lax scipy nn random image ops".split())
@@ -70,19 +70,17 @@ def _first_use(host: HostFunction) -> JaxUse | None:
     while issubclass(type(function), functools.partial):  # it may lie about its class, or raise
         function = function.func
     operations = _operations()
-    own = _name_in_jax(function, host.name, operations)
-    if own:
-        return JaxUse(own, jitted=issubclass(type(function), _COMPILED) and own == host.name)
-    for text, value, file, line, whole, *_ in references_of(host.current):
-        name = _name_in_jax(value, text, operations)
-        if name and (whole or issubclass(type(value), jnp.ufunc)):  # jnp.add.reduce
-            return JaxUse(name, file, line, is_cell(file))
+    is_compiled = issubclass(type(function), _COMPILED)
+    if is_compiled or id(function) in operations:
+        name = operations.get(id(function), host.name)
+        return JaxUse(name, jitted=is_compiled and name == host.name)
+    for reading in reached(host.current):
+        for text, value, line, whole, _ in reading.uses:
+            is_compiled = issubclass(type(value), _COMPILED)
+            name = operations.get(id(value), text if is_compiled else "")
+            if name and (whole or issubclass(type(value), jnp.ufunc)):  # jnp.add.reduce
+                return JaxUse(name, reading.file, line, is_cell(reading.file))
     return None
-
-
-def _name_in_jax(value: Any, written: str, operations: dict[int, str]) -> str:
-    """Return the name of `value` in JAX if it computes; empty for anything else."""
-    return operations.get(id(value), written if issubclass(type(value), _COMPILED) else "")
 
 
 def _operations() -> dict[int, str]:
@@ -127,7 +125,7 @@ def _facts(callback: HostCallback) -> dict[str, Any]:
 
 def _look(function: Any, options: Options, registered: bool) -> None:
     if options.flavor == "pure":
-        warn_of_impurity(function, name_of(function), registered=registered)
+        warn_of_impurity(function, registered=registered)
 
 
 capability(Decides.INSIDE, lambda options: True, note=warn_of_jax_inside, facts=_facts, look=_look)
@@ -144,7 +142,7 @@ def _note_of(host: HostFunction, use: JaxUse | None, site: Site, platform: str) 
         return None
     if platform != "cpu" or not jax_compat.host_function_can_block():
         return Note(NoteKind.USES_JAX, use=use)
-    warn_once(body_of(host.current), site, use)
+    warn_once(host.current, site, use)
     return Note(NoteKind.USES_JAX_AND_CAN_BLOCK, use=use)
 
 
@@ -161,18 +159,12 @@ _ADVICE = (
 )
 
 
-def body_of(function: Any) -> types.CodeType | None:
-    """Return the code of a host function, if it is a Python function."""
-    code = getattr(function, "__code__", None)
-    return code if type(code) is types.CodeType else None
-
-
-def warn_once(body: types.CodeType | None, site: Site, use: JaxUse) -> None:
-    """Warn that a host function uses JAX, once for each `body`."""
-    if body is not None:
-        if body in _warned:
+def warn_once(function: Any, site: Site, use: JaxUse) -> None:
+    """Warn that a host function uses JAX, once for each body of a Python function."""
+    if type(function) in (types.FunctionType, types.MethodType):
+        if function.__code__ in _warned:
             return
-        _warned.add(body)
+        _warned.add(function.__code__)
     warnings.warn_explicit(
         f"the {site.flavor} callback {site.function} ({site.where}) uses JAX in its host function: "
         f"{use}. This may deadlock on JAX {jax.__version__}; {_ADVICE}.",

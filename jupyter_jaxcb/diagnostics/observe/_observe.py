@@ -43,7 +43,6 @@ from ...stack.call import (
     is_held,
     is_observing,
     is_watching,
-    name_of,
     note,
     switch,
     to_aval,
@@ -347,7 +346,7 @@ def _warn_of_impurity(flavor: str, held: Any) -> None:
     if flavor == "jax pure":
         function = _users_function(held)
         if function is not None:
-            warn_of_impurity(function, name_of(function), flavor)
+            warn_of_impurity(function, flavor)
 
 
 def _marks(flavor: str, held: Any, bind: Bind) -> dict[str, Any]:

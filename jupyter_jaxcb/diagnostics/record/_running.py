@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from ... import jax_compat
-from ...capabilities.lint import body_of, jax_inside, warn_once
+from ...capabilities.lint import jax_inside, warn_once
 from ...recording import Frame, JaxUse, LoweredSite, Recorder
 from ...stack.call import HostFunction
 from ...stack.dispatch import FINDERS, READERS, RECORDED_CALL, RECORDED_ELEMENTS, CallCount
@@ -158,7 +158,7 @@ def warn_of_running(call: RunningCall) -> None:
     ours = call.host if isinstance(call.host, HostFunction) else None
     if ours is not None and call.in_jax and jax_compat.host_function_can_block():
         use = _place(call.stack[0]) if call.stack else jax_inside(ours)
-        warn_once(body_of(ours.current), call.lowered.site, use or JaxUse("somewhere"))
+        warn_once(ours.current, call.lowered.site, use or JaxUse("somewhere"))
 
 
 def _place(frame: Frame) -> JaxUse:
