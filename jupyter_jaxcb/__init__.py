@@ -6,6 +6,7 @@ callbacks, and every cell shows its host calls. Everything works without IPython
 
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from inspect import ismodule as _is_module
 from typing import TYPE_CHECKING as _CHECKING
 from typing import Any as _Any
 
@@ -124,3 +125,7 @@ def unload_ipython_extension(shell: _Any) -> None:
     from .notebook import unload
 
     unload(shell)
+
+
+_public = [name for name in __dir__() if name[0] != "_" and not _is_module(globals().get(name))]
+__all__ = _public  # pyright: ignore[reportUnsupportedDunderAll]

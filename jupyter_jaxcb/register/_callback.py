@@ -328,9 +328,25 @@ class RuledCallback(LinearRules, Callback):
         # (out, where, ...) that are not arguments of the callback.
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
-            primal.__signature__ = inspect.signature(self)  # type: ignore[attr-defined]
+            primal.__signature__ = self._parameters()  # type: ignore[attr-defined]
         primal.__name__ = self.host.name  # in JAX's errors about a rule
         return primal
+
+    def _parameters(self) -> inspect.Signature:
+        """Return its signature, by which JAX resolves the arguments of a rule.
+
+        Raises:
+            TypeError: if the function has none, as some written in C.
+        """
+        __tracebackhide__ = True
+        try:
+            return inspect.signature(self)
+        except ValueError:
+            name = self.host.name
+            raise TypeError(
+                f"cannot give {name} a rule: its parameters are unknown. Wrap it, as in def f(x): "
+                f"return {name}(x)."
+            ) from None
 
     def _primal_where(self) -> Callable[..., Any]:
         """Return a function of the mask and the arguments."""
@@ -342,7 +358,7 @@ class RuledCallback(LinearRules, Callback):
 
         if not isinstance(self.__wrapped__, np.ufunc):
             functools.update_wrapper(primal, self.__wrapped__)
-            own = inspect.signature(self)
+            own = self._parameters()
             first = inspect.Parameter("__mask__", inspect.Parameter.POSITIONAL_ONLY)
             primal.__signature__ = own.replace(  # type: ignore[attr-defined]
                 parameters=[first, *own.parameters.values()]

@@ -31,12 +31,13 @@ def tap(function: Callable[..., Any]) -> Callback:
 
     Args:
         function: called with the value as NumPy arrays. A second positional parameter that has no
-            default, or is named `transforms`, gets a tuple of the transformations applied to the
-            value, innermost first: ``("batch", {"batch_dims": (0, None)})`` for vmap, with 0 for a
-            batched leaf and None for another, and ``("transpose", {})`` for transposition. Its
-            return value is ignored; an exception is logged, and the program goes on. Only
-            `jupyter_jaxcb.host_callback.barrier_wait` raises it, not `jax.effects_barrier`; if it
-            is not called, Python logs the exception again when it ends.
+            default, is named `transforms`, or is ``*args``, gets a tuple of the transformations
+            applied to the value, innermost first: ``("batch", {"batch_dims": (0, None)})`` for
+            vmap, with 0 for a batched leaf and None for another, and ``("transpose", {})`` for
+            transposition. Its return value is ignored; an exception is logged, and the program
+            goes on. Only `jupyter_jaxcb.host_callback.barrier_wait` raises it, not
+            `jax.effects_barrier`; if it is not called, Python logs the exception again when it
+            ends.
 
     Returns:
         A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.

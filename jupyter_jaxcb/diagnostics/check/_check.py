@@ -27,8 +27,8 @@ def check(
     A pure callback is run about eight times: on the same inputs, on other inputs in between, on
     read-only and on writable arrays. It must return the same result for the same inputs, leave its
     inputs unchanged, return what it declares, and not use JAX. A buffer callback must also write
-    its whole output. What this thread prints during these runs is not shown. A callback of flavor
-    io or debug, or with ``has_side_effect=True``, is run once.
+    its whole output. What this thread prints meanwhile is not shown, but for stderr. A callback of
+    flavor io or debug, or with ``has_side_effect=True``, is run once.
 
     If its `vmap_method` passes whole batches, or if it is a ufunc, the function is run on about ten
     batches, whose results are compared with those of single calls. (A Python number among arrays is

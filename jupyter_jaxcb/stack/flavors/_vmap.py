@@ -18,7 +18,8 @@ from ..lowering import divided
 @options.check("vmap_method")
 def _check_vmap_method(vmap_method: Any) -> Any:  # None makes vmap an error
     __tracebackhide__ = True
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+    is_method = isinstance(vmap_method, str) and vmap_method in VMAP_METHODS
+    if vmap_method is not None and not is_method:
         new = [method.name for method in VMAP_METHODS.values() if not method.hides_axes]
         raise ValueError(
             f"unknown vmap method {vmap_method!r}{did_you_mean(str(vmap_method), new)} Pass "

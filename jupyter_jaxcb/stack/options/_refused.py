@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from ._options import ROWS, Options
 
 _Check = TypeVar("_Check", bound=Callable[[Any], Any])
@@ -99,6 +101,9 @@ def checked(flavor: str, *, drop_in: bool = False, **given: Any) -> Options:
         return options
     for name in names:
         row = ROWS[name]
+        if row.kind == "flag" and not isinstance(given[name], bool | np.bool_):
+            spelled = options.spelled(name)
+            raise ValueError(f"{spelled} is neither True nor False. Pass one of them.")
         if row.needs and not options.given(row.needs):
             need = f"{row.needs}=" + "True" * (ROWS[row.needs].kind == "flag")
             raise ValueError(

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import math
 
 import jax
 import numpy as np
@@ -175,3 +176,30 @@ def test_options_are_equal_by_value_but_executors_by_identity():
     assert Options(flavor="pure", executor=one) != Options(flavor="pure", executor=other)
     assert hash(Options(flavor="io", cast=True)) == hash(Options(flavor="io", cast=True))
     assert Options(flavor="io") != Options(flavor="debug")
+
+
+@pytest.mark.parametrize("value", ["no", 1, [True]])
+@pytest.mark.parametrize("name", ["ordered", "cast", "queued"])
+def test_flag_that_is_no_boolean_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name}=.* is neither True nor False"):
+        jaxcb.io(lambda x: x, result="x", **{name: value})
+
+
+@pytest.mark.parametrize("value", [["sequential"], {}])
+def test_vmap_method_that_is_no_text_is_refused_with_the_methods(value):
+    with pytest.raises(ValueError, match="unknown vmap method .* Pass vmap_method= one of"):
+        jaxcb.pure(lambda x: x, result="x", vmap_method=value)
+
+
+def test_rule_of_a_function_without_signature_is_refused_with_the_way_out():
+    hypot = jaxcb.pure(math.hypot, result=jax.ShapeDtypeStruct((), np.float32))
+    with pytest.raises(TypeError, match="its parameters are unknown. Wrap it, as in def f"):
+        hypot.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+
+
+def test_star_import_has_every_public_name():
+    names = {}
+    exec("from jupyter_jaxcb import *", names)
+    public = {name for name in dir(jaxcb) if name[0] != "_"}
+    assert {name for name in public if not inspect.ismodule(getattr(jaxcb, name))} <= names.keys()
+    assert names["record"] is jaxcb.record
