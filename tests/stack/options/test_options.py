@@ -187,13 +187,13 @@ def test_flag_that_is_no_boolean_is_refused(name, value):
 
 @pytest.mark.parametrize("value", [["sequential"], {}])
 def test_vmap_method_that_is_no_text_is_refused_with_the_methods(value):
-    with pytest.raises(ValueError, match="unknown vmap method .* Pass vmap_method= one of"):
+    with pytest.raises(ValueError, match=r"unknown vmap method .* Pass vmap_method= one of"):
         jaxcb.pure(lambda x: x, result="x", vmap_method=value)
 
 
 def test_rule_of_a_function_without_signature_is_refused_with_the_way_out():
     hypot = jaxcb.pure(math.hypot, result=jax.ShapeDtypeStruct((), np.float32))
-    with pytest.raises(TypeError, match="its parameters are unknown. Wrap it, as in def f"):
+    with pytest.raises(TypeError, match=r"its parameters are unknown\. Wrap it, as in def f"):
         hypot.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
 
 
