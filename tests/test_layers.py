@@ -102,7 +102,7 @@ FOLDERS = {
         "profile": "record observe stack/trace stack/elision",
         "explain": "record stack/trace stack/call stack/errors",
         "check": (
-            "record stack/options stack/trace stack/call stack/errors stack/results stack/flavors "
+            "record stack/trace stack/call stack/errors stack/results "
             "stack/flavors/buffer capabilities/lint capabilities/derivatives"
         ),
         "hang": "record stack/trace stack/interrupt capabilities/lint",

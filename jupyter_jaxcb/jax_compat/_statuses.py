@@ -273,6 +273,8 @@ _TRACES = (
     ("pjit", "jit_trace", "look", ""),
     ("custom_derivatives", "_closure_convert_for_avals", "look", ""),
     ("api", "linear_transpose", "transpose", ""),
+    # Looks at `f` and at the tangent system, for a derivative; only `solve` is part of a run.
+    ("lax.control_flow.solves", "custom_root", "look", ""),
 )
 
 
@@ -285,7 +287,11 @@ class Tracing(NamedTuple):
     def of(self, frame: FrameType) -> tuple[str, int | None]:
         """Return what a frame of the function traces: ``("scan", 5)``, ``("jit", None)``."""
         size = frame.f_locals.get(self.size) if self.size else None
-        kind = "jit" if self.kind == "look" and _is_trace_to_lower(frame) else self.kind
+        kind = self.kind
+        if kind == "look" and _is_trace_to_lower(frame):
+            kind = "jit"
+        elif kind == "look" and _is_trace_of_solve(frame):
+            kind = "solve"
         return kind, size if isinstance(size, int) else None
 
 
@@ -295,6 +301,13 @@ def _is_trace_to_lower(frame: FrameType) -> bool:
     while caller is not None and caller.f_code.co_filename == _traceback_file:
         caller = caller.f_back
     return caller is not None and caller.f_code is _lowered()
+
+
+def _is_trace_of_solve(frame: FrameType) -> bool:
+    """Return whether a frame is that of ``custom_root`` between its results of `f` and `solve`."""
+    if frame.f_code is not code_of("lax.control_flow.solves", "custom_root"):
+        return False
+    return "f_jaxpr" in frame.f_locals and "solve_jaxpr" not in frame.f_locals
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from .._facts import ROW
 
 _row = struct.Struct("<qqIIiIIIq")
 pack_row = _row.pack  # the fields of `ROW`
-_RECENT = 4_096  # rows
 Step = Callable[[], object]
 Sums = Mapping[tuple[Hashable, str], int]
 
@@ -63,10 +62,6 @@ class Counts:
         """Return the sums so far, to pass to `since` later."""
         with self._lock:
             return dict(self._sums)
-
-    def of(self, key: Hashable, name: str) -> int:
-        """Return a sum."""
-        return self._sums.get((key, name), 0)
 
     def since(self, before: Sums) -> dict[Hashable, dict[str, int]]:
         """Return by key what was added since `before`, without zeros."""
@@ -128,30 +123,6 @@ class CallLog:
     def room(self) -> int:
         """Return how many more rows will be kept."""
         return max(self._limit - len(self._rows), 0) // ROW.itemsize
-
-    def fail(self, lowered: int, crossing: int, element: int, error: int) -> None:
-        """Give a logged call without an error, or one that was only counted, an error."""
-        size = _RECENT
-        while True:
-            since = max(len(self) - size, 0)
-            rows = self.rows(since)
-            own = (rows["crossing"] == crossing) & (rows["element"] == element)
-            found = np.flatnonzero(own & (rows["error"] == 0))
-            if found.size:
-                row = rows[found[-1:]].copy()
-                row["error"] = error
-                at = (since + int(found[-1])) * ROW.itemsize
-                self._rows[at : at + ROW.itemsize] = row.tobytes()
-                return
-            if since == 0:
-                break
-            size *= 8
-        # The call has no row: its time is taken to be the mean.
-        calls, host_ns = (self._counts.of((lowered, 0), name) for name in ("calls", "host_ns"))
-        crossings = self._counts.of((lowered, 0), "crossings") if calls == 1 else 0
-        moved = {"calls": 1, "crossings": crossings, "host_ns": host_ns // calls}
-        fewer = {name: -number for name, number in moved.items()}
-        self._counts.add_at_once([((lowered, 0), fewer), ((lowered, error), moved)])
 
     def rows(self, since: int = 0) -> np.ndarray:
         """Return a read-only copy of the rows from index `since` on."""

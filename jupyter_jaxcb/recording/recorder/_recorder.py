@@ -263,10 +263,6 @@ class Recorder:
         with self._lock:
             return self._workers.rows(*made)
 
-    def refused(self, lowered: LoweredSite, crossing: int, element: int, error: str) -> None:
-        """Record an error of a worker's call that was recorded before its result was checked."""
-        self._log.fail(self.numbers[lowered], crossing, element, self.error(error))
-
     def room(self) -> int:
         """Return how many more rows the log will keep."""
         self._plain.collect()

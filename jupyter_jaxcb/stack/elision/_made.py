@@ -8,6 +8,7 @@ them from the right, and nothing that a user wrote is taken for HLO.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ _IN_LOOP = re.compile(r"/while/(?:body|cond)\b")
 _ONCE = {"call", "fusion", "async-start"}
 # They wait for what async-start has begun, and may name its computation again.
 _WAITS = {"async-update", "async-done"}
+_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 _NUMBERED = re.compile(r"(?:\.\d+)+$")
 
 
@@ -52,6 +54,7 @@ class HostCall(NamedTuple):
     named: int = 0  # loops in its op_name: before XLA optimized the program
     gone: int = 0  # of these, those that are no longer in the program
     each: int = 1  # host calls made each time, on the devices of this process
+    unsure: bool = False  # a loop that it left may be gone, too: the one of its name is another
 
     @property
     def calls(self) -> int | None:
@@ -78,6 +81,12 @@ class _Instruction(NamedTuple):
     def op_name(self) -> str:
         names = _OP_NAME.findall(self.line)
         return names[-1] if names else ""
+
+    @property
+    def frame(self) -> int:
+        """The number of its frame of Python among those of the program; 0: unknown."""
+        numbers = _FRAME.findall(self.line)
+        return int(numbers[-1]) if numbers else 0
 
     @property
     def config(self) -> str:
@@ -129,8 +138,8 @@ def host_calls(hlo: str) -> dict[int, list[HostCall]]:
     """
     # Caller, how often it calls, and whether from a loop.
     callers: dict[str, list[tuple[str, int | None, bool]]] = {}
-    calls: list[tuple[int, str, str]] = []  # index, op_name, computation
-    loops: set[str] = set()  # the op_names of the loops
+    calls: list[tuple[int, _Instruction]] = []  # index, instruction
+    loops: dict[str, list[int]] = {}  # the frames of the loops, by op_name
     # By computation, for each path to it: how often a run takes it, loops, those of one iteration.
     reached: dict[str, list[tuple[int | None, int, int]]] = {}
 
@@ -142,9 +151,9 @@ def host_calls(hlo: str) -> dict[int, list[HostCall]]:
             if one.opcode:
                 reached[one.computation] = [(1, 0, 0)]
         elif (index := one.host_call) is not None:
-            calls.append((index, one.op_name, one.computation))
+            calls.append((index, one))
         elif one.opcode == "while":
-            loops.add(one.op_name)
+            loops.setdefault(one.op_name, []).append(one.frame)
             trips, names = _TRIPS.search(one.config), _WHILE.search(one.head)
             if names is None:
                 raise ValueError("a loop has no body")
@@ -179,17 +188,24 @@ def host_calls(hlo: str) -> dict[int, list[HostCall]]:
             reached[computation] = found
         return reached[computation]
 
+    frames = functools.cache(lambda: _Frames(hlo))
     instructions: dict[int, list[HostCall]] = {}
-    for index, op_name, computation in calls:
+    for index, call in calls:
         # XLA replaces a loop of one iteration by its body. A call that was hoisted leaves its loop
-        # in the program.
-        ends = [found.start() + len("/while") for found in _IN_LOOP.finditer(op_name)]
-        gone = sum(op_name[:end] not in loops for end in ends)
-        if not paths(computation):
+        # in the program: one that Python reached through the same calls as the host call.
+        ends = [found.start() + len("/while") for found in _IN_LOOP.finditer(call.op_name)]
+        left = [loops[call.op_name[:end]] for end in ends if call.op_name[:end] in loops]
+        if not paths(call.computation):
             raise ValueError("no call path leads to a host call")
-        instructions.setdefault(index, []).extend(
-            HostCall(op_name, *path, len(ends), gone) for path in paths(computation)
-        )
+        for times, inside, once in paths(call.computation):
+            unsure = False
+            if inside < len(left) and call.frame:
+                around = {0, *frames().callers(call.frame)}  # 0: of a loop with an unknown frame
+                unsure = any(around.isdisjoint(of_loops) for of_loops in left)
+            gone = len(ends) - len(left)
+            instructions.setdefault(index, []).append(
+                HostCall(call.op_name, times, inside, once, len(ends), gone, unsure=unsure)
+            )
     return instructions
 
 
@@ -198,7 +214,6 @@ def host_calls(hlo: str) -> dict[int, list[HostCall]]:
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _ROW = re.compile(r'(\d+) (?:"((?:[^"\\]|\\.)*)"|\{(.*)\})$')
 _FIELD = re.compile(r"(\w+)=(\d+)")
-_FRAME = re.compile(r"\bstack_frame_id=(\d+)")
 
 
 def without_number(name: str) -> str:
@@ -225,8 +240,7 @@ def _operation(one: _Instruction, frames: _Frames) -> Operation:
     # Without metadata, "copy_fusion.2" says more than its opcode, "fusion".
     short = one.op_name.rpartition("/")[2] if "/" in one.op_name else without_number(one.name)
     name = short if one.opcode not in ("while", "conditional") else one.opcode
-    numbers = _FRAME.findall(one.line)
-    place = frames.innermost_of_user(int(numbers[-1])) if numbers else None
+    place = frames.innermost_of_user(one.frame) if one.frame else None
     return Operation(name or one.opcode, place, one.host_call)
 
 
@@ -247,19 +261,23 @@ class _Frames:
         callers = (int(frame.get("parent_frame_id", 0)) for frame in self._stack.values())
         self._no_caller = min(callers, default=0)
 
+    def callers(self, number: int) -> dict[int, Any]:
+        """Return a frame and its callers, innermost first, by their numbers."""
+        frames: dict[int, Any] = {}
+        while number in self._stack and number not in frames:
+            frames[number] = self._stack[number]
+            number = int(frames[number].get("parent_frame_id", 0)) - self._no_caller
+        return frames
+
     def innermost_of_user(self, number: int) -> Frame | None:
         """Return the innermost line of user code of an operation."""
-        for _ in self._stack:
-            frame = self._stack.get(number)
-            if frame is None:
-                break
+        for frame in self.callers(number).values():
             line = self._lines.get(int(frame.get("file_location_id", 0)), {})
             file = self._files.get(int(line.get("file_name_id", 0)), "")
             if file and is_user_code(file):
                 function = self._functions.get(int(line.get("function_name_id", 0)), "")
                 name = function.rpartition(".")[2]
                 return Frame(name, file, int(line.get("line", 0)), cell=is_cell(file))
-            number = int(frame.get("parent_frame_id", 0)) - self._no_caller
         return None
 
 

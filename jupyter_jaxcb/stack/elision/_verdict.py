@@ -216,6 +216,8 @@ def _with_calls(seen: Evidence, asked: int | None, made: int | None) -> _Verdict
         status = Status.HOISTED if moved or _sum(depths) < _sum(text + early) else Status.FEWER
     else:
         status = Status.KEPT if asked is None or made is None else Status.FEWER
+    if status is Status.HOISTED and asked is None and any(call.unsure for call in calls):
+        status = Status.UNKNOWN
     if status is Status.UNKNOWN or (status is Status.KEPT and _may_be_moved(seen)):
         detail = "XLA" if status is Status.UNKNOWN else ""
         return Status.UNKNOWN, Reason.MAY_BE_HOISTED, {"written": None, "detail": detail}

@@ -92,6 +92,30 @@ def test_callback_in_a_function_that_jax_only_looks_at_is_not_reported_as_unused
     assert summarize(recorded.recording) == []
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jax.grad], ids=["plain", "grad"])
+def test_function_whose_root_is_found_is_not_reported_as_never_called(transform):
+    """JAX traces it by itself, too, for a derivative that may never be taken."""
+    called = []
+
+    @jaxcb.debug
+    def log(x):
+        called.append(float(x))
+
+    def square_root(a):
+        def f(x):
+            log(jax.lax.stop_gradient(x))
+            return x * x - a
+
+        step = lambda f, x: jax.lax.fori_loop(0, 3, lambda _, x: x - f(x) / 4, x)  # noqa: E731
+        return jax.lax.custom_root(f, a, step, lambda g, y: y / 2)
+
+    with jaxcb.record() as recorded:
+        jax.jit(transform(square_root))(2.0)
+        jax.effects_barrier()
+    assert len(recorded.recording) == len(called) >= 3
+    assert {one.consequence for one in summarize(recorded.recording)} == {"kept"}
+
+
 @pytest.mark.kept
 def test_function_that_is_transposed_is_not_reported_as_unused():
     """JAX calls the transpose; the function itself has no value to make."""

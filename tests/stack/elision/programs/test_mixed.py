@@ -46,6 +46,22 @@ def _(a, b):
     return f, (X, np.int32(3))
 
 
+def iterate(n, f, x):
+    return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, f(c[1])), (0, x))[1]
+
+
+@row("in a while that XLA removes, beside one of the same name", "a unknown 1")
+def _(a):
+    return lambda x: iterate(x[0].astype(int), lambda c: 2 * c, iterate(1, a, x))
+
+
+@row("hoisted out of a while, beside one of the same name that XLA removes", "a hoisted 1")
+def _(a):
+    return lambda x: iterate(
+        1, lambda c: 2 * c, iterate(2 + x[0].astype(int), lambda c: c + a(x), x)
+    )
+
+
 @row("custom_linear_solve", "a kept 1, b unused|absent 0")
 def _(a, b):
     solve, transposed = lambda m, y: a(y), lambda m, y: b(y)
