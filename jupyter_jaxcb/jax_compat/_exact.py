@@ -18,8 +18,10 @@ import jax.extend.core
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.sharding import AxisType
 from jax.tree_util import tree_structure
 
+from ._axes import varying_axes
 from ._calls import Primitive, jax_effect, shaped_array
 from ._subjects import is_on, module
 from ._watch import scan_operands
@@ -356,6 +358,23 @@ def _has_others(jaxpr: Any, effects: set[Any]) -> bool:
     return False
 
 
+def _is_on_mesh(axis: Any, args: Sequence[Any]) -> bool:
+    """Return whether types name axes of a mesh: in `jax.shard_map`, or explicit ones."""
+    avals = list(map(_core.typeof, args))
+    meshes = [getattr(getattr(aval, "sharding", None), "mesh", None) for aval in avals]
+    return (
+        getattr(axis, "explicit_mesh_axis", None) is not None
+        or bool(varying_axes(avals))
+        or any(AxisType.Explicit in (getattr(mesh, "axis_types", None) or ()) for mesh in meshes)
+    )
+
+
+def _left_to_jax(closed: Sequence[Any], name: str) -> None:
+    """Refuse the calls of jaxprs that JAX's rule cannot make, with a batched predicate."""
+    for call in [call for each in closed for call in _calls(each.jaxpr)]:
+        _masked[call.primitive][3](call.params, f"a {name} with a batched predicate on a mesh")
+
+
 def _install() -> None:
     """Put the two batching rules around JAX's."""
     if not is_on("exact"):
@@ -366,10 +385,14 @@ def _install() -> None:
     def batch_cond(axis: Any, args: Any, dims: Any, *, branches: Any, **params: Any) -> Any:
         __tracebackhide__ = True
         if _calls_in(*branches):
-            if dims[0] is not None and "branches_platforms" not in params:
+            is_batched = dims[0] is not None and "branches_platforms" not in params
+            if is_batched and _is_on_mesh(axis, args):
+                _left_to_jax(branches, "cond")
+            elif is_batched:
                 branches = tuple(_masked_branch(each, n) for n, each in enumerate(branches))
                 args, dims = (args[0], *args), (dims[0], *dims)  # the index is an operand, too
-            branches = tuple(map(_admitted, branches))
+            if not (is_batched and _is_on_mesh(axis, args)):
+                branches = tuple(map(_admitted, branches))
         return jaxs_cond(axis, args, dims, branches=branches, **params)
 
     def batch_while(
@@ -391,6 +414,12 @@ def _install() -> None:
         # A predicate that has axes already is the carried mask of an earlier vmap: JAX batches it.
         carried = bool(cond_jaxpr.out_avals[0].shape)
         counts = cond_nconsts, body_nconsts
+        if _is_on_mesh(axis, args) and _is_batched(axis, dims, counts, cond_jaxpr, body_jaxpr):
+            _left_to_jax((cond_jaxpr, body_jaxpr), "while_loop")
+            return jaxs_while(
+                axis, args, dims, cond_nconsts=cond_nconsts, cond_jaxpr=cond_jaxpr,
+                body_nconsts=body_nconsts, body_jaxpr=body_jaxpr,
+            )  # fmt: skip
         if carried or not _is_batched(axis, dims, counts, cond_jaxpr, body_jaxpr):
             return jaxs_while(
                 axis, args, dims, cond_nconsts=cond_nconsts, cond_jaxpr=_admitted(cond_jaxpr),

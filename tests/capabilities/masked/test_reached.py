@@ -162,3 +162,39 @@ def test_calls_are_those_of_the_elements_one_by_one(name, flavor, around):
     else:
         assert made == asked
     assert asked
+
+
+AUTO, EXPLICIT = (
+    jax.make_mesh((1,), ("d",), axis_types=(kind,))
+    for kind in (jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit)
+)
+SHARD = jax.sharding.PartitionSpec("d")
+
+
+def in_shard_map(f):
+    return jax.shard_map(f, mesh=AUTO, in_specs=SHARD, out_specs=SHARD)
+
+
+def with_explicit_axes(f):
+    return lambda xs: f(jax.device_put(xs, jax.sharding.NamedSharding(EXPLICIT, SHARD)))
+
+
+@pytest.mark.parametrize("on_mesh", [in_shard_map, with_explicit_axes])
+@pytest.mark.parametrize("flavor", ["pure", "debug", "io"])
+@pytest.mark.parametrize("construct", ["cond", "while"])
+def test_where_types_name_axes_of_a_mesh_the_rules_of_jax_stay(construct, flavor, on_mesh):
+    CALLS.clear()
+    f = host("f", flavor)
+    programs = {
+        "cond": lambda x: lax.cond(x > 3, f, lambda x: x, x),
+        "while": lambda x: lax.while_loop(lambda x: x < 9, f, x),
+    }
+    program = on_mesh(jax.vmap(programs[construct]))
+    if flavor == "io":
+        with pytest.raises(NotImplementedError, match=r"cannot vmap f@.* on a mesh"):
+            jax.jit(program)(XS)
+        return
+    expected = {"cond": [0, 1, 2, 3, 13, 16], "while": [13, 13, 22, 10, 13, 16]}[construct]
+    np.testing.assert_array_equal(jax.jit(program)(XS), expected)
+    jax.effects_barrier()
+    assert CALLS.total() == len(XS) * (1 if construct == "cond" else 3)
