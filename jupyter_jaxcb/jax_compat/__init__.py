@@ -33,6 +33,7 @@ from ._calls import (
     leave_out_of_tracebacks, leaves_references_as_they_are, mlir, partial_eval_jaxpr_custom_rules,
     requires_devices_during_lowering, set_sharding, shaped_array, wait_for_ordered, without_mesh,
 )
+from ._checkpoints import save_in_checkpoints
 from ._exact import takes_masks
 from ._interrupts import (
     TOKEN_CHECK_THREAD, forget_failed_tokens, intercept_errors, is_in_run, leave_cpp,

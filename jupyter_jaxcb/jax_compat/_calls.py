@@ -70,11 +70,12 @@ def _nothing() -> None: ...
 
 
 def keep_under_partial_evaluation(effect_type: type[Effect]) -> None:
-    """Register an unordered effect that gradients of loops do not drop."""
+    """Register an unordered effect that gradients of loops and checkpoints do not drop."""
     _effects.lowerable_effects.add_type(effect_type)
     _effects.control_flow_allowed_effects.add_type(effect_type)
     _effects.custom_derivatives_allowed_effects.add_type(effect_type)
     _effects.partial_eval_kept_effects.add_type(effect_type)
+    _effects.remat_allowed_effects.add_type(effect_type)
 
 
 def keep_and_order(effect_type: type[Effect]) -> None:
@@ -85,7 +86,6 @@ def keep_and_order(effect_type: type[Effect]) -> None:
     keep_under_partial_evaluation(effect_type)
     _effects.ordered_effects.add_type(effect_type)
     _effects.shardable_ordered_effects.add_type(effect_type)
-    _effects.remat_allowed_effects.add_type(effect_type)
 
 
 def has_ordered_effects(jaxpr: Any) -> bool:

@@ -112,13 +112,13 @@ NAMES = {
         "traceback_util": "api_boundary.reraise_with_filtered_traceback.fun",
     },
     "exact": {
-        "ad_checkpoint": "remat_p",
+        "ad_checkpoint": "nothing_saveable remat_p",
         "ad_util": "Zero",
         "core": "Trace.process_call<0.11 Trace.process_custom_jvp_call "
         "Trace.process_custom_vjp_call Trace.process_primitive jaxpr_as_fun jaxprs_in_params "
         "replace_jaxpr_effects set_current_trace take_current_trace typeof",
         "interpreters.batching": "batch_jaxpr batch_jaxpr_axes fancy_primitive_batchers",
-        "interpreters.partial_eval": "close_jaxpr trace_to_jaxpr_dynamic",
+        "interpreters.partial_eval": "close_jaxpr custom_partial_eval_rules trace_to_jaxpr_dynamic",
         "lax.control_flow.conditionals": "cond_p",
         "lax.control_flow.loops": "scan_p while_p",
         "linear_util": "wrap_init",

@@ -39,6 +39,7 @@ def buffer(
     has_side_effect: bool = False,
     check: bool = False,
     compile: str | None = None,
+    rematerialize: bool = True,
 ) -> BufferCallback:
     """Register a host function that writes into XLA's memory; works as a decorator.
 
@@ -60,6 +61,7 @@ def buffer(
             filled with random bytes first; where these remain, the function is called once more
             to confirm, unless it has side effects.
         compile: as for `pure`.
+        rematerialize: as for `pure`; with `has_side_effect`, as for `io`.
 
     Returns:
         A `BufferCallback`. Call it in JAX code, without `out`; `defjvp` and `defvjp` define its
@@ -82,6 +84,7 @@ def buffer(
     options = checked(
         "buffer", vmap_method=vmap_method, linear=linear, linear_self_adjoint=linear_self_adjoint,
         has_side_effect=has_side_effect, check=check, compile=compile,
+        rematerialize=rematerialize,
     )  # fmt: skip
     return with_function(function, _register_buffer, result, options)
 

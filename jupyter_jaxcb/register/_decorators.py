@@ -35,6 +35,7 @@ def pure(
     chunksize: int | None = None,
     timeout: float | None = None,
     compile: str | None = None,
+    rematerialize: bool = True,
 ) -> PureCallback:
     """Register a pure host function; works as a decorator.
 
@@ -112,6 +113,9 @@ def pure(
             It gets numbers instead of arrays of rank 0. numba supports `part of Python and NumPy
             <https://numba.readthedocs.io/en/stable/reference/pysupported.html>`_; what it does not
             support is an error. Only on CPUs; needs ``pip install 'jupyter_jaxcb[numba]'``.
+        rematerialize: whether the backward pass of a `jax.checkpoint` calls it again, as its policy
+            says. False: its results are saved, whatever the policy, and so are those of the calls
+            that differentiate it.
 
     Returns:
         A `PureCallback`. Call it in JAX code; `defjvp` and `defvjp` define its derivative.
@@ -138,7 +142,7 @@ def pure(
         "pure", vmap_method=vmap_method, partitioned=partitioned, sharding=sharding,
         arrays=arrays, cast=cast, derivative=derivative, gradient=gradient, linear=linear,
         linear_self_adjoint=linear_self_adjoint, executor=executor, chunksize=chunksize,
-        timeout=timeout, compile=compile,
+        timeout=timeout, compile=compile, rematerialize=rematerialize,
     )  # fmt: skip
     return with_function(function, _register_pure, result, options)
 
@@ -170,7 +174,7 @@ def _differences(host: HostFunction, options: Options, **more: str) -> Differenc
     timeout = options.timeout and 2 * options.timeout  # each calls the function twice
     options = Options(
         flavor="pure", sharding=options.sharding, arrays=options.arrays, executor=options.executor,
-        chunksize=options.chunksize, timeout=timeout,
+        chunksize=options.chunksize, timeout=timeout, rematerialize=options.rematerialize,
     )  # fmt: skip
     bind = functools.partial(bind_pure, kwargs={}, options=options)
     return Differences(host, bind, options.executor is not None, **more)
@@ -226,6 +230,7 @@ def io(
     compile: str | None = None,
     queued: bool = False,
     on_full: str = "wait",
+    rematerialize: bool = True,
 ) -> Callback:
     """Register a host function with side effects; works as a decorator.
 
@@ -266,6 +271,8 @@ def io(
         compile: as for `pure`. In a program over several devices, call it in ``jax.shard_map``.
         queued: do not wait for the calls, as for `debug`; needs ``result=None``.
         on_full: ``"wait"`` or ``"drop"``, as for `debug`.
+        rematerialize: False lets it be in a `jax.checkpoint` that is differentiated: its results
+            are saved, so that the backward pass does not call it again. Not with `ordered`.
 
     Returns:
         A `Callback`. Call it in JAX code.
@@ -276,6 +283,8 @@ def io(
         ValueError: if `result` is missing, an option has an invalid value, the executor is shut
             down, or options cannot be combined: `queued` needs ``result=None``, `on_full` needs
             `queued`, and `ordered` excludes `executor`; the message says what to write instead.
+        NotImplementedError: later, in a `jax.checkpoint` that is differentiated, without
+            ``rematerialize=False``.
         ImportError: if `compile` is given and numba is not installed.
 
     >>> import jax, numpy as np, jupyter_jaxcb as jaxcb
@@ -291,7 +300,7 @@ def io(
         "io", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, sharding=sharding,
         arrays=arrays, cast=cast,
         executor=executor, chunksize=chunksize, timeout=timeout, compile=compile,
-        queued=queued, on_full=on_full,
+        queued=queued, on_full=on_full, rematerialize=rematerialize,
     )  # fmt: skip
     return with_function(function, _register_io, result, options)
 
@@ -321,6 +330,7 @@ def debug(
     arrays: str = "numpy",
     queued: bool = False,
     on_full: str = "wait",
+    rematerialize: bool = True,
 ) -> Callback:
     """Register a host function that observes values and returns nothing; works as a decorator.
 
@@ -329,7 +339,7 @@ def debug(
     JAX hoists the call out of a differentiated scan; XLA drops unordered calls in the condition of
     a loop whose number of iterations it knows; and JAX removes a `jax.checkpoint` whose results are
     unused if the call in it needs no array from outside. Where `jax.checkpoint` recomputes values,
-    the call is made again.
+    the call is made again, unless `rematerialize` is False.
 
     As with `pure`, rerunning the cell replaces the function.
 
@@ -353,6 +363,8 @@ def debug(
         on_full: what to do with a call that the queue has no room for: ``"wait"`` makes the program
             wait, ``"drop"`` drops the call, and recordings count it. `set_queue_limit` sets how
             much the queue holds.
+        rematerialize: whether it is called again where a `jax.checkpoint` recomputes values. False:
+            a metric in a checkpoint is logged once.
 
     Returns:
         A `Callback`. Call it in JAX code; it returns None.
@@ -377,7 +389,7 @@ def debug(
     __tracebackhide__ = True
     options = checked(
         "debug", vmap_method=vmap_method, ordered=ordered, partitioned=partitioned, arrays=arrays,
-        queued=queued, on_full=on_full,
+        queued=queued, on_full=on_full, rematerialize=rematerialize,
     )  # fmt: skip
     return with_function(function, _register_debug, options)
 

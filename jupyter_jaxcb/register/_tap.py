@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from ..stack.call import check_leaves, register
 from ..stack.flavors.taps import bind_tap
-from ..stack.options import Options
+from ..stack.options import Options, checked
 from ._callback import Callback, check_function
+from ._two_forms import in_two_forms, with_function
 
 
-def tap(function: Callable[..., Any]) -> Callback:
+@in_two_forms
+def tap(function: Callable[..., Any] | None = None, *, rematerialize: bool = True) -> Callback:
     """Register a host function that observes a value and passes it on; works as a decorator.
 
     ``f(x)`` returns `x`, and calls the host function with it, in program order with all other taps.
@@ -38,6 +41,7 @@ def tap(function: Callable[..., Any]) -> Callback:
             goes on. Only `jupyter_jaxcb.host_callback.barrier_wait` raises it, not
             `jax.effects_barrier`; if it is not called, Python logs the exception again when it
             ends.
+        rematerialize: whether it is called again where a `jax.checkpoint` recomputes values.
 
     Returns:
         A `Callback`. Call it in JAX code with one pytree of arrays, which it returns.
@@ -53,8 +57,13 @@ def tap(function: Callable[..., Any]) -> Callback:
     saw [0 1 2] (('batch', {'batch_dims': (0,)}),)
     """
     __tracebackhide__ = True
+    return with_function(function, _register_tap, checked("tap", rematerialize=rematerialize))
+
+
+def _register_tap(function: Any, options: Options) -> Callback:
+    __tracebackhide__ = True
     check_function(function, "tap")
-    options = Options(flavor="tap", transforms=_takes_transforms(function))
+    options = dataclasses.replace(options, transforms=_takes_transforms(function))
     host = register(function, options)
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

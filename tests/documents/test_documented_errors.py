@@ -135,6 +135,9 @@ ROWS = [
     ("io", "ValueError", "result of", lambda m, _: jaxcb.io(same, result=X, queued=True)),
     ("io", "ValueError", "comb", lambda m, _: jaxcb.io(same, ordered=True, executor="threads")),
     ("io", "ImportError", "numba", lambda m, _: compiled(m, jaxcb.io)),
+    ("io", "NotImplementedError", "rematerialize=False", lambda m, _: (
+        jax.grad(jax.checkpoint(lambda x: jaxcb.io(same, result=X)(1.0) * jnp.sin(x)))(1.0)
+    )),
     ("debug", "TypeError", "not a function", lambda m, _: jaxcb.debug(3)),
     ("debug", "ValueError", "unknown on_full", lambda m, _: jaxcb.debug(queued=True, on_full="")),
     ("debug", "ValueError", "needs queued", lambda m, _: jaxcb.debug(on_full="drop")),

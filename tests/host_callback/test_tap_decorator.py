@@ -105,10 +105,9 @@ def test_tap_takes_exactly_one_argument(arguments):
         look("text")
 
 
-@pytest.mark.parametrize("wrong", [3, None])
-def test_non_function_is_refused(wrong):
+def test_non_function_is_refused():
     with pytest.raises(TypeError, match="it is not a function"):
-        jaxcb.tap(wrong)
+        jaxcb.tap(3)
     with pytest.raises(TypeError, match="Remove one of the two registrations"):
         jaxcb.tap(jaxcb.tap(default))
 

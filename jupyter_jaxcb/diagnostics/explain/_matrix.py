@@ -18,8 +18,8 @@ STEPS = 5  # length of scan
 MAX_WORDS = 300  # characters shown of an error message
 _UNCHECKPOINTED = "Effects not supported in "
 _IO_IN_CHECKPOINT = (
-    "jax.checkpoint would run an io callback again in the backward pass: call it outside the "
-    "checkpointed function, or register it as debug."
+    "jax.checkpoint would run an io callback again in the backward pass: register it with "
+    "rematerialize=False, or call it outside the checkpointed function."
 )
 
 # Maps a function of arrays and its arguments, as structs, to another function and its arguments.

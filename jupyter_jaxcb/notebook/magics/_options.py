@@ -35,10 +35,22 @@ def option_arguments(magic: Callable[..., Any]) -> Callable[..., Any]:
     """Give a magic the options of callbacks, as a decorator."""
     for name, row in reversed(_ROWS.items()):
         if row.help:
-            flag: dict[str, Any] = {"action": "store_true"} if row.kind == "flag" else {}
+            option, how = _spelled(name), {}
+            if row.kind == "flag":
+                how = {"action": f"store_{str(not row.default).lower()}", "dest": name}
             text = f"{', '.join(row.flavors)}: {row.help}"
-            magic = argument(f"--{name.replace('_', '-')}", help=text, **flag)(magic)
+            magic = argument(option, help=text, **how)(magic)
     return magic
+
+
+def _is_on(name: str) -> bool:
+    """Return whether an option is a flag that is on unless it is given."""
+    return name in _ROWS and _ROWS[name].default is True
+
+
+def _spelled(name: str) -> str:
+    """Return the option of the magic for one of callbacks: ``--no-rematerialize``."""
+    return f"--{'no-' * _is_on(name)}{name.replace('_', '-')}"
 
 
 def option_names(magic: Any) -> list[str]:
@@ -134,15 +146,14 @@ def decorator_of(
     given = {
         name: _value(name, value, namespace)
         for name, value in vars(options).items()
-        if name in known and value not in (None, False)
+        if name in known and value is not None and value is not _is_on(name)
     }
     for name in given.keys() - _TAKES[flavor]:
         if flavor == "tap" and name in _OF_EVERY_TAP:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} does not go with tap: {_OF_EVERY_TAP[name]}.")
+            raise UsageError(f"{_spelled(name)} does not go with tap: {_OF_EVERY_TAP[name]}.")
         *others, last = fitting = [other for other, takes in _TAKES.items() if name in takes]
         raise UsageError(
-            f"--{name.replace('_', '-')} does not go with {flavor}: it is for "
+            f"{_spelled(name)} does not go with {flavor}: it is for "
             f"{' and '.join(filter(None, [', '.join(others), last]))}. Remove it, or register the "
             f"function as {fitting[0]}."
         )

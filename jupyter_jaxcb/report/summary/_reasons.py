@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...recording import OBSERVED, Note, NoteKind, Outcome, Reason, Site, Status
+from ...recording import Note, NoteKind, Outcome, Reason, Site, Status
 from . import _queue
 from ._words import call_words, counted
 
@@ -180,11 +180,10 @@ NOTES: Mapping[NoteKind, str] = {
     ),
     **_queue.NOTES,
     NoteKind.RUN_AGAIN: (
-        "the backward pass of a jax.checkpoint makes the call again; make it outside of the "
-        "checkpoint, or keep its result with policy="
+        "the backward pass of a jax.checkpoint makes the call again; register it with "
+        "rematerialize=False, or make it outside of the checkpoint"
     ),
 }
-_WITHOUT_RESULT = ("io", "debug")  # no policy is sure to keep their calls
 
 # What a closed host trace says of notes about calls that cost more than one may think, or block.
 HINTS: Mapping[NoteKind, str] = {
@@ -258,8 +257,6 @@ def notes_of(site: Site, library: str) -> dict[NoteKind, str]:
     """Return the notes whose advice does not hold for a call, with what does."""
     if library:
         return {kind: f"{NOTES[kind].partition('; ')[0]} ({in_library(library)})" for kind in HINTS}
-    if site.flavor.removeprefix(OBSERVED) in _WITHOUT_RESULT:
-        return {NoteKind.RUN_AGAIN: NOTES[NoteKind.RUN_AGAIN].partition(", or keep")[0]}
     return {}
 
 

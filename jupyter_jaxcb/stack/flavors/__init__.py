@@ -9,7 +9,7 @@ from ._bind import anew, bind, bind_again
 from ._debug import bind_debug, debug_callback
 from ._debug_print import debug_print
 from ._eager import raise_itself, raise_runtime_error
-from ._flavor import Flavor
+from ._flavor import KEPT, Flavor
 from ._io import bind_io, io_callback
 from ._pure import bind_pure, pure_callback
 from ._vmap import with_axes_in_front

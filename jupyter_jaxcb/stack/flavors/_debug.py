@@ -46,7 +46,8 @@ class Debug(Ordered):
         saved = saveable(self.primitive, *[v.aval for v in eqn.invars], **eqn.params)
         # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
         # batched call counts as saved but not instantiated.
-        if saved and (eqn.params["levels"] or not all(instantiated)):
+        is_repeated = eqn.params["callback"].options.rematerialize and all(instantiated)
+        if saved and (eqn.params["levels"] or not is_repeated):
             return eqn, None, [], [], []
         return eqn, eqn, [], [], []
 
@@ -89,6 +90,7 @@ def debug_callback(
     arrays: str = "numpy",
     queued: bool = False,
     on_full: str = "wait",
+    rematerialize: bool = True,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
     """Call a Python function that observes values; the signature is that of `jax.debug.callback`.
@@ -110,6 +112,7 @@ def debug_callback(
             JAX's callbacks can.
         queued: do not wait for the calls, see `jupyter_jaxcb.debug`.
         on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.debug`.
+        rematerialize: whether `jax.checkpoint` calls again where it recomputes, as JAX does.
         **kwargs: keyword arguments of `callback`.
 
     Returns:
@@ -130,7 +133,7 @@ def debug_callback(
     __tracebackhide__ = True
     options = checked(
         "debug", drop_in=True, vmap_method=vmap_method, ordered=ordered, partitioned=partitioned,
-        arrays=arrays, queued=queued, on_full=on_full,
+        arrays=arrays, queued=queued, on_full=on_full, rematerialize=rematerialize,
     )  # fmt: skip
     if callback is None:
         if args or kwargs:

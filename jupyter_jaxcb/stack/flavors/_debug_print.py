@@ -92,6 +92,7 @@ def debug_print(
     vmap_method: str | None = "sequential",
     queued: bool = False,
     on_full: str = "wait",
+    rematerialize: bool = True,
     **kwargs: Any,
 ) -> Callable[..., None] | None:
     """Print values from a compiled program; the signature is that of `jax.debug.print`.
@@ -109,6 +110,7 @@ def debug_print(
         vmap_method: ``"expand_dims"`` prints a whole batch at once, see `jupyter_jaxcb.debug`.
         queued: print in the background, see `jupyter_jaxcb.debug`.
         on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.debug`.
+        rematerialize: whether `jax.checkpoint` prints again where it recomputes, as JAX does.
         **kwargs: values of the named fields.
 
     Returns:
@@ -130,7 +132,7 @@ def debug_print(
     __tracebackhide__ = True
     options = checked(
         "debug", drop_in=True, vmap_method=vmap_method, ordered=ordered, partitioned=partitioned,
-        queued=queued, on_full=on_full,
+        queued=queued, on_full=on_full, rematerialize=rematerialize,
     )  # fmt: skip
 
     def bind(fmt: str, *args: Any, **kwargs: Any) -> None:

@@ -38,6 +38,17 @@ from ._eager import (
 from ._vmap import batch_host_call, passed, results_like
 
 
+class KeptEffect(jax_compat.Effect):
+    """Keeps calls with side effects when a loop or checkpoint around them is differentiated."""
+
+    def __str__(self) -> str:
+        return "Kept"
+
+
+KEPT = KeptEffect()
+jax_compat.keep_under_partial_evaluation(KeptEffect)
+
+
 class Flavor:
     """A flavor: its primitive, and the rules of JAX for it, in JAX's order.
 
@@ -80,6 +91,9 @@ class Flavor:
         jax_compat.register_batching(primitive, self.batch)
         if self.partial_eval is not None:
             jax_compat.partial_eval_jaxpr_custom_rules[primitive] = self.partial_eval
+        jax_compat.save_in_checkpoints(
+            primitive, self.refuse_checkpoint, lambda callback: not callback.options.rematerialize
+        )
         if self.in_loops:
             jax_compat.stay_in_loops(primitive)
         if self.takes_masks:
@@ -214,6 +228,21 @@ class Flavor:
             f"cannot transpose {callback}: JAX cannot see inside a host function. "
             f"{self.name.capitalize()} callbacks do not support transpose. "
             f"{how_to_transpose(callback.host, callback.leading)}"
+        )
+
+    def refuse_checkpoint(self, params: dict[str, Any]) -> None:
+        """Raise NotImplementedError for a call that must not be made again, unless it is saved."""
+        __tracebackhide__ = True
+        callback = params["callback"]
+        if KEPT not in self.effects(callback.options) or not callback.options.rematerialize:
+            return
+        advice = "Pass rematerialize=False to save its results, or call it outside"
+        if callback.options.ordered:
+            advice = "Drop ordered=True and p" + advice[1:]
+        raise NotImplementedError(
+            f"cannot differentiate a jax.checkpoint with {callback}: Effects not supported in "
+            "partial-eval of `checkpoint`, as the backward pass would call it again. "
+            f"{advice} of the checkpoint."
         )
 
     def batch(self, args: Any, dims: Any, *, callback: HostCallback, **params: Any) -> Any:

@@ -10,23 +10,8 @@ from ..call import HostCallback, HostFunction, debug_equivalent
 from ..options import Options, check_result, checked
 from ..results import result_avals as declared
 from ._bind import bind
-from ._flavor import Ordered
+from ._flavor import KEPT, Ordered
 from ._vmap import refuse_names
-
-
-class KeptIOEffect(jax_compat.Effect):
-    """Keeps an io callback in the forward pass when a loop around it is differentiated.
-
-    A bind has JAX's own io effect as well, for JAX's checks and its order of tokens. JAX's effect
-    alone does not survive partial evaluation.
-    """
-
-    def __str__(self) -> str:
-        return "KeptIO"
-
-
-_kept = KeptIOEffect()
-jax_compat.keep_under_partial_evaluation(KeptIOEffect)
 
 
 class Io(Ordered):
@@ -37,8 +22,11 @@ class Io(Ordered):
     is_exact = True
 
     def effects(self, options: Options) -> set[jax_compat.Effect]:
-        """Return JAX's effect, for its checks and order, and one that lasts."""
-        return {*super().effects(options), _kept}
+        """Return one that lasts, and JAX's, for its checks and order.
+
+        JAX's effect does not survive partial evaluation, and is refused in checkpoints.
+        """
+        return {KEPT, *super().effects(options)} if options.rematerialize else {KEPT}
 
     def applies_mask(self, callback: HostCallback) -> bool:
         """Return True: JAX refuses io callbacks in vmapped branches and loops."""
@@ -116,6 +104,7 @@ def io_callback(
     timeout: float | None = None,
     queued: bool = False,
     on_full: str = "wait",
+    rematerialize: bool = True,
     **kwargs: Any,
 ) -> Any:
     """Call a Python function with side effects from JAX.
@@ -141,6 +130,8 @@ def io_callback(
         timeout: seconds that a chunk of them may take in the executor.
         queued: do not wait for the calls, see `jupyter_jaxcb.io`.
         on_full: ``"wait"`` or ``"drop"``, see `jupyter_jaxcb.io`.
+        rematerialize: False lets it be in a differentiated `jax.checkpoint`, see
+            `jupyter_jaxcb.io`.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -166,7 +157,7 @@ def io_callback(
     options = checked(
         "io", drop_in=True, vmap_method=vmap_method, ordered=ordered, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout, queued=queued,
-        on_full=on_full,
+        on_full=on_full, rematerialize=rematerialize,
     )  # fmt: skip
     options.look_at(callback)
     return bind_io(

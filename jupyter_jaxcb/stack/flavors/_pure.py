@@ -53,6 +53,7 @@ def pure_callback(
     executor: Any = None,
     chunksize: int | None = None,
     timeout: float | None = None,
+    rematerialize: bool = True,
     **kwargs: Any,
 ) -> Any:
     """Call a pure Python function from JAX; the signature is that of `jax.pure_callback`.
@@ -73,6 +74,7 @@ def pure_callback(
         executor: where the calls run, see `jupyter_jaxcb.pure`.
         chunksize: batch elements sent to a worker at a time.
         timeout: seconds that a chunk of them may take in the executor.
+        rematerialize: whether `jax.checkpoint` calls again where it recomputes, as JAX does.
         **kwargs: keyword arguments, as `args`.
 
     Returns:
@@ -96,6 +98,7 @@ def pure_callback(
     options = checked(
         "pure", drop_in=True, vmap_method=vmap_method, sharding=sharding,
         arrays=arrays, executor=executor, chunksize=chunksize, timeout=timeout,
+        rematerialize=rematerialize,
     )  # fmt: skip
     options.look_at(callback)
     return bind_pure(

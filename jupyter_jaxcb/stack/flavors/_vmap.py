@@ -49,6 +49,13 @@ options.refuse(
 options.refuse(
     "sharding", "partitioned", "one is for a call from one device, the other for one from each"
 )
+options.refuse(
+    "ordered",
+    "rematerialize",
+    "JAX has no effect that orders calls and keeps them out of a backward pass",
+    "Make the call outside of the jax.checkpoint, or drop ordered=True.",
+    applies=lambda options: options.flavor == "io",
+)
 options.refuse("partitioned", "compile", "XLA cannot divide a call of machine code")
 options.refuse(
     "vmap_method",

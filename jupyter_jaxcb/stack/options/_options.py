@@ -22,8 +22,9 @@ class Row(NamedTuple):
         default: its default.
         flavors: the flavors whose decorators take it as a keyword.
         help: what it does, in one line, for the help of the magic; empty if the magic lacks it.
-        kind: how the magic reads it: as ``"text"``, as a ``"flag"`` without a value, as an
-            ``"integer"``, as a ``"number"``, or as the name of a ``"variable"`` that may hold it.
+        kind: how the magic reads it: as ``"text"``, as a ``"flag"`` without a value (``--no-...``
+            if the default is True), as an ``"integer"``, as a ``"number"``, or as the name of a
+            ``"variable"`` that may hold it.
         needs: another option without which it has no meaning.
         why: what it needs that one for.
     """
@@ -105,6 +106,10 @@ class Options:
         why="without one, the call runs on XLA's own thread and cannot be abandoned",
     )  # fmt: skip
     compile: str | None = _row(None, "pure io buffer", "numba, to compile the functions")
+    rematerialize: bool = _row(
+        True, "pure io debug buffer tap",
+        "save the results in a jax.checkpoint: its backward pass does not call again", "flag",
+    )  # fmt: skip
     # Of `buffer_callback` alone:
     input_output_aliases: tuple[tuple[int, int], ...] = _row((), "")
     command_buffer_compatible: bool = _row(False, "")
@@ -147,7 +152,9 @@ class Options:
         value, row = getattr(self, name), ROWS[name]
         if value is row.default:
             return False
-        if isinstance(row.default, bool):  # "" and () are no way to say False where names may be
+        if row.default is True:
+            return not value
+        if row.default is False:  # "" and () are no way to say False where names may be
             return bool(value) or (row.kind != "flag" and isinstance(value, str | tuple | list))
         return value is not row.default and not (
             type(value) is type(row.default) and value == row.default

@@ -152,6 +152,8 @@ def test_exception_in_the_cell_is_shown_at_its_line(kernel):
          "jax.jit(lambda x: host(host(x)))(1.0).item()", "3.0"),
         ("debug --queued --on-full drop", "seen.append(float(theta))",
          "jax.jit(host)(1.0); jax.effects_barrier(); seen", "[1.0]"),
+        ("debug --no-rematerialize", "seen.append(float(theta))",
+         "jax.grad(jax.checkpoint(lambda x: (host(x), jnp.sin(x))[1]))(1.0); seen", "[1.0]"),
     ],
 )  # fmt: skip
 def test_options_do_in_a_cell_what_they_do_in_the_decorator(kernel, options, body, used, value):

@@ -18,21 +18,10 @@ from ...dispatch import Build
 from ...lowering import HOST_MEMORY
 from ...options import Options, checked
 from ...results import result_avals as declared
-from .. import Flavor, bind
+from .. import KEPT, Flavor, bind
 from ._borrowed_memory import check_aliases, check_borrowable
 from ._crossing import WITH_CONTEXT, WITHOUT_CONTEXT, build_eager_crossing
 from ._lowering import lower_buffer_call
-
-
-class BufferEffect(jax_compat.Effect):
-    """Keeps a buffer callback with side effects, also when a loop around it is differentiated."""
-
-    def __str__(self) -> str:
-        return "Buffer"
-
-
-_kept = BufferEffect()
-jax_compat.keep_under_partial_evaluation(BufferEffect)
 
 
 class BufferFlavor(Flavor):
@@ -44,7 +33,7 @@ class BufferFlavor(Flavor):
 
     def effects(self, options: Options) -> set[jax_compat.Effect]:
         """Return the effect of those with side effects."""
-        return {_kept} if options.has_side_effect else set()
+        return {KEPT} if options.has_side_effect else set()
 
     def build(self, *, is_eager: bool, **params: Any) -> Build:
         """Return what builds a crossing outside a program."""
