@@ -118,6 +118,7 @@ class LoweredSite:
     queued: bool = False  # the program does not wait for its host calls
     masked: bool = False  # the last operand, a mask, says where to call the host function
     reached: bool = False  # it is true for the batch elements that reach the call
+    drop_in: bool = False  # a function with the signature of JAX's made the call
     impure: bool = False  # of a pure callback: the code of the host function has side effects
     library: str = ""  # the package that makes the call with a function of its own, "equinox"
 

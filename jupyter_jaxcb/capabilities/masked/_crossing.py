@@ -15,7 +15,6 @@ from ...stack.dispatch import (
     CollectedResults,
     Crossing,
     Elements,
-    ElementSchedule,
     MakeCalls,
     Parts,
     Selection,
@@ -26,7 +25,7 @@ from ...stack.dispatch import (
     selects_in,
     single_call,
 )
-from ._selection import Gathering, LoopedElements
+from ._selection import Gathering, looped_elements
 
 _PARTS = 64  # kept for each call site: one for each number of gathered elements
 
@@ -42,7 +41,7 @@ class NeededElements:
             self._choose: Callable[[np.ndarray], Selection] = gathering.select
             self.site = gathering.site(self._size)
         else:
-            self._choose = functools.partial(LoopedElements, ElementSchedule(plan.lowered))
+            self._choose = looped_elements(plan.lowered)
             self.site = plan.lowered
 
     def __call__(self, mask: np.ndarray, recorder: Recorder | None) -> Selection:

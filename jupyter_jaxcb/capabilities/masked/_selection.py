@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Gathering:
         """Return the batch elements for which `mask` is true."""
         flat, (_, rows) = mask.reshape(-1), self.plan[-1]
         needed = np.broadcast_to(flat, self.size) if rows is None else flat[rows]
-        return Gathered(self, np.flatnonzero(needed))
+        return Gathered(self, needed.nonzero()[0])
 
 
 def _site(lowered: LoweredSite, gathering: Gathering, count: int) -> LoweredSite:
@@ -141,23 +141,33 @@ class Gathered(Selection):
         return self.size == self._gathering.size and not self._gathering.shared
 
 
-class LoopedElements(Elements):
-    """Some of the elements of a schedule, without its last operand, which is the mask.
+def looped_elements(lowered: LoweredSite) -> Callable[[np.ndarray], Elements]:
+    """Return what selects elements of looped vmaps by a mask, their last operand."""
+    every = ElementSchedule(lowered)
+    *every.plan, (_, rows) = every.plan
+    count = every.size
+
+    def select(mask: np.ndarray) -> Elements:
+        flat = mask.reshape(-1)
+        needed = np.broadcast_to(flat, count) if rows is None else flat[rows]
+        calls = needed.nonzero()[0]
+        return every if calls.size == count else _LoopedElements(every, calls)
+
+    return select
+
+
+class _LoopedElements(Elements):
+    """Some of the elements of a schedule.
 
     Args:
-        whole: the schedule.
-        mask: the mask.
+        every: the schedule.
+        calls: their places in its order.
     """
 
-    def __init__(self, whole: ElementSchedule, mask: np.ndarray) -> None:
-        *plan, (_, rows) = whole.plan
-        self.site = whole.site
-        flat = mask.reshape(-1)
-        needed = np.broadcast_to(flat, whole.order.shape) if rows is None else flat[rows]
-        calls = np.flatnonzero(needed)
-        self._count = whole.order.size
-        self.order, self.size = whole.order[calls], calls.size
-        self.plan = [(axes, None if rows is None else rows[calls]) for axes, rows in plan]
+    def __init__(self, every: ElementSchedule, calls: np.ndarray) -> None:
+        self.site, self._count = every.site, every.size
+        self.order, self.size = every.order[calls], calls.size
+        self.plan = [(axes, None if rows is None else rows[calls]) for axes, rows in every.plan]
 
     def by_element(self, called: np.ndarray) -> np.ndarray:
         """Put each row where its batch element is; the rows of the others are zero."""

@@ -66,17 +66,17 @@ def could_have_mask(site: Site, lowered: Iterable[LoweredSite]) -> bool | None:
 
 def words(site: Site, lowered: Iterable[LoweredSite]) -> Mapping[NoteKind, str]:
     """Return the notes on calls in vain: a mask leaves some out, or would do so."""
+    lowered = list(lowered)
     could = could_have_mask(site, lowered)
-    return _WHERE_TRUE if could is None else _advised(site) if could else {}
-
-
-def _advised(site: Site) -> dict[NoteKind, str]:
-    """Return the notes on calls in vain, each with what to do instead."""
-    register = f"register the function with jaxcb.{site.flavor.removeprefix(OBSERVED)}"
-    return {
-        kind: f"{NOTES[kind]}; {register} to call it only for the elements that reach the call"
-        for kind in _WHERE_TRUE
-    }
+    if could is None:
+        return _WHERE_TRUE
+    # Registered functions get a mask where JAX lets one through.
+    if site.is_of_jax or any(fact.drop_in for fact in lowered):
+        advice = f"register the function with jaxcb.{site.flavor.removeprefix(OBSERVED)}"
+    else:
+        advice = "pass the predicate with .where"
+    advice = f"{advice} to call it only for the elements that reach the call"
+    return {kind: f"{NOTES[kind]}; {advice}" for kind in _WHERE_TRUE} if could else {}
 
 
 def notes(recording: Recording, numbers: Sequence[int]) -> list[str]:

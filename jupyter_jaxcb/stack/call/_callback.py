@@ -253,7 +253,7 @@ class HostCallback:
 
     def facts(self, *, eager: bool = False) -> dict[str, Any]:
         """Return further fields of its `LoweredSite`; for an eager call, not of its function."""
-        facts: dict[str, Any] = {}
+        facts: dict[str, Any] = {"drop_in": True} if self.options.drop_in else {}
         for row in self.options.capabilities:
             if row.facts is not None and not (eager and row.decides is Decides.INSIDE):
                 facts |= row.facts(self)

@@ -106,3 +106,28 @@ def test_loop_whose_elements_finish_at_different_times(body, notes):
     with jaxcb.record() as r:
         g(jnp.array([8.0, 3.0, 4.0, 0.0])).block_until_ready()
     assert one(r.recording).notes == notes
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda: jaxcb.pure(np.sin, result="x"), "pass the predicate with .where"),
+        (
+            lambda: lambda x: jaxcb.pure_callback(np.sin, x, x, vmap_method="sequential"),
+            "register the function with jaxcb.pure",
+        ),
+    ],
+)
+def test_calls_of_branches_not_taken_have_the_advice_that_helps(make, advice):
+    """The rule of a custom_jvp is not known yet when the branch is batched, so no mask gets there."""
+    cos, sin = make(), jax.custom_jvp(jnp.sin)
+    sin.defjvp(lambda primals, tangents: (jnp.sin(*primals), cos(*primals) * tangents[0]))
+
+    def total(xs):
+        return jax.vmap(lambda x: jax.lax.cond(x > 0.5, sin, jnp.negative, x))(xs).sum()
+
+    with jaxcb.record() as r:
+        jax.block_until_ready(jax.jit(jax.grad(total))(np.float32([0, 1])))
+    (site,) = summarize(r.recording)
+    assert site.calls == 2
+    assert [note for note in site.notes if advice in note and "branches not taken" in note]
