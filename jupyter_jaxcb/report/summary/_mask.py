@@ -28,6 +28,7 @@ class Mask(NamedTuple):
     batched: tuple[bool, ...]  # per vmap, innermost first: did it map over the mask?
     needed: int  # batch elements for which it was true; a crossing without vmap counts as one
     elements: int  # all batch elements; 0 if nothing ran
+    reached: bool = False  # it is that of the branches and loops around the call alone
 
     @classmethod
     def of(
@@ -37,8 +38,10 @@ class Mask(NamedTuple):
         if batched is None:
             return None
         wanted = set(numbers)
-        found = [use for use in recording.masks if use.lowered in wanted]
-        return cls(batched, sum(use.needed for use in found), sum(use.elements for use in found))
+        uses = [use for use in recording.masks if use.lowered in wanted]
+        needed, elements = sum(use.needed for use in uses), sum(use.elements for use in uses)
+        reached = all(recording.lowered[number].reached for number in wanted)
+        return cls(batched, needed, elements, reached)
 
 
 def split(fact: LoweredSite) -> tuple[tuple[VmapLevel, ...], tuple[bool, ...] | None]:

@@ -254,7 +254,8 @@ def _element_words(variant: Shapes, levels: Sequence[VmapLevel]) -> str:
     calls, mask = variant.calls, variant.mask
     if mask is not None:
         if not mask.elements:
-            return "calls for the elements whose mask is true"
+            which = "that reach it" if mask.reached else "whose mask is true"
+            return f"calls for the elements {which}"
         return f"{call_words(calls)} for {mask.needed:,} of {counted(mask.elements, 'element')}"
     looped = [level.size for level in levels if level.looped]
     together = [level.size for level in levels if not level.looped]
@@ -304,7 +305,7 @@ def _diagram(
     if mask is not None:
         flags = mask.batched[::-1]
         axes = tuple(filter(None, map(_axis, levels, flags)))
-        rows.append(RowView("mask", axes, (), "not passed", ""))
+        rows.append(RowView("reached" if mask.reached else "mask", axes, (), "not passed", ""))
     names = _named("result", results, variant.result_names)
     rows += [
         _row(names[number], aval, calls[1][number], levels, [True] * len(levels))

@@ -119,7 +119,7 @@ def test_loop_whose_elements_finish_at_different_times(body, notes):
     ],
 )
 def test_calls_of_branches_not_taken_have_the_advice_that_helps(make, advice):
-    """The rule of a custom_jvp is not known yet when the branch is batched, so no mask gets there."""
+    """The rule of a custom_jvp is not known when the branch is batched, so no mask gets there."""
     cos, sin = make(), jax.custom_jvp(jnp.sin)
     sin.defjvp(lambda primals, tangents: (jnp.sin(*primals), cos(*primals) * tangents[0]))
 
@@ -131,3 +131,13 @@ def test_calls_of_branches_not_taken_have_the_advice_that_helps(make, advice):
     (site,) = summarize(r.recording)
     assert site.calls == 2
     assert [note for note in site.notes if advice in note and "branches not taken" in note]
+
+
+def test_diagram_of_a_branch_names_what_reaches_it():
+    f = jax.jit(jax.vmap(lambda x: jax.lax.cond(x > 1, half, jnp.negative, x)))
+    with jaxcb.record() as r:
+        f(np.float32([0, 2, 3])).block_until_ready()
+    drawn, explained = to_html(r.recording), to_html(jaxcb.explain(f)(np.float32([0, 2, 3])))
+    assert "<strong>2 calls for 2 of 3 elements</strong>" in drawn
+    assert "<code>reached</code>" in drawn
+    assert "calls for the elements that reach it" in explained
