@@ -14,6 +14,7 @@ from tests.interface import (
     Recorder,
     Recording,
     Site,
+    headline,
     host_time,
     other_time,
     record_call,
@@ -31,11 +32,11 @@ PROGRAM = Program("jit_f", "cpu")
 COMPILED = Compilation(PROGRAM, 1, (), 30 * MS, 72 * MS)
 
 
-def recorded(wall_ms, *calls, ended_ms=10_000, compilations=()):
+def recorded(wall_ms, *calls, ended_ms=10_000, compilations=(), site=SITE, results=(), **more):
     """Return a recording of code of `wall_ms`, with calls from and to these milliseconds."""
     recorder = Recorder(clock=lambda: 0)
-    recorder.bound(SITE)
-    fact = LoweredSite(SITE, PROGRAM, 0, (Aval((), "float32"),), (), ())
+    recorder.bound(site)
+    fact = LoweredSite(site, PROGRAM, 0, (Aval((), "float32"),), results, (), **more)
     mark = recorder.mark()
     recorder.lowered(fact)
     for start, end in calls:
@@ -114,3 +115,57 @@ def test_times_are_not_in_the_data_of_an_output():
     run = recorded(1370, (0, 1), compilations=(COMPILED,))
     data, _ = to_mimebundle(run)
     assert "1.37 s" not in json.dumps(data)
+
+
+NUMBER = (Aval((), "float32"),)
+LOGGER = dataclasses.replace(SITE, flavor="debug", function="log")
+WAITED = (
+    "the program waited 800 ms for it, and needs no result; with queued=True it goes on meanwhile"
+)
+
+
+@pytest.mark.parametrize(
+    ("recording", "first"),
+    [
+        (recorded(1000, (0, 820), results=NUMBER), "simulate 820 ms (82 %) · pure · 1 call"),
+        (
+            recorded(1000, (0, 400), (500, 900), site=LOGGER),
+            "log 800 ms (80 %) · queued=True would not wait for it · debug · 2 calls",
+        ),
+        # Not most of the time, not long, not in it, or on other threads.
+        (recorded(1000, (0, 400), results=NUMBER), "simulate · pure · 1 call"),
+        (recorded(100, (0, 90), results=NUMBER), "simulate · pure · 1 call"),
+        (recorded(1000, (0, 700), site=LOGGER, queued=True), "log · debug · 1 call"),
+        (recorded(500, (0, 400), (900, 1000), ended_ms=600), "simulate · pure · 2 calls"),
+        (on_two_threads(recorded(900, (0, 400), (0, 400))), "simulate · pure · 2 calls"),
+    ],
+)
+def test_headline_begins_with_the_function_that_took_most_of_the_time(recording, first):
+    assert to_text(recording).startswith(first)
+    assert not to_text(recording, times=False).startswith(f"{first.partition(' ')[0]} 8")
+    data, metadata = to_mimebundle(recording)
+    parts = metadata[MIME_TYPE].get("headline", [])
+    assert " · ".join(text for _, text in parts).startswith(first if parts else "")
+    assert bool(parts) == ("%" in first)
+    assert data[MIME_TYPE]["headline"][0] == ["kept", first.partition(" ")[0]]
+
+
+def test_slow_function_leads_those_that_are_fine_and_follows_an_error():
+    slow = recorded(1000, (0, 820), results=NUMBER)
+    (site,) = summarize(slow)
+    fast = dataclasses.replace(site, site=dataclasses.replace(SITE, function="fast"), share=0.01)
+    failed = dataclasses.replace(
+        site, site=dataclasses.replace(SITE, function="boom"), share=0, errors=("ValueError: no",)
+    )
+    parts = headline([fast, failed, site], times=True)
+    assert [text.partition(" ")[0] for _, text in parts] == ["✕", "simulate", "fast"]
+    assert [tone for tone, _ in parts] == ["error", "warning", "kept"]
+
+
+def test_logger_that_takes_most_of_the_time_is_proposed_to_be_queued():
+    recording = recorded(1000, (0, 800), site=LOGGER)
+    assert WAITED in to_text(recording)
+    _, metadata = to_mimebundle(recording)
+    (site,) = metadata[MIME_TYPE]["sites"]
+    assert site["cost"] == "80 %"
+    assert site["proposals"] == [["queued=True", WAITED, []]]

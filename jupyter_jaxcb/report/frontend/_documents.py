@@ -94,6 +94,7 @@ class MeasuredView(TypedDict, total=False):
     compilations: list[CompilationView]
     threads: list[str]
     wall_ns: int  # how long the recorded code took; 0: unknown
+    headline: list[Annotated[list[str], Part]]  # with the costly function; empty: as in the facts
     time: str  # "36 µs of 5.3 ms": in host functions, of the code; empty: nothing was called
     other_time: str  # where the time of the code went, if most of it went elsewhere
     errors: list[str]

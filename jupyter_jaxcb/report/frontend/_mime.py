@@ -194,6 +194,7 @@ class _Document:
             "compilations": [_compilation(one, base_ns) for one in recording.compilations],
             "threads": list(recording.threads),
             "wall_ns": recording.wall_ns,
+            "headline": [list(part) for part in self.view.timed_headline],
             "time": host_time(recording, self.sites),
             "other_time": other_time(recording, self.sites),
             "errors": [STOPPED_BY_YOU if is_stop(one) else one for one in recording.errors],

@@ -91,6 +91,8 @@ class SiteView:
     shapes: tuple[VariantView, ...] = ()  # of a running cell: none
     arguments: str = ""  # names, to call the host function with: "x, y"
     sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
+    cost: str = ""  # "82 %": of the time of the recorded code; empty: not most of it
+    hints: tuple[str, ...] = ()  # what costs more than one may think, in a few words each
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
@@ -132,7 +134,7 @@ class SiteView:
 # Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is
 # around a call, which change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "wall_ns", "variants_ns", "slow_calls", "figures", "proposals"}
+    {"host_ns", "wall_ns", "cost", "variants_ns", "slow_calls", "figures", "proposals"}
     | {"cell_id", "cell_line", "numbered", "around", "stack"}
     | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
@@ -186,7 +188,7 @@ def finished(
             "slow_calls": summary.loop.calls if summary.loop_advice else 0,
             "figures": figures,
             "numbered": numbered,
-            "proposals": (*_of_loop(summary), *proposals),
+            "proposals": (*_of_summary(summary), *proposals),
             "sample_rows": tuple(sample_rows),
         }
     )
@@ -212,10 +214,13 @@ def _figures(summary: SiteSummary) -> tuple[Figure, ...]:
     return tuple(Figure(found[1], brief=True) for found in made)
 
 
-def _of_loop(summary: SiteSummary) -> list[Proposal]:
-    """Return the proposal for a vmap that loops, which an order keeps."""
-    advice = summary.loop_advice
-    return [Proposal('vmap_method="expand_dims"', advice, ("ordered",))] if advice else []
+def _of_summary(summary: SiteSummary) -> list[Proposal]:
+    """Return the proposals for a vmap that loops, which an order keeps, and for a slow logger."""
+    found = [
+        Proposal('vmap_method="expand_dims"', summary.loop_advice, ("ordered",)),
+        Proposal("queued=True", summary.queue_advice),
+    ]
+    return [one for one in found if one.advice]
 
 
 def unfinished(progress: SiteProgress, where: str, place: Place | None = None) -> SiteView:

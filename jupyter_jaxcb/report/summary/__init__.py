@@ -12,8 +12,8 @@ from ._phrases import AXES, MEANINGS, MUST_RETURN, OWN_AXES, SIGNS, TONES, WORDS
 from ._reasons import advice_words, causes_of, note_words, reason_words
 from ._retraces import Retraces, retraces
 from ._rows import Rows, path
-from ._site import SiteSummary, not_finite_words
-from ._summary import STOPPED_BY_YOU, folded, is_stop, summarize
+from ._site import SiteSummary, is_costly, not_finite_words
+from ._summary import STOPPED_BY_YOU, folded, is_late, is_stop, summarize
 from ._variant import (
     AxisView,
     DiagramView,

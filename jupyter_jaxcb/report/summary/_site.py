@@ -21,6 +21,7 @@ from ._words import call_words, sample_words, time_words
 
 # A vmap that loops over batch elements is slow if its host functions take at least this time.
 _SLOW_NS = 1_000_000
+_COSTLY_NS, _COSTLY = 100_000_000, 0.5  # host functions that take so long, and so much of the time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +55,7 @@ class SiteSummary:
     library: str = ""  # makes the calls with a function of its own; empty for the user's
     impure: bool = False  # a pure callback whose code has side effects
     hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
+    share: float = 0.0  # of the time of the recorded code, in its calls; 0: unknown
 
     @functools.cached_property
     def consequence(self) -> str:
@@ -86,6 +88,11 @@ class SiteSummary:
         if self.library:
             return library_advice(self.causes, self.library)
         return advice_words(self.causes)
+
+    @property
+    def cost(self) -> str:
+        """``82 %``: the share of the time of its calls, if they took most of it."""
+        return f"{100 * self.share:.0f} %" if is_costly([self]) else ""
 
     @property
     def why(self) -> str:
@@ -149,8 +156,19 @@ class SiteSummary:
     def remarks(self, times: bool) -> list[str]:
         """Reason and advice, notes, and advice on a slow vmap, which needs `times`."""
         why = f"{self.elided} elided: {self.why}" if self.why and self.elided else self.why
-        advice = self.loop_advice if times else ""
-        return [text for text in (why, *self.notes, advice) if text]
+        advice = (self.loop_advice, self.queue_advice) if times else ()
+        return [text for text in (why, *self.notes, *advice) if text]
+
+    @property
+    def queue_advice(self) -> str:
+        """Advice on calls that take most of the time and return nothing; empty if they do not."""
+        silent = self.site.flavor in ("debug", "io") and not any(x.results for x in self.shapes)
+        if not self.cost or self.library or not silent:
+            return ""
+        return (
+            f"the program waited {time_words(self.host_ns)} for it, and needs no result; with "
+            "queued=True it goes on meanwhile"
+        )
 
     @property
     def loop_advice(self) -> str:
@@ -210,3 +228,9 @@ def not_finite_words(sites: Sequence[SiteSummary]) -> str:
         if len(sites) == 1 and (first := sites[0].not_finite_calls.first):
             some += f"{', first' if bad > 1 else ''}: call {first:,}"
     return f"{word} in {some}"
+
+
+def is_costly(sites: Sequence[SiteSummary]) -> bool:
+    """Return whether the calls of some sites took most of the time of the recorded code."""
+    host_ns, share = sum(one.host_ns for one in sites), sum(one.share for one in sites)
+    return host_ns >= _COSTLY_NS and share >= _COSTLY

@@ -29,6 +29,7 @@ from ._status import status_of
 from ._variant import Shapes
 
 STOPPED_BY_YOU = WORDS["stopped"]
+_LATE = 0.01  # of the code's time: host calls that end so soon after the code are taken as in it
 
 
 def summarize(recording: Recording) -> list[SiteSummary]:
@@ -95,6 +96,7 @@ def _summarize_site(
     lowered = [recording.lowered[number] for number in numbers]
     calls = counts.calls_of(site)
     loop, library = slow_loop(counts, site, numbers), library_of(lowered)
+    host_ns = counts.host_ns(numbers)
     status, causes = status_of(counts, counts.begun(numbers), outcomes)
     if not recording.stale.isdisjoint(numbers):
         causes = (Cause(Reason.EARLIER_REGISTRATION),)
@@ -112,7 +114,7 @@ def _summarize_site(
         causes=causes,
         errors=tuple(error for error in errors if not is_stop(error)),
         interrupted=any(map(is_stop, errors)),
-        host_ns=counts.host_ns(numbers),
+        host_ns=host_ns,
         programs=tuple(dict.fromkeys(fact.program.name for fact in lowered if fact.program)),
         around=outcomes[0].around if outcomes else (),
         stack=next((outcome.stack for outcome in outcomes if outcome.stack), ()),
@@ -126,7 +128,20 @@ def _summarize_site(
         impure=any(fact.impure for fact in lowered),
         library=library,
         hints=site_hints(() if library else outcomes, about_programs, _mask.decides(lowered)),
+        share=0.0 if any(fact.queued for fact in lowered) else _share(recording, host_ns),
     )
+
+
+def _share(recording: Recording, host_ns: int) -> float:
+    """Return the share of the recorded code's time that calls took; 0 if it cannot be told."""
+    whole = recording.wall_ns
+    told = recording.profile is not None or host_ns > whole or is_late(recording)
+    return 0.0 if told or len(recording.threads) > 1 else host_ns / max(whole, 1)
+
+
+def is_late(recording: Recording) -> bool:
+    """Return whether host calls went on for some time after the recorded code."""
+    return recording.late_ns > _LATE * recording.wall_ns
 
 
 def _ended(

@@ -14,10 +14,12 @@ from ..summary import (
     SiteSummary,
     call_words,
     folded,
+    is_costly,
     not_finite_words,
     one_shape,
     shorten,
     summarize,
+    time_words,
 )
 from ._time import host_time
 
@@ -46,7 +48,7 @@ class Part(NamedTuple):
     text: str
 
 
-def headline(sites: Sequence[SiteSummary]) -> list[Part]:
+def headline(sites: Sequence[SiteSummary], *, times: bool = False) -> list[Part]:
     """Return the parts of the summary line, worst first.
 
     First come the functions that raised, then those that returned NaN or infinity for finite
@@ -54,15 +56,23 @@ def headline(sites: Sequence[SiteSummary]) -> list[Part]:
     calls of its other sites, and those with a call that the user stopped. Fewer calls than the
     program text says are no problem: it has their results. At most `LISTED` problems are described,
     or functions named if there are none; the others are counted.
+
+    Args:
+        sites: the call sites.
+        times: begin the functions that are fine with the one whose calls took most of the time.
     """
     functions = _by_function(sites)
     if len(functions) == 1:
-        return _visible([*_sorted(_problems(functions[0])), *_details(functions[0])])
+        (own,) = functions
+        cost = _cost(own) if times else []
+        return _visible([*_sorted(_problems(own)), *cost, *_details(own)[bool(cost) :]])
     problems = _sorted(part for own in functions for part in _with_the_rest(own))
     fine = [own for own in functions if not _problems(own)]
     if len(problems) + len(fine) > LISTED:  # some are only counted
         fine.sort(key=lambda own: not _has_fewer(own))
-    parts = problems + list(map(_brief, fine))
+    if times:
+        fine.sort(key=lambda own: not is_costly(own))
+    parts = problems + [part for own in fine for part in (times and _cost(own)) or [_brief(own)]]
     named = parts if len(parts) <= LISTED else (problems or parts)[:LISTED]
     fewer = sum(map(_has_fewer, fine[max(0, len(named) - len(problems)) :]))
     return _visible([*named, *_more(parts[len(named) :], fewer)])
@@ -82,13 +92,20 @@ class View:
 
     @functools.cached_property
     def headline(self) -> list[Part]:
-        """Its headline."""
+        """Its headline, which is the same in every run."""
         return headline(self.sites)
+
+    @functools.cached_property
+    def timed_headline(self) -> list[Part]:
+        """Its headline, with the function that took most of the time; empty if none did."""
+        costly = any(map(is_costly, _by_function(self.sites)))
+        return headline(self.sites, times=True) if costly else []
 
     def headline_words(self, times: bool) -> str:
         """Return the headline as text; with the time in host functions if `times` is true."""
         time = host_time(self.recording, self.sites) if times else ""
-        return " · ".join(filter(None, (*(part.text for part in self.headline), time)))
+        parts = (times and self.timed_headline) or self.headline
+        return " · ".join(filter(None, (*(part.text for part in parts), time)))
 
 
 def view(recording: Recording | View) -> View:
@@ -207,6 +224,18 @@ def _hints(own: Sequence[SiteSummary]) -> list[str]:
     some = f" in {looped:,} of {call_words(calls)}" if looped < calls else ""
     hints = [f"one call for each batch element{some}"] if looped else []
     return list(dict.fromkeys([*hints, *(hint for one in own for hint in one.hints)]))
+
+
+def _cost(own: Sequence[SiteSummary]) -> list[Part]:
+    """Return the name of a function whose calls took most of the time, and how much; or nothing."""
+    if not is_costly(own):
+        return []
+    took, share = sum(one.host_ns for one in own), sum(one.share for one in own)
+    name = shorten(own[0].site.function, _LONGEST)
+    queued = [Part("quiet", "queued=True would not wait for it")] * any(
+        one.queue_advice for one in own
+    )
+    return [Part("warning", f"{name} {time_words(took)} ({100 * share:.0f} %)"), *queued]
 
 
 def _brief(own: Sequence[SiteSummary]) -> Part:

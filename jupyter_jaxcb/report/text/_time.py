@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...recording import Recording
-from ..summary import SiteSummary, time_words
+from ..summary import SiteSummary, is_late, time_words
 
 _LARGE_NS = 500_000_000  # besides host functions, if it is most of the time
-_LATE = 0.01  # of the code's time: host calls that end so soon after the code are taken as in it
 
 
 def host_time(recording: Recording, sites: Sequence[SiteSummary]) -> str:
@@ -30,7 +29,7 @@ def host_time(recording: Recording, sites: Sequence[SiteSummary]) -> str:
     if recording.profile is not None or not recording.wall_ns:
         return words
     whole = time_words(recording.wall_ns)
-    if _is_late(recording):
+    if is_late(recording):
         return f"{words}; the code ended after {whole}"
     if threads > 1:
         return f"{words} in {whole}"
@@ -43,7 +42,7 @@ def other_time(recording: Recording, sites: Sequence[SiteSummary]) -> str:
     outside_ns = wall_ns - host_ns
     if outside_ns < _LARGE_NS or 2 * outside_ns <= wall_ns:
         return ""
-    if recording.profile is not None or _is_late(recording):
+    if recording.profile is not None or is_late(recording):
         return ""
     compiled_ns = sum(one.lower_ns + one.compile_ns for one in recording.compilations)
     words = [f"host functions took {time_words(host_ns)}"]
@@ -56,7 +55,3 @@ def other_time(recording: Recording, sites: Sequence[SiteSummary]) -> str:
 
 def _host_ns(sites: Sequence[SiteSummary]) -> int:
     return sum(site.host_ns for site in sites)
-
-
-def _is_late(recording: Recording) -> bool:
-    return recording.late_ns > _LATE * recording.wall_ns

@@ -10,8 +10,8 @@ import {
   joined,
   numberWords,
   say,
-  siteWord,
-  toneOf
+  siteTone,
+  siteWord
 } from '../view/data/words.js';
 import type { Callback } from './kernel/snapshot.js';
 
@@ -22,19 +22,14 @@ const WITH_FIGURES: readonly Consequence[] = ['kept', 'not_finite', 'running'];
 
 /** The worst tone of some sites. */
 export function worstTone(sites: readonly Site[]): Tone {
-  const tones = new Set(sites.map(site => toneOf(site.consequence)));
+  const tones = new Set(sites.map(siteTone));
   return TONES.find(tone => tones.has(tone)) ?? 'quiet';
-}
-
-/** The sign of a site, matching its tone. */
-export function siteSign(site: Site): string {
-  return phrases.signs[site.consequence];
 }
 
 /** `5 calls · queued · 41 µs · () → (5,)`: where there is little room, shapes are cut. */
 export function siteFigures(site: Site, { calls = callsOf(site), all = false } = {}): string {
   const more = site.figures.flatMap(([words, brief]) => (all || brief ? words : []));
-  return joined([calls, ...more, workWords(site), shapesOf(site)]);
+  return joined([calls, ...site.hints, ...more, workWords(site), shapesOf(site)]);
 }
 
 /** `5 calls`, `9 of 20` if a mask chose 9 of 20 batch elements, `1 call for 9 of 20`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toneOf } from '../../src/view/data/words.js';
+import { siteSign, siteTone, toneOf } from '../../src/view/data/words.js';
 import type { Proposal, Site } from '../../src/view/data/schema.js';
 import {
   callbackBrief,
@@ -7,7 +7,6 @@ import {
   siteBrief,
   siteDetails,
   siteFigures,
-  siteSign,
   worstTone
 } from '../../src/lab/words.js';
 import { aVariant } from '../view/recordings.js';
@@ -27,6 +26,17 @@ const UNUSED = site({
 
 test('the text of a kept site gives its calls, time and shapes', () => {
   expect(siteBrief(site())).toBe('5 calls · 41 µs · () → (5,)');
+});
+
+test('a site is not healthy that took most of the time, loops for long, or is compiled again', () => {
+  const costly = site({ cost: '82 %' });
+  expect(siteBrief(costly)).toBe('5 calls · 41 µs (82 %) · () → (5,)');
+  expect([siteSign(costly), siteTone(costly)]).toEqual(['⚠', 'warning']);
+  expect(siteTone(site({ slow_calls: 5 }))).toBe('warning');
+  const retraced = site({ hints: ['compiled 8 times'] });
+  expect(siteBrief(retraced)).toBe('5 calls · compiled 8 times · 41 µs · () → (5,)');
+  expect([siteSign(retraced), siteTone(retraced)]).toEqual(['●', 'quiet']);
+  expect([siteSign(site()), siteTone(site())]).toEqual(['●', 'kept']);
 });
 
 test('different shapes of a site are counted', () => {

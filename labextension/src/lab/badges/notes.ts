@@ -1,9 +1,9 @@
 /** The notes in the badges of one cell, by line. */
 
 import type { Site, Tone, Variant } from '../../view/data/schema.js';
-import { elidedWords, joined, toneOf } from '../../view/data/words.js';
+import { elidedWords, joined, siteSign, siteTone } from '../../view/data/words.js';
 import type { Callback, Snapshot, Value } from '../kernel/snapshot.js';
-import { callbackBrief, drawnVariant, siteBrief, siteDetails, siteSign } from '../words.js';
+import { callbackBrief, drawnVariant, siteBrief, siteDetails } from '../words.js';
 import phrases from '../../view/data/phrases.json';
 
 /** A place in the snapshot that the panel can show. */
@@ -85,7 +85,7 @@ function valueNote({ name, text, bad, details }: Value): Note {
 
 function siteNote(site: Site, place: number): Note {
   return {
-    tone: toneOf(site.consequence),
+    tone: siteTone(site),
     sign: siteSign(site),
     text: siteBrief(site),
     name: site.function,

@@ -11,7 +11,7 @@ import {
   placeOf,
   siteStatus,
   timeWords,
-  toneOf
+  siteTone
 } from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
@@ -44,7 +44,7 @@ export class SiteRow {
   /** Shows `site`, in the cell with that label (empty: unknown). */
   update(site: Site, label: string): void {
     this.site = site;
-    this.node.className = `jaxcb-callsite jaxcb-tone-${toneOf(site.consequence)}`;
+    this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
     setText(this.status, siteStatus(site));
     setText(this.where, inCell(site, label));
     setText(this.source, site.source);

@@ -85,7 +85,7 @@ export function siteWord({ consequence, word }: Site): string {
 
 /** The same after its sign. */
 export function siteStatus(site: Site): string {
-  return `${phrases.signs[site.consequence]} ${siteWord(site)}`.trimEnd();
+  return `${siteSign(site)} ${siteWord(site)}`.trimEnd();
 }
 
 /** `⚠ unused`, `✕ raised`; the sign alone for kept calls, whose number is shown. */
@@ -106,6 +106,21 @@ export function warningWords(words: string): string {
 /** `not reached`, ...; empty for kept calls. */
 export function statusWord(consequence: Consequence): string {
   return phrases.words[consequence];
+}
+
+/** The tone of a site: calls that are fine may cost more than one thinks. */
+export function siteTone(site: Site): Tone {
+  const tone = toneOf(site.consequence);
+  if (tone !== 'kept') {
+    return tone;
+  }
+  return site.cost || site.slow_calls ? 'warning' : site.hints.length ? 'quiet' : tone;
+}
+
+/** The sign of a site, matching its tone. */
+export function siteSign(site: Site): string {
+  const sign = phrases.signs[site.consequence];
+  return siteTone(site) === 'warning' && sign === phrases.signs.kept ? phrases.signs.not_finite : sign;
 }
 
 /** The tone of a consequence: the same in the headline, rows, badges and the panel. */

@@ -5,7 +5,7 @@ import { term } from '../dom/term.js';
 import { siteColour } from '../colours.js';
 import { hostTime, siteCalls } from './words.js';
 import type { Facts, Proposal, Site } from '../data/schema.js';
-import { elidedWords, placeOf, shareWords, siteStatus, timeWords, toneOf } from '../data/words.js';
+import { elidedWords, placeOf, shareWords, siteStatus, siteTone, timeWords } from '../data/words.js';
 
 /** A line of code to jump to. */
 export interface Target {
@@ -36,7 +36,7 @@ export function siteRow(
 ): HTMLElement {
   const site = facts.sites[place]!;
   const { filter } = actions;
-  const tone = toneOf(site.consequence);
+  const tone = siteTone(site);
   const elided = elidedWords(site);
   return h(
     'div',

@@ -9,7 +9,7 @@ import { notesOf, siteDetails, type Unfolded } from './details.js';
 import { siteRow, type SiteActions } from './row.js';
 import { proposed } from './words.js';
 import { TONES, type Facts, type Site } from '../data/schema.js';
-import { numberWords, placeOf, statusWord, toneOf } from '../data/words.js';
+import { numberWords, placeOf, siteTone, statusWord } from '../data/words.js';
 
 const AT_ONCE = 100; // sites that are listed at a time
 const MANY = 10; // more sites than this begin with problems, and can be ordered and filtered
@@ -185,7 +185,7 @@ function isPlain(site: Site): boolean {
 
 /** What comes first in each order. */
 const RANKS = {
-  problem: ({ consequence }: Site) => TONES.indexOf(toneOf(consequence)),
+  problem: (site: Site) => TONES.indexOf(siteTone(site)),
   program: () => 0,
   time: ({ host_ns }: Site) => -(host_ns ?? 0)
 } as const;

@@ -4,12 +4,13 @@ import { h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part, Tone } from '../data/schema.js';
-import { callWords, counted, placeOf, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, placeOf, siteTone, timeWords } from '../data/words.js';
 
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   const found: HTMLElement[] = [];
-  const parts = facts.headline.length ? facts.headline : totals(facts, measured);
+  const told = measured.headline.length ? measured.headline : facts.headline;
+  const parts = told.length ? told : totals(facts, measured);
   for (const [tone, text] of parts) {
     const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
     const site = named(facts, tone, text);
@@ -34,8 +35,8 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
 /** The site with the problem that a part of the headline describes; -1: none. */
 function named({ sites }: Facts, tone: Tone, text: string): number {
   const having = [...sites.keys()].filter(place => {
-    const { consequence, function: name } = sites[place]!;
-    return consequence !== 'kept' && toneOf(consequence) === tone && text.includes(name);
+    const site = sites[place]!;
+    return siteTone(site) !== 'kept' && siteTone(site) === tone && text.includes(site.function);
   });
   return having.find(place => text.includes(sites[place]!.where)) ?? having[0] ?? -1;
 }

@@ -38,9 +38,10 @@ export function siteCalls(site: Site, ahead: boolean): string {
 }
 
 /** `41 µs`, or `336 ms of work in 89 ms` if an executor's workers made the calls; empty: none, or not saved. */
-export function workWords({ calls, host_ns: ns, wall_ns: wall }: Site): string {
+export function workWords({ calls, cost, host_ns: ns, wall_ns: wall }: Site): string {
   const time = calls > 0 && ns ? timeWords(ns) : '';
-  return time && wall ? say(phrases.work_in, { work: time, wall: timeWords(wall) }) : time;
+  const words = time && wall ? say(phrases.work_in, { work: time, wall: timeWords(wall) }) : time;
+  return words && cost ? `${words} (${cost})` : words;
 }
 
 /** What the proposals for a site say. */

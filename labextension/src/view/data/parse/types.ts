@@ -24,6 +24,8 @@ export interface Site {
   readonly shapes: readonly Variant[]; // of a running cell: none
   readonly arguments: string; // names, to call the host function with: "x, y"
   readonly sample_values: readonly SampleValues[]; // none unless they are asked for
+  readonly cost: string; // "82 %": of the time of the recorded code; empty: not most of it
+  readonly hints: readonly string[]; // what costs more than one may think, in a few words each
   readonly host_ns: number | null; // in the host function, summed over calls; null: it was not saved
   readonly wall_ns: number; // of crossings whose calls ran in workers of an executor; 0: not all did
   readonly variants_ns: readonly number[]; // the same by variant
@@ -108,6 +110,7 @@ export interface Measured {
   readonly compilations: readonly Compilation[];
   readonly threads: readonly string[];
   readonly wall_ns: number; // how long the recorded code took; 0: unknown
+  readonly headline: readonly Part[]; // with the costly function; empty: as in the facts
   readonly time: string; // "36 µs of 5.3 ms": in host functions, of the code; empty: nothing was called
   readonly other_time: string; // where the time of the code went, if most of it went elsewhere
   readonly errors: readonly string[];
