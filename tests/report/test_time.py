@@ -133,7 +133,7 @@ WAITED = (
             "log 800 ms (80 %) · queued=True would not wait for it · debug · 2 calls",
         ),
         # Not most of the time, not long, not in it, or on other threads.
-        (recorded(1000, (0, 400), results=NUMBER), "simulate · pure · 1 call"),
+        (recorded(1000, (0, 300), results=NUMBER), "simulate · pure · 1 call"),
         (recorded(100, (0, 90), results=NUMBER), "simulate · pure · 1 call"),
         (recorded(1000, (0, 700), site=LOGGER, queued=True), "log · debug · 1 call"),
         (recorded(500, (0, 400), (900, 1000), ended_ms=600), "simulate · pure · 2 calls"),

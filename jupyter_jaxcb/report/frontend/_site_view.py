@@ -91,7 +91,7 @@ class SiteView:
     shapes: tuple[VariantView, ...] = ()  # of a running cell: none
     arguments: str = ""  # names, to call the host function with: "x, y"
     sample_values: tuple[SampleView, ...] = ()  # none unless they are asked for
-    cost: str = ""  # "82 %": of the time of the recorded code; empty: not most of it
+    cost: str = ""  # "82 %": of the time of the recorded code; empty: less than a third
     hints: tuple[str, ...] = ()  # what costs more than one may think, in a few words each
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did

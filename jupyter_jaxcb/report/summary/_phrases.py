@@ -109,6 +109,7 @@ MEANINGS = {
 }
 
 SOME_OF = "{some} of {calls}"
+INSTEAD_OF = "{calls} instead of {written}"
 DATA_DECIDE = "depends on data"  # in place of the number of calls
 
 NOT_LISTED = "{count} more call sites are not listed"

@@ -21,7 +21,7 @@ from ._words import call_words, sample_words, time_words
 
 # A vmap that loops over batch elements is slow if its host functions take at least this time.
 _SLOW_NS = 1_000_000
-_COSTLY_NS, _COSTLY = 100_000_000, 0.5  # host functions that take so long, and so much of the time
+_COSTLY_NS, _COSTLY = 100_000_000, 1 / 3  # calls that took so long, and so much of the time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SiteSummary:
 
     @property
     def cost(self) -> str:
-        """``82 %``: the share of the time of its calls, if they took most of it."""
+        """``82 %``: the share of the time of its calls, if they took much of it."""
         return f"{100 * self.share:.0f} %" if is_costly([self]) else ""
 
     @property
@@ -161,7 +161,7 @@ class SiteSummary:
 
     @property
     def queue_advice(self) -> str:
-        """Advice on calls that take most of the time and return nothing; empty if they do not."""
+        """Advice on calls that take much of the time and return nothing; empty if they do not."""
         silent = self.site.flavor in ("debug", "io") and not any(x.results for x in self.shapes)
         if not self.cost or self.library or not silent:
             return ""
@@ -231,6 +231,6 @@ def not_finite_words(sites: Sequence[SiteSummary]) -> str:
 
 
 def is_costly(sites: Sequence[SiteSummary]) -> bool:
-    """Return whether the calls of some sites took most of the time of the recorded code."""
+    """Return whether the calls of some sites took a third of the time of the recorded code."""
     host_ns, share = sum(one.host_ns for one in sites), sum(one.share for one in sites)
     return host_ns >= _COSTLY_NS and share >= _COSTLY

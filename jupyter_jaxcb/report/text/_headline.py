@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...recording import Reason, Recording, Status, on_one_line
 from ..summary import (
+    INSTEAD_OF,
     SIGNS,
     TONES,
     WORDS,
@@ -59,7 +60,7 @@ def headline(sites: Sequence[SiteSummary], *, times: bool = False) -> list[Part]
 
     Args:
         sites: the call sites.
-        times: begin the functions that are fine with the one whose calls took most of the time.
+        times: begin the functions that are fine with the one that took much of the time.
     """
     functions = _by_function(sites)
     if len(functions) == 1:
@@ -97,7 +98,7 @@ class View:
 
     @functools.cached_property
     def timed_headline(self) -> list[Part]:
-        """Its headline, with the function that took most of the time; empty if none did."""
+        """Its headline, with what took a third of the time or more; empty if nothing did."""
         costly = any(map(is_costly, _by_function(self.sites)))
         return headline(self.sites, times=True) if costly else []
 
@@ -227,7 +228,7 @@ def _hints(own: Sequence[SiteSummary]) -> list[str]:
 
 
 def _cost(own: Sequence[SiteSummary]) -> list[Part]:
-    """Return the name of a function whose calls took most of the time, and how much; or nothing."""
+    """Return the name of a function whose calls took much of the time, and how much; or nothing."""
     if not is_costly(own):
         return []
     took, share = sum(one.host_ns for one in own), sum(one.share for one in own)
@@ -268,12 +269,16 @@ def _more(others: Sequence[Part], fewer: int) -> list[Part]:
 
 
 def _calls(own: Sequence[SiteSummary]) -> str:
-    if not any(one.ahead for one in own):
-        return call_words(sum(one.calls for one in own)) + _status(own)
-    expected = [one.expected for one in own]
-    if None in expected:
+    """Count calls; if the program text says more: ``1 call instead of 50``."""
+    ahead = any(one.ahead for one in own)
+    made = [one.expected if one.ahead else one.calls for one in own]
+    if None in made:
         return "calls depend on data" + _status(own)
-    return f"{call_words(sum(filter(None, expected)))} per run{_status(own)}"
+    calls, written = sum(filter(None, made)), [one.written for one in own]
+    words = call_words(calls) + " per run" * ahead
+    if _has_fewer(own) and None not in written and calls < sum(filter(None, written)):
+        words = INSTEAD_OF.format(calls=words, written=f"{sum(filter(None, written)):,}")
+    return words + _status(own)
 
 
 def _status(own: Sequence[SiteSummary]) -> str:

@@ -71,8 +71,15 @@ export function siteBrief(site: Site): string {
   if (WITH_FIGURES.includes(site.consequence)) {
     return joined([word, siteFigures(site, { calls: callsAfter(word, site) }), elidedWords(site)]);
   }
-  const why = firstClause(site.reason);
+  const why = instead(site) || firstClause(site.reason);
   return why ? `${word}: ${why}` : word;
+}
+
+/** `1 call instead of 50`: of those that are hoisted or deduplicated; empty if it is not known. */
+function instead({ calls, written }: Site): string {
+  return calls && written !== null && calls < written
+    ? say(phrases.instead_of, { calls: callWords(calls), written: numberWords(written) })
+    : '';
 }
 
 /** `12 × vmap` of slow loops, `26 calls, 15 × vmap` of some calls; empty if the word counts the calls. */

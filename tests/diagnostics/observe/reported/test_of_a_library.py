@@ -167,9 +167,9 @@ def test_headline_of_several_sites_names_the_hoisted_and_the_deduplicated_ones()
     sites = summarize(r.recording)
     where = {str(site.status): site.where for site in sites}
     words = f"({where['hoisted']} hoisted, {where['deduplicated']} deduplicated)"
-    assert ("kept", f"3 calls {words}") in headline(sites)
+    assert ("kept", f"3 calls instead of 8 {words}") in headline(sites)
     ahead = summarize(jaxcb.explain(program)(1.0))
-    assert ("kept", f"3 calls per run {words}") in headline(ahead)
+    assert ("kept", f"3 calls per run instead of 8 {words}") in headline(ahead)
 
 
 def test_headline_of_several_sites_names_the_one_with_fewer_calls():
@@ -182,7 +182,7 @@ def test_headline_of_several_sites_names_the_one_with_fewer_calls():
 
     few, _ = sites = summarize(jaxcb.explain(program)(1.0))
     assert few.status == "fewer"
-    assert ("kept", f"2 calls per run ({few.where} fewer)") in headline(sites)
+    assert ("kept", f"2 calls per run instead of 11 ({few.where} fewer)") in headline(sites)
 
 
 def test_headline_of_many_functions_names_or_counts_the_hoisted_ones():
@@ -206,7 +206,7 @@ def test_headline_of_many_functions_names_or_counts_the_hoisted_ones():
         return program(x)
 
     found = [text for _, text in headline(summarize(jaxcb.explain(program)(1.0)))]
-    assert found[0] == "last 1 call per run (hoisted)"
+    assert found[0] == "last 1 call per run instead of 5 (hoisted)"
     assert found[-1] == "3 more fine"
     found = [text for _, text in headline(summarize(jaxcb.explain(with_problem)(1.0)))]
     assert found == ["⚠ bad never called (unused)", "7 more fine (1 with fewer calls)"]

@@ -24,7 +24,7 @@ export interface Site {
   readonly shapes: readonly Variant[]; // of a running cell: none
   readonly arguments: string; // names, to call the host function with: "x, y"
   readonly sample_values: readonly SampleValues[]; // none unless they are asked for
-  readonly cost: string; // "82 %": of the time of the recorded code; empty: not most of it
+  readonly cost: string; // "82 %": of the time of the recorded code; empty: less than a third
   readonly hints: readonly string[]; // what costs more than one may think, in a few words each
   readonly host_ns: number | null; // in the host function, summed over calls; null: it was not saved
   readonly wall_ns: number; // of crossings whose calls ran in workers of an executor; 0: not all did
