@@ -123,7 +123,8 @@ def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
 
 def end_and_explain(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
     """As `explain_and_end`, if no host call is running: only a program is explained."""
-    interrupt_main()
+    stuck.wait(_MOMENT_SECONDS)
+    interrupt_main(stuck)
     if stuck.wait(_ENDING_SECONDS):
         return None
     hang = examine(time.perf_counter_ns())
