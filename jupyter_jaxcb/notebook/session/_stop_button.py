@@ -10,13 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from ...diagnostics import (
-    Hang,
-    SignalThread,
-    end_and_explain,
-    explain_and_end,
-    makes_host_calls,
-)
+from ...diagnostics import Hang, SignalThread, explain_and_end
 from ...recording import visible
 from ...stack import Stuck, interrupt, is_below
 from ..errors import SIGNAL_HANDLERS
@@ -98,8 +92,7 @@ class Stop:
             ).start()
 
     def _end_stuck(self, stuck: Stuck) -> None:
-        explain = explain_and_end if makes_host_calls() else end_and_explain
-        hang = explain(stuck, _print)
+        hang = explain_and_end(stuck, _print, only_jax=True)
         if hang is not None:
             self._cannot_end(hang)
 
