@@ -62,7 +62,8 @@ def cpu_use(since: CpuTimes | None = None) -> CpuUse:
             used[ident] = total - before[1]
         elif total <= least:  # it ran no Python then, but has not computed much since it began
             used[ident] = total
-    ours = {one.ident for one in threading.enumerate() if one.name.startswith("jupyter_jaxcb")}
+    threads = threading.enumerate()
+    ours = {thread.ident for thread in threads if thread.name.startswith("jupyter_jaxcb")}
     busiest = max(used.keys() - ours, key=lambda ident: used[ident], default=None)
     return CpuUse(
         process=process > least or bool(since.ready & now.ready),  # others may use all cores

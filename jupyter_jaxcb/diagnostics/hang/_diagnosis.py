@@ -255,7 +255,7 @@ def _threads_left() -> str:
     frames, lines = frames_of_threads(), []
     for thread in threading.enumerate():
         frame = frames.get(thread.ident or 0)
-        files = {one.f_code.co_filename for one in stack_of(frame)}
+        files = {below.f_code.co_filename for below in stack_of(frame)}
         waits = not thread.daemon or concurrent.futures.thread.__file__ in files
         if thread is not threading.main_thread() and waits and any(map(is_user_code, files)):
             lines.append(f"{thread.name} is still at {place_of(frame).line}.")

@@ -67,7 +67,7 @@ def place_of(frame: FrameType | None) -> Place:
 def _runs_or_converts(tree: ast.expr, frame: FrameType, of_arrays: bool) -> bool:
     """Return whether this calls a compiled function, or converts an array of JAX."""
     function = _value(tree.func, frame) if isinstance(tree, ast.Call) else None
-    converts = isinstance(function, np.ufunc) or any(function is one for one in _CONVERSIONS)
+    converts = isinstance(function, np.ufunc) or any(function is other for other in _CONVERSIONS)
     return isinstance(function, _COMPILED) or (converts and of_arrays)
 
 

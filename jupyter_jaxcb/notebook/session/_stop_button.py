@@ -55,9 +55,7 @@ class Stop:
         def stop(number: int, frame: Any) -> Any:
             self.pressed = True
             interrupt()
-            if is_below((self._ends,), frame):
-                return None
-            return before(number, frame)
+            return None if is_below((self._ends,), frame) else before(number, frame)
 
         self._context = contextvars.copy_context()
         SIGNAL_HANDLERS.add(stop.__code__)
@@ -84,17 +82,15 @@ class Stop:
         if number != signal.SIGINT or signal.getsignal(signal.SIGINT) is not self._handler:
             return
         if self._stuck is None or self._stuck.is_done():
-            self._stuck = Stuck()
+            stuck = self._stuck = Stuck()
             context = self._context.copy()
-            arguments = self._end_stuck, self._stuck
-            threading.Thread(
-                target=context.run, args=arguments, name="jupyter_jaxcb stop", daemon=True
-            ).start()
 
-    def _end_stuck(self, stuck: Stuck) -> None:
-        hang = explain_and_end(stuck, _print, only_jax=True)
-        if hang is not None:
-            self._cannot_end(hang)
+            def explain() -> None:
+                hang = context.run(explain_and_end, stuck, _print, only_jax=True)
+                if hang is not None:
+                    context.run(self._cannot_end, hang)
+
+            threading.Thread(target=explain, name="jupyter_jaxcb stop", daemon=True).start()
 
 
 def _print(text: str) -> None:

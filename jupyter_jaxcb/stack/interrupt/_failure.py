@@ -62,7 +62,7 @@ def report_failure(
     """
     raised = host_call_error(error, lowered, call, element, arguments)
     callers = stack_of(sys._getframe(1))
-    caller = next((one for one in callers if not is_own(one) or one.f_code in EAGER), None)
+    caller = next((at for at in callers if not is_own(at) or at.f_code in EAGER), None)
     # There is none on XLA's threads, and no error of XLA in an eager call.
     if caller is not None and caller.f_code not in EAGER and is_a(error, KeyboardInterrupt):
         if sys.gettrace() is None:
@@ -76,7 +76,7 @@ def _raise_on_return(caller: FrameType, error: KeyboardInterrupt) -> None:
     """Raise `error` in `caller` instead of the error that XLA makes of it."""
 
     def returns(frame: FrameType, event: str, argument: Any) -> None:
-        inside = itertools.takewhile(lambda one: one is not caller, stack_of(frame))
+        inside = itertools.takewhile(lambda at: at is not caller, stack_of(frame))
         if any(map(is_own, inside)):
             return  # on the way out of the crossing
         sys.settrace(None)

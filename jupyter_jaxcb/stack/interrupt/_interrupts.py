@@ -126,8 +126,8 @@ def _end_calls(makes_calls: Callable[[FrameType], bool]) -> None:
         caller = next(filter(makes_calls, stack_of(frame)), None)
         if caller is None:
             continue
-        for one in stack_of(frame):
-            guard = one.f_locals.get("guard") if one.f_code in CROSSINGS else None
+        for below in stack_of(frame):
+            guard = below.f_locals.get("guard") if below.f_code in CROSSINGS else None
             if isinstance(guard, bytearray):
                 guard.clear()
         if _is_in_host_function(frame):
@@ -143,8 +143,9 @@ def _is_in_host_function(frame: FrameType | None) -> bool:
     A crossing expects none where it waits, records a call, or handles an `error`.
     """
     return not is_own(frame) and not any(
-        one.f_code in WAITING or (is_own(one) and (is_recording(one) or "error" in one.f_locals))
-        for one in stack_of(frame)
+        below.f_code in WAITING
+        or (is_own(below) and (is_recording(below) or "error" in below.f_locals))
+        for below in stack_of(frame)
     )
 
 
