@@ -18,7 +18,7 @@ INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
 _ENDING_SECONDS = 0.5  # in which interrupted host calls end
 _POLL_SECONDS = 0.1
-_HANDLING_SECONDS = 0.8  # in which a main thread that has handled the signal leaves or goes on
+_HANDLING_SECONDS = 0.7  # in which a main thread that has handled the signal leaves or goes on
 
 
 class CtrlC:
