@@ -244,6 +244,13 @@ def set_clock_of_cells(clock):
     _cell_barrier.time = _in_flight.time = clock
 
 
+def wait_of_a_cell(calls):
+    """Wait for host calls as a cell does at its end."""
+    from jupyter_jaxcb.notebook.session._cell_barrier import wait_for_calls
+
+    return wait_for_calls(calls, 60, lambda: False)
+
+
 @contextlib.contextmanager
 def waits_of_cells():
     """Give a list, to which each cell adds that waits for a program."""

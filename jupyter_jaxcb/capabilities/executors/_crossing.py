@@ -46,10 +46,10 @@ from ...stack.dispatch import (
     to_arguments,
 )
 from ...stack.errors import EndedError, NotCalledError, add_note, describe, is_a
-from ...stack.interrupt import NOT_CALLED, end_call_in, refuse_call, report_failure
+from ...stack.interrupt import NOT_CALLED, end_calls, refuse_call, report_failure
 from ...stack.options import Decides, Options, capability
 from ...stack.results import ResultChecker, shown
-from ...stack.trace import CROSSINGS, WAITING, frames_of_threads, stack_of
+from ...stack.trace import CROSSINGS, WAITING
 from ..lint import warn_of_worker_state
 from ._options import leaves_process
 from ._pools import ExecutorError, WorkerLostError, has_lost_worker, needed, pool_of
@@ -416,11 +416,8 @@ class _Run:
                 del self._sent[future]
 
     def _end(self, chunks: Sequence[Chunk]) -> None:
-        """End what workers run: in threads by an exception, see `end_call_in`."""
-        for thread, innermost in frames_of_threads().items():
-            for frame in stack_of(innermost):
-                if frame.f_code is RUN_CHUNK and frame.f_locals["chunk"] in chunks:
-                    end_call_in(thread, {RUN_CHUNK})
+        """End what workers run: in threads by an exception, see `end_calls`."""
+        end_calls(lambda frame: frame.f_code is RUN_CHUNK and frame.f_locals["chunk"] in chunks)
         self._pool.end(chunks)
 
     def _words(self, calls: Sequence[int]) -> str:

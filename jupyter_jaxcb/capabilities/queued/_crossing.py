@@ -14,7 +14,7 @@ from ...stack import options
 from ...stack.call import did_you_mean
 from ...stack.dispatch import CallPlan, Crossing, crossing, starts_unchecked
 from ...stack.errors import HostCallError, running_now
-from ...stack.interrupt import is_interrupted, refuse_call, report_failure
+from ...stack.interrupt import refusal, refuse_call, report_failure
 from ...stack.trace import expect_host_calls
 from ._barrier import wait_in_barriers
 from ._queue import queue
@@ -60,7 +60,7 @@ def build_queued_crossing(plan: CallPlan) -> Crossing:
 
     def cross(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         try:
-            if is_interrupted():
+            if refusal.until is not None:
                 refuse_call(lowered, host)
             recorder, calls = active(), elements
             if select is not None:

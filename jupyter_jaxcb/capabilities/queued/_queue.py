@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from ...stack.errors import (
     host_call_error,
     is_a,
 )
-from ...stack.interrupt import end_call_in
-from ...stack.trace import AWAITING_ROOM, EAGER
+from ...stack.interrupt import end_calls
+from ...stack.trace import AWAITING_ROOM, CROSSINGS, EAGER, is_below
 
 _POLL_SECONDS = 0.01
 # Host calls and the program take turns at the GIL. While the program makes crossings, the thread
@@ -263,9 +264,8 @@ class Queue:
                     recorder.counts.add(lowered, ended=calls)
             self._over += len(dropped)
             self.lock.notify_all()
-            thread = self._thread
-            if thread is not None and self._running and not self.is_own_thread():
-                end_call_in(thread.ident or 0)  # locked, so that no other call begins
+            if self._running and not self.is_own_thread():
+                end_calls(_makes_queued_calls)  # locked, so that no other call begins
         return _by_name(dropped)
 
     def waiting_calls(self) -> QueuedCalls:
@@ -289,6 +289,10 @@ class Queue:
             failures = self._failed, self._failed_later
             self._failed, self._failed_later = None, 0
         return failures
+
+
+def _makes_queued_calls(frame: FrameType) -> bool:
+    return frame.f_code in CROSSINGS and is_below({Queue._make_next.__code__}, frame)
 
 
 def _by_name(crossings: Iterable[Crossed]) -> QueuedCalls:

@@ -9,12 +9,11 @@ Notebooks have their own stop button.
 from ._ctrl_c import (
     INTERRUPTED,
     CtrlC,
-    end_and_explain,
     explain_and_end,
     leave_at_next_interrupt,
     way_out,
 )
-from ._diagnosis import Hang, HangKind, makes_host_calls, stacks_of_threads
+from ._diagnosis import Hang, HangKind, stacks_of_threads
 from ._printing import watchdog, watchdog_and_timer
 from ._signals import SignalThread
 from ._watchdog import Watchdog

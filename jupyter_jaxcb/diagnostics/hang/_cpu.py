@@ -16,13 +16,17 @@ _BUSY = 0.05  # of one core, which others may use too
 _SAMPLE_SECONDS = 0.2
 
 
-class CpuTimes(NamedTuple):
+class CpuTimes:
     """Processor times so far."""
 
-    at: float
-    process: float
-    threads: dict[int, tuple[int, float]]  # clock and time of each thread of Python, by its ident
-    ready: frozenset[str]  # other threads that run, or would if they had a core; empty: unknown
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+        self.process = time.process_time()
+        self.ready = _ready()
+        self.threads: dict[int, tuple[int, float]] = {}  # clock and time, by ident
+        for ident, clock in without_collecting(_clocks):
+            with contextlib.suppress(OSError):  # the thread has ended
+                self.threads[ident] = clock, time.clock_gettime(clock)
 
 
 class CpuUse(NamedTuple):
@@ -43,39 +47,29 @@ class CpuUse(NamedTuple):
     busiest: int | None
 
 
-def cpu_times() -> CpuTimes:
-    """Return the processor times so far."""
-    threads = {
-        ident: (clock, time.clock_gettime(clock))
-        for ident, clock in without_collecting(_clocks)
-        if _is_alive(clock)
-    }
-    return CpuTimes(time.monotonic(), time.process_time(), threads, _ready())
-
-
 def cpu_use(since: CpuTimes | None = None) -> CpuUse:
     """Return what computed since then; without an argument, during the next 0.2 s."""
     if since is None:
-        since = cpu_times()
+        since = CpuTimes()
         time.sleep(_SAMPLE_SECONDS)
-    now = cpu_times()
+    now = CpuTimes()
     least = _BUSY * (now.at - since.at)
     process = now.process - since.process
-    threads = {}
-    for ident, (clock, used) in now.threads.items():
+    used = {}
+    for ident, (clock, total) in now.threads.items():
         before = since.threads.get(ident, (0, 0.0))
         if before[0] == clock:
-            threads[ident] = used - before[1]
-        elif used <= least:  # it did not run Python then, but has not computed much since it began
-            threads[ident] = used
-    busy = {ident: used > least for ident, used in threads.items()}
-    own = {one.ident for one in threading.enumerate() if one.name.startswith("jupyter_jaxcb")}
-    busiest = max(threads.keys() - own, key=lambda ident: threads[ident], default=None)
+            used[ident] = total - before[1]
+        elif total <= least:  # it ran no Python then, but has not computed much since it began
+            used[ident] = total
+    threads = threading.enumerate()
+    ours = {thread.ident for thread in threads if thread.name.startswith("jupyter_jaxcb")}
+    busiest = max(used.keys() - ours, key=lambda ident: used[ident], default=None)
     return CpuUse(
         process=process > least or bool(since.ready & now.ready),  # others may use all cores
-        others=process - sum(threads.values()) > least if threads else None,
-        threads=busy,
-        busiest=busiest if busiest is not None and busy[busiest] else None,
+        others=process - sum(used.values()) > least if used else None,
+        threads={ident: seconds > least for ident, seconds in used.items()},
+        busiest=busiest if busiest is not None and used[busiest] > least else None,
     )
 
 
@@ -93,20 +87,12 @@ def _clocks() -> list[tuple[int, int]]:
     return list(zip(idents, map(clock_of, same), strict=False))
 
 
-def _ready() -> frozenset[str]:
-    """Return which other threads of the process are ready to run, as far as Linux tells."""
-    found = set()
+def _ready() -> set[str]:
+    """Return which other threads run, or would if they had a core; as far as Linux tells."""
+    ready = set()
     with contextlib.suppress(OSError):
         for thread in set(os.listdir("/proc/self/task")) - {str(threading.get_native_id())}:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", "rb") as stat:
                 if stat.read().rpartition(b") ")[2][:1] == b"R":
-                    found.add(thread)
-    return frozenset(found)
-
-
-def _is_alive(clock: int) -> bool:
-    try:
-        time.clock_gettime(clock)
-    except OSError:
-        return False
-    return True
+                    ready.add(thread)
+    return ready

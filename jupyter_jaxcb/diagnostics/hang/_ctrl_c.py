@@ -6,9 +6,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable
 
-from ...stack.interrupt import Stuck, interrupt_main
+from ...stack.interrupt import Stuck, interrupt_main, is_call_of_jax
+from ...stack.trace import frames_of_threads
 from ..record import all_running_calls
 from ._diagnosis import Hang, HangKind, calls_left, examine
 from ._signals import SignalThread
@@ -17,7 +18,7 @@ INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 _MOMENT_SECONDS = 0.3  # in which a main thread that is not stuck handles the signal
 _ENDING_SECONDS = 0.5  # in which interrupted host calls end
 _POLL_SECONDS = 0.1
-_HANDLING_SECONDS = 0.8  # in which a main thread that has handled the signal leaves or goes on
+_HANDLING_SECONDS = 0.7  # in which a main thread that has handled the signal leaves or goes on
 
 
 class CtrlC:
@@ -65,13 +66,13 @@ class CtrlC:
             self._leave()
             return
         self._stuck = Stuck()
-        # Meanwhile the next signal must be handled.
         arguments = self._stuck, _running()
+        # Meanwhile the next signal must be handled.
         threading.Thread(
             target=self._explain, args=arguments, name="jupyter_jaxcb Ctrl-C", daemon=True
         ).start()
 
-    def _explain(self, stuck: Stuck, calls: Set[Hashable]) -> None:
+    def _explain(self, stuck: Stuck, calls: set[tuple[int, int]]) -> None:
         hang = explain_and_end(stuck, self._say) or self._explain_waiting(calls)
         if hang is not None:
             self._leaves_next = True
@@ -82,7 +83,7 @@ class CtrlC:
             time.sleep(_MOMENT_SECONDS)
             self._leaves_next = False
 
-    def _explain_waiting(self, calls: Set[Hashable]) -> Hang | None:
+    def _explain_waiting(self, calls: set[tuple[int, int]]) -> Hang | None:
         """Explain what the main thread waits for that has handled the signal, if for `calls`."""
         time.sleep(_HANDLING_SECONDS)
         stuck = Stuck()
@@ -100,37 +101,38 @@ def _is_default() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def _running() -> Set[Hashable]:
+def _running() -> set[tuple[int, int]]:
     """Return the host calls that are running, by what distinguishes them."""
     return {(id(call.host), call.number) for call in all_running_calls()}
 
 
-def explain_and_end(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
+def explain_and_end(
+    stuck: Stuck, say: Callable[[str], None], only_jax: bool = False
+) -> Hang | None:
     """Explain what the main thread waits for, if it does not move on, and end what can be ended.
+
+    Args:
+        stuck: where it was when the signal arrived.
+        say: called with the text.
+        only_jax: while no host call is running, end first, and explain nothing but a program.
 
     Returns:
         What was wrong, if the main thread is still stuck.
     """
     if stuck.wait(_MOMENT_SECONDS):
         return None
+    at_calls = all_running_calls() or any(map(is_call_of_jax, frames_of_threads().values()))
+    ends_first = only_jax and not at_calls
+    if ends_first:
+        interrupt_main(stuck)
+        stuck.wait(_ENDING_SECONDS)
     hang = examine(time.perf_counter_ns())
-    if stuck.is_done():
+    is_program = hang.kind in (HangKind.PROGRAM, HangKind.COLLECTIVE)
+    if stuck.is_done() or (ends_first and not is_program):
         return None
     say(hang.text)
     interrupt_main(stuck)
     return None if stuck.wait(_ENDING_SECONDS) else hang
-
-
-def end_and_explain(stuck: Stuck, say: Callable[[str], None]) -> Hang | None:
-    """As `explain_and_end`, if no host call is running: only a program is explained."""
-    interrupt_main()
-    if stuck.wait(_ENDING_SECONDS):
-        return None
-    hang = examine(time.perf_counter_ns())
-    if stuck.is_done() or hang.kind not in (HangKind.PROGRAM, HangKind.COLLECTIVE):
-        return None
-    say(hang.text)
-    return hang
 
 
 def way_out(hang: Hang) -> str:

@@ -1,4 +1,8 @@
-"""Say what a program waits for that does not go on, from the stacks of its threads."""
+"""Say what a program waits for that does not go on.
+
+The answer comes from a few facts: which host call has not returned, since when, at which line its
+thread is, whether that line is inside JAX, and which threads use the processor.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,6 @@ import enum
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from types import FrameType
 from typing import NamedTuple
 
 import jax
@@ -26,8 +28,8 @@ from ...stack.trace import (
     stack_of,
 )
 from ..record import RunningCall, all_running_calls, calls_on_stack
-from ._cpu import CpuTimes, CpuUse, cpu_use
-from ._place import Place, place_of
+from ._cpu import CpuTimes, cpu_use
+from ._place import place_of
 
 _ENDING_SECONDS = 0.5  # in which interrupted threads end
 _POLL_SECONDS = 0.01
@@ -72,22 +74,6 @@ class Hang(NamedTuple):
     certain: bool = False
 
 
-class _Now(NamedTuple):
-    """What all threads do at one moment."""
-
-    at_ns: int
-    cpu: CpuUse
-    frames: Mapping[int, FrameType]
-    names: Mapping[str, int]  # idents of threads by name
-    inside: Mapping[tuple[int, int], tuple[int, RunningCall]]  # thread of a call; its innermost one
-    calls: Sequence[RunningCall]
-    starved: bool  # whether one thread held the GIL for long
-
-    def name(self, ident: int) -> str:
-        """Return the name of a thread."""
-        return next((name for name, own in self.names.items() if own == ident), f"thread {ident}")
-
-
 def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -> Hang:
     """Return why the program does not go on, supposing that it does not.
 
@@ -96,197 +82,149 @@ def examine(now_ns: int, since: CpuTimes | None = None, starved: bool = False) -
         since: which threads compute is measured since then; None: in the next 0.2 s.
         starved: whether this thread got the GIL much later than it wanted it since then.
     """
-    now = _look(now_ns, cpu_use(since), starved)
-    found = [_of_call(call, now) for call in now.calls] or _of_jax(now) or [_of_main(now)]
-    kinds = list(HangKind)
-    kind = min((kind for kind, _ in found), key=kinds.index)
-    return Hang(
-        kind,
-        "\n".join(dict.fromkeys(text for _, text in found)),
-        stacks_of_threads(),
-        certain=kind in (HangKind.DEADLOCK, HangKind.FULL_QUEUE) and _is_certain(now),
+    look = _Look(now_ns, since, starved)
+    reasons = (
+        [look.at_call(call) for call in look.calls]
+        or [look.at_call_of_jax(ident) for ident in look.calls_of_jax]
+        or [look.at_main_thread()]
     )
+    order = list(HangKind)
+    kind = min((kind for kind, _ in reasons), key=order.index)
+    text = "\n".join(dict.fromkeys(words for _, words in reasons))
+    certain = kind in (HangKind.DEADLOCK, HangKind.FULL_QUEUE) and look.waits_only_for_jax()
+    return Hang(kind, text, stacks_of_threads(), certain=certain)
 
 
-def _is_certain(now: _Now) -> bool:
-    """Return whether all host calls wait in JAX, on CPU, and nothing that may end that computes.
+class _Look:
+    """What all threads do at one moment.
 
-    Of other devices and processes, nobody here knows whether they compute.
+    Attributes:
+        calls: the host calls that are running.
+        calls_of_jax: idents of the threads in host calls of JAX's own callbacks.
     """
-    idents = {now.inside.get(_key(call), (0, call))[0] for call in now.calls}
-    idents |= {ident for ident, frame in now.frames.items() if is_call_of_jax(frame)}
-    return (
-        all(place_of(now.frames.get(ident)).awaits_jax for ident in idents)
-        and now.cpu.busiest is None
-        and not now.cpu.others
-        and jax.process_count() == 1
-        and all(device.platform == "cpu" for device in jax.devices())
-    )
 
+    def __init__(self, now_ns: int, since: CpuTimes | None, starved: bool) -> None:
+        self._now_ns, self._cpu, self._starved = now_ns, cpu_use(since), starved
+        self._frames = frames_of_threads()
+        self._names = {thread.ident or 0: thread.name for thread in threading.enumerate()}
+        self._innermost: dict[tuple[int, int], tuple[int, RunningCall]] = {}  # call of its thread
+        for ident, frame in self._frames.items():
+            nested = list(calls_on_stack(frame, self._names.get(ident, "")))
+            self._innermost |= {_key(call): (ident, nested[0]) for call in nested}
+        self.calls = all_running_calls()
+        self.calls_of_jax = [ident for ident, at in self._frames.items() if is_call_of_jax(at)]
 
-def calls_left() -> str:
-    """Return what `examine` says of the host calls that an interrupt has not ended; empty if none.
+    def at_call(self, call: RunningCall) -> tuple[HangKind, str]:
+        """Return why a host call does not return."""
+        site = call.lowered.site
+        head = f"{site.function} ({site.flavor}, {site.where}) has not returned"
+        if call.start_ns is not None:
+            head += f" for {max(self._now_ns - call.start_ns, 0) / 1e9:,.1f} s"
+        if call.thread.startswith("pid "):
+            words = f"its worker process ({call.thread}) is still in it."
+            return HangKind.UNKNOWN, f"{head}: {words}"
+        if call.thread == COMPILED_THREAD:
+            kind = HangKind.SLOW if self._cpu.process else HangKind.UNKNOWN
+            does = "computes" if self._cpu.process else "waits"
+            return kind, f"{head}: it {does} in machine code, which nothing can interrupt."
+        ident, inner = self._thread_of(call)
+        if _key(inner) != _key(call):
+            return HangKind.UNKNOWN, f"{head}: it waits for {inner.lowered.site.function}."
+        kind, words = self._at_line(ident, call)
+        return kind, f"{head}: {words}"
 
-    Without any, name the other threads in the user's code for which Python waits at its end, such
-    as workers of an executor, or say that a device waits for others.
-    """
-    if all_running_calls():
-        said = examine(time.perf_counter_ns()).text
-        return said if all_running_calls() else ""
-    deadline = time.monotonic() + _ENDING_SECONDS
-    while (said := _threads_left() or _devices_left()) and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
-    return said
+    def at_call_of_jax(self, ident: int) -> tuple[HangKind, str]:
+        """As `at_call`, for a call of JAX's own callbacks that is not observed."""
+        kind, words = self._at_line(ident, None)
+        return kind, f"A host function of JAX's own callbacks has not returned: {words}"
 
+    def at_main_thread(self) -> tuple[HangKind, str]:
+        """Return why the main thread does not go on, if no host call is running."""
+        frame = self._frames.get(threading.main_thread().ident or 0)
+        place = place_of(frame)
+        head = "no host call is running: the main thread"
+        if self._cpu.process:
+            words = f"{head} is at {place.line}, and the process computes."
+            if place.in_jax and (jax_compat.is_in_run(frame) or jax_compat.unfinished_runs()):
+                return HangKind.PROGRAM, f"{words}{_last_call()} {_LOOP}"
+            return HangKind.UNKNOWN, words
+        if not place.in_jax:
+            return HangKind.UNKNOWN, f"{head} waits at {place.line}."
+        several = any_lowered() and jax.local_device_count() > 1
+        return HangKind.COLLECTIVE if several else HangKind.UNKNOWN, (
+            f"{head} waits inside JAX at {place.line}, and nothing computes. {_COLLECTIVE}"
+        )
 
-def _threads_left() -> str:
-    frames = frames_of_threads()
-    return "\n".join(
-        f"{thread.name} is still at {place_of(frames.get(thread.ident or 0)).line}."
-        for thread in threading.enumerate()
-        if thread is not threading.main_thread()
-        if _is_waited_for(thread, frames.get(thread.ident or 0))
-    )
+    def waits_only_for_jax(self) -> bool:
+        """Return whether all host calls wait for JAX, and nothing computes that may end that.
 
+        Of other devices than CPUs, and of other processes, nobody here knows whether they compute.
+        """
+        idents = {self._thread_of(call)[0] for call in self.calls} | set(self.calls_of_jax)
+        return (
+            all(place_of(self._frames.get(ident)).awaits_jax for ident in idents)
+            and self._cpu.busiest is None
+            and not self._cpu.others
+            and all(device.platform == "cpu" for device in jax.devices())
+            and jax.process_count() == 1
+        )
 
-def _devices_left() -> str:
-    left = any_lowered() and jax.local_device_count() > 1 and jax_compat.unfinished_arrays()
-    return f"A program over several devices has not ended. {_COLLECTIVE}" if left else ""
+    def _thread_of(self, call: RunningCall) -> tuple[int, RunningCall]:
+        """Return the thread of a call, and the innermost call on it."""
+        by_name = (ident for ident, name in self._names.items() if name == call.thread)
+        return self._innermost.get(_key(call)) or (next(by_name, 0), call)
 
+    def _at_line(self, ident: int, call: RunningCall | None) -> tuple[HangKind, str]:
+        place, cpu = place_of(self._frames.get(ident)), self._cpu
+        line, computes = place.line, cpu.threads.get(ident, cpu.process)
+        if place.in_jax:  # not only in a function that JAX calls, such as one that it traces
+            jax_computes = cpu.process if cpu.others is None else cpu.others
+            return self._in_jax(line, computes or jax_computes, call)
+        if computes:
+            return HangKind.SLOW, f"it computes at {line}."
+        if place.at_lock:
+            words = f"it waits at {line}, and uses no processor time: for a lock or another thread."
+            return HangKind.LOCK, words
+        if self._starved and cpu.busiest is not None:
+            holder = self._names.get(cpu.busiest, f"thread {cpu.busiest}")
+            holds = place_of(self._frames.get(cpu.busiest)).line
+            return HangKind.GIL, (
+                f"it is at {line}, and waited for the GIL, which {holder} held; that is now at "
+                f"{holds}."
+            )
+        return HangKind.UNKNOWN, (
+            f"it waits at {line}, and uses no processor time: for a lock, another thread or "
+            "process, a file, a connection or a clock."
+        )
 
-def _is_waited_for(thread: threading.Thread, frame: FrameType | None) -> bool:
-    """Return whether a thread runs code of the user, and Python waits for it at its end."""
-    files = {one.f_code.co_filename for one in stack_of(frame)}
-    waits = not thread.daemon or concurrent.futures.thread.__file__ in files
-    return waits and any(map(is_user_code, files))
-
-
-def makes_host_calls() -> bool:
-    """Return whether a host call is running, recorded or not; also of JAX's own callbacks."""
-    return bool(all_running_calls()) or any(map(is_call_of_jax, frames_of_threads().values()))
-
-
-def _look(now_ns: int, cpu: CpuUse, starved: bool) -> _Now:
-    frames = frames_of_threads()
-    names = {thread.ident or 0: thread.name for thread in threading.enumerate()}
-    inside: dict[tuple[int, int], tuple[int, RunningCall]] = {}
-    for ident, frame in frames.items():
-        first = None
-        for call in calls_on_stack(frame, names.get(ident, "")):
-            first = first or call
-            inside[_key(call)] = ident, first
-    by_name = {name: ident for ident, name in names.items()}
-    return _Now(now_ns, cpu, frames, by_name, inside, all_running_calls(), starved)
+    def _in_jax(self, line: str, computes: bool, call: RunningCall | None) -> tuple[HangKind, str]:
+        head = f"it is inside JAX at {line}, "
+        if computes:
+            return HangKind.SLOW, f"{head}{advice_for_jax_inside()}."
+        if any(is_below(AWAITING_ROOM, frame) for frame in self._frames.values()):
+            return HangKind.FULL_QUEUE, (
+                f"{head}and waits for a program that waits for it, because the queue is full: a "
+                "deadlock. Use NumPy in queued host functions."
+            )
+        key = None if call is None else _key(call)
+        others = [other for other in self.calls if not other.in_jax and _key(other) != key]
+        if others:
+            names = " or ".join(dict.fromkeys(other.lowered.site.function for other in others))
+            words = f"{head}and waits for a program, perhaps that of {names}."
+            return HangKind.UNKNOWN, words
+        _, _, way_out = advice_for_jax_inside().partition(": ")
+        if way_out:
+            way_out = f" {way_out[0].upper()}{way_out[1:]}."
+            is_of_jax = call is None or call.lowered.site.flavor.startswith("jax ")
+            way_out += _ARRAYS * is_of_jax
+        return HangKind.DEADLOCK, (
+            f"{head}and nothing computes, so it waits for a program that waits for it: a "
+            f"deadlock.{way_out}"
+        )
 
 
 def _key(call: RunningCall) -> tuple[int, int]:
     return id(call.host), call.number
-
-
-def _of_call(call: RunningCall, now: _Now) -> tuple[HangKind, str]:
-    site = call.lowered.site
-    start = call.start_ns
-    since = "" if start is None else f" for {max(now.at_ns - start, 0) / 1e9:,.1f} s"
-    head = f"{site.function} ({site.flavor}, {site.where}) has not returned{since}: "
-    ident, inner = now.inside.get(_key(call), (now.names.get(call.thread), call))
-    if call.thread.startswith("pid "):
-        return HangKind.UNKNOWN, f"{head}its worker process ({call.thread}) is still in it."
-    if call.thread == COMPILED_THREAD:
-        computes = now.cpu.process
-        words = "it computes" if computes else "it waits"
-        kind = HangKind.SLOW if computes else HangKind.UNKNOWN
-        return kind, f"{head}{words} in machine code, which nothing can interrupt."
-    place = place_of(now.frames.get(ident or 0))
-    if _key(inner) != _key(call):
-        return HangKind.UNKNOWN, f"{head}it waits for {inner.lowered.site.function}."
-    kind, words = _of_place(call, place, ident, now)
-    return kind, head + words
-
-
-def _of_jax(now: _Now) -> list[tuple[HangKind, str]]:
-    """As `_of_call`, for calls of JAX's own callbacks that are not observed."""
-    found = []
-    for ident, frame in now.frames.items():
-        if is_call_of_jax(frame):
-            kind, words = _of_place(None, place_of(frame), ident, now)
-            found.append(
-                (kind, f"A host function of JAX's own callbacks has not returned: {words}")
-            )
-    return found
-
-
-def _of_place(
-    call: RunningCall | None, place: Place, ident: int | None, now: _Now
-) -> tuple[HangKind, str]:
-    line = place.line
-    computes = now.cpu.threads.get(ident or 0, now.cpu.process)
-    if place.in_jax:  # not only in a function that JAX calls, such as one that it traces
-        return _in_jax(call, line, computes, now)
-    if computes:
-        return HangKind.SLOW, f"it computes at {line}."
-    if place.at_lock:
-        return HangKind.LOCK, (
-            f"it waits at {line}, and uses no processor time: for a lock or another thread."
-        )
-    if now.starved and now.cpu.busiest is not None:
-        name = now.name(now.cpu.busiest)
-        holds = place_of(now.frames.get(now.cpu.busiest)).line
-        return HangKind.GIL, (
-            f"it is at {line}, and waited for the GIL, which {name} held; that is now at {holds}."
-        )
-    return HangKind.UNKNOWN, (
-        f"it waits at {line}, and uses no processor time: for a lock, another thread or process, "
-        "a file, a connection or a clock."
-    )
-
-
-def _in_jax(call: RunningCall | None, line: str, computes: bool, now: _Now) -> tuple[HangKind, str]:
-    jax_computes = now.cpu.process if now.cpu.others is None else now.cpu.others
-    if computes or jax_computes:
-        return HangKind.SLOW, f"it is inside JAX at {line}, {advice_for_jax_inside()}."
-    if any(is_below(AWAITING_ROOM, frame) for frame in now.frames.values()):
-        return HangKind.FULL_QUEUE, (
-            f"it is inside JAX at {line}, and waits for a program that waits for it, because the "
-            "queue is full: a deadlock. Use NumPy in queued host functions."
-        )
-    others = [
-        other.lowered.site.function
-        for other in now.calls
-        if not other.in_jax and (call is None or _key(other) != _key(call))
-    ]
-    if others:
-        return HangKind.UNKNOWN, (
-            f"it is inside JAX at {line}, and waits for a program, perhaps that of "
-            f"{' or '.join(dict.fromkeys(others))}."
-        )
-    return HangKind.DEADLOCK, (
-        f"it is inside JAX at {line}, and nothing computes, so it waits for a program that waits "
-        f"for it: a deadlock.{_way_out(call)}"
-    )
-
-
-def _way_out(call: RunningCall | None) -> str:
-    words = advice_for_jax_inside().partition(": ")[2]
-    is_jaxs_own = call is None or call.lowered.site.flavor.startswith("jax ")
-    return f" {words[:1].upper()}{words[1:]}.{_ARRAYS * is_jaxs_own}" if words else ""
-
-
-def _of_main(now: _Now) -> tuple[HangKind, str]:
-    frame = now.frames.get(threading.main_thread().ident or 0)
-    place = place_of(frame)
-    line, in_jax = place.line, place.in_jax
-    head = "no host call is running: the main thread"
-    if now.cpu.process:
-        said = f"{head} is at {line}, and the process computes."
-        if in_jax and (jax_compat.is_in_run(frame) or jax_compat.unfinished_runs()):
-            return HangKind.PROGRAM, f"{said}{_last_call()} {_LOOP}"
-        return HangKind.UNKNOWN, said
-    if not in_jax:
-        return HangKind.UNKNOWN, f"{head} waits at {line}."
-    several = any_lowered() and jax.local_device_count() > 1
-    return HangKind.COLLECTIVE if several else HangKind.UNKNOWN, (
-        f"{head} waits inside JAX at {line}, and nothing computes. {_COLLECTIVE}"
-    )
 
 
 def _last_call() -> str:
@@ -298,6 +236,37 @@ def _last_call() -> str:
     return f" The last was call {number:,} of {site.function} ({site.flavor}, {site.where})."
 
 
+def calls_left() -> str:
+    """Return what `examine` says of the host calls that an interrupt has not ended; empty if none.
+
+    Without any, name the other threads in the user's code for which Python waits at its end, such
+    as workers of an executor, or say that a device waits for others.
+    """
+    if all_running_calls():
+        text = examine(time.perf_counter_ns()).text
+        return text if all_running_calls() else ""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while (text := _threads_left() or _devices_left()) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return text
+
+
+def _threads_left() -> str:
+    frames, lines = frames_of_threads(), []
+    for thread in threading.enumerate():
+        frame = frames.get(thread.ident or 0)
+        files = {below.f_code.co_filename for below in stack_of(frame)}
+        waits = not thread.daemon or concurrent.futures.thread.__file__ in files
+        if thread is not threading.main_thread() and waits and any(map(is_user_code, files)):
+            lines.append(f"{thread.name} is still at {place_of(frame).line}.")
+    return "\n".join(lines)
+
+
+def _devices_left() -> str:
+    left = any_lowered() and jax.local_device_count() > 1 and jax_compat.unfinished_arrays()
+    return f"A program over several devices has not ended. {_COLLECTIVE}" if left else ""
+
+
 def stacks_of_threads() -> str:
     """Return the Python stacks of all threads but those of this package, innermost line last.
 
@@ -305,16 +274,10 @@ def stacks_of_threads() -> str:
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
-    for ident, frame in frames_of_threads().items():
+    for ident, innermost in frames_of_threads().items():
         name = names.get(ident, f"thread {ident}")
         if not name.startswith("jupyter_jaxcb"):
-            lines += [f"{name}:\n", *_frames_of(frame)]
+            stack = traceback.extract_stack(innermost)
+            shown = [at for at in stack if at is stack[-1] or is_user_code(at.filename)]
+            lines += [f"{name}:\n", *traceback.format_list(shown)]
     return "".join(lines)
-
-
-def _frames_of(innermost: FrameType) -> list[str]:
-    """Return the frames of the user as text, and the innermost one if it is of a library."""
-    stack = traceback.extract_stack(innermost)
-    return traceback.format_list(
-        [one for one in stack if one is stack[-1] or is_user_code(one.filename)]
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import threading
 from types import FrameType
@@ -12,9 +13,10 @@ import jax
 import numpy as np
 
 from ...recording import Frame
-from ...stack.trace import IS_TRIED, JAX_FOLDER, is_cell, is_user_code
+from ...stack.trace import JAX_FOLDER, is_cell, is_user_code
 
-_IN_JAX = type(jax.jit(len))
+_BLOCKS = "block_until_ready"
+_COMPILED = type(jax.jit(len))
 _CONVERSIONS = (np.asarray, np.array, float, int, bool)
 _LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event,
           threading.Semaphore, threading.Barrier)  # fmt: skip
@@ -39,28 +41,34 @@ class Place(NamedTuple):
 
 def place_of(frame: FrameType | None) -> Place:
     """Return the place of a thread, given its innermost frame; None: it runs no Python."""
-    of_jax = at_lock = False
     innermost = frame
-    in_code_of_jax = frame is not None and frame.f_code.co_filename.startswith(JAX_FOLDER)
+    above = []  # the files of libraries in which it is
     while frame is not None and not is_user_code(frame.f_code.co_filename):
-        of_jax = of_jax or frame.f_code.co_filename.startswith(JAX_FOLDER)
-        at_lock = at_lock or frame.f_code.co_filename == threading.__file__
+        above.append(frame.f_code.co_filename)
         frame = frame.f_back
+    of_jax = [file.startswith(JAX_FOLDER) for file in above]
+    in_jax, at_lock, awaits_jax = any(of_jax), threading.__file__ in above, of_jax[:1] == [True]
     if frame is None:
-        return Place("code of a library", of_jax, at_lock, in_code_of_jax)
+        return Place("code of a library", in_jax, at_lock, awaits_jax)
     file, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, line).strip()
     where = Frame("", file, line, cell=is_cell(file)).where
-    now = _expressions_now(frame)
-    used = [value for tree in now for value in _used_by(tree, frame)]
-    awaits = any(map(_awaits_array, now))
-    waits = awaits or any(_runs_or_converts(tree, frame) for tree in now)
-    return Place(
-        f"{where}, {source!r}" if source else where,
-        of_jax or awaits or any(isinstance(one, (jax.Array, _IN_JAX)) for one in used),
-        not of_jax and (at_lock or any(isinstance(one, _LOCKS) for one in used[:1])),
-        in_code_of_jax or (waits and frame is innermost),
-    )
+    for tree in _expressions_now(frame):
+        used = _used_by(tree, frame)
+        of_arrays = any(isinstance(value, (jax.Array, _COMPILED)) for value in used)
+        blocks = isinstance(tree, ast.Call) and getattr(tree.func, "attr", "") == _BLOCKS
+        at_lock |= isinstance(used[0], _LOCKS)
+        in_jax |= blocks or of_arrays
+        awaits_jax |= frame is innermost and (blocks or _runs_or_converts(tree, frame, of_arrays))
+    at_lock &= not any(of_jax)
+    return Place(f"{where}, {source!r}" if source else where, in_jax, at_lock, awaits_jax)
+
+
+def _runs_or_converts(tree: ast.expr, frame: FrameType, of_arrays: bool) -> bool:
+    """Return whether this calls a compiled function, or converts an array of JAX."""
+    function = _value(tree.func, frame) if isinstance(tree, ast.Call) else None
+    converts = isinstance(function, np.ufunc) or any(function is other for other in _CONVERSIONS)
+    return isinstance(function, _COMPILED) or (converts and of_arrays)
 
 
 def _used_by(tree: ast.expr, frame: FrameType) -> list[Any]:
@@ -70,48 +78,29 @@ def _used_by(tree: ast.expr, frame: FrameType) -> list[Any]:
     """
     used = [tree]
     if isinstance(tree, ast.Call):
-        returned = (node.func if isinstance(node, ast.Call) else node for node in tree.args)
-        used = [tree.func, *returned]
+        used = [node.func if isinstance(node, ast.Call) else node for node in tree.args]
+        used.insert(0, tree.func)
         if isinstance(tree.func, ast.Attribute):
             used.insert(0, tree.func.value)
     return [_value(node, frame) for node in used]
 
 
-def _awaits_array(tree: ast.expr) -> bool:
-    function = tree.func if isinstance(tree, ast.Call) else None
-    return isinstance(function, ast.Attribute) and function.attr == "block_until_ready"
-
-
-def _runs_or_converts(tree: ast.expr, frame: FrameType) -> bool:
-    """Return whether a call is that of a compiled function, or converts an array of JAX."""
-    if not isinstance(tree, ast.Call):
-        return False
-    function, given = _value(tree.func, frame), _used_by(tree, frame)
-    converts = isinstance(function, np.ufunc) or any(function is one for one in _CONVERSIONS)
-    return isinstance(function, _IN_JAX) or (
-        converts and any(isinstance(one, (jax.Array, _IN_JAX)) for one in given)
-    )
-
-
 def _expressions_now(frame: FrameType) -> list[ast.expr]:
     """Return what `frame` evaluates now, if it is in one line.
 
-    At the beginning of a ``with`` block these are its context managers. Nothing is known on a
-    Python where the positions of instructions were not tried.
+    At the beginning of a ``with`` block these are its context managers.
     """
-    if not IS_TRIED:
+    at: Any = inspect.getframeinfo(frame, context=0).positions
+    if at is None or at.lineno is None or at.col_offset is None:
         return []
-    first, last, begin, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if first is None or begin is None or end is None:
-        return []
-    line = linecache.getline(frame.f_code.co_filename, first).encode()
-    text = line[begin : end if first == last else None].decode().strip()
+    is_one_line = at.lineno == at.end_lineno
+    line = linecache.getline(frame.f_code.co_filename, at.lineno).encode()
+    text = line[at.col_offset : at.end_col_offset if is_one_line else None].decode().strip()
     try:
-        if text.startswith("with "):  # Python 3.11: the whole block
-            (block,) = ast.parse(text if first == last else f"{text} pass").body
-            items = block.items if isinstance(block, ast.With) else []
-            return [item.context_expr for item in items]
-        return [ast.parse(text, mode="eval").body] if first == last else []
+        if text.startswith("with "):  # some Pythons name the whole block
+            block: Any = ast.parse(text if is_one_line else f"{text} pass").body[0]
+            return [item.context_expr for item in block.items]
+        return [ast.parse(text, mode="eval").body] if is_one_line else []
     except SyntaxError:
         return []
 

@@ -19,7 +19,7 @@ from ._diagnosis import Hang, stacks_of_threads
 from ._watchdog import Watchdog
 
 _lock = threading.Lock()
-_running: Watchdog | None = None
+_watching: list[_Watching] = []  # the last one is on
 
 
 def watchdog(seconds: float = 30.0) -> contextlib.AbstractContextManager[None]:
@@ -83,38 +83,43 @@ def watchdog_and_timer(seconds: float) -> contextlib.ExitStack:
 
 
 class _Watching:
-    """A watchdog that runs until the end of a block; without a block, until the next one."""
+    """A watchdog that runs until the end of a block; without a block, until the next one.
+
+    Args:
+        dog: the watchdog; one with infinite seconds does not watch.
+        ctrl_c: whether Ctrl-C is handled while it watches.
+    """
 
     def __init__(self, dog: Watchdog, ctrl_c: bool = True) -> None:
-        global _running
+        self._dog, self._ctrl_c = dog, ctrl_c
         with _lock:
-            self._dog, self._before, _running = dog, _running, dog
-            if self._before is not None:
-                self._before.stop()
-            _watch(dog, ctrl_c)
+            if _watching:
+                _watching[-1]._dog.stop()
+            _watching.append(self)
+            self._watch()
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *_: object) -> None:
-        global _running
         with _lock:
             self._dog.stop()
-            if _running is self._dog:
-                _running = self._before
-                _watch(self._before)
+            was_on = self is _watching[-1]
+            _watching.remove(self)
+            if was_on and _watching:
+                _watching[-1]._watch()
+            elif was_on:
+                _ctrl_c.__exit__()
 
-
-def _watch(dog: Watchdog | None, ctrl_c: bool = True) -> None:
-    """Start a watchdog, and handle Ctrl-C while it runs, unless `ctrl_c` is false."""
-    if dog is None or dog.seconds == math.inf:
-        _ctrl_c.__exit__()
-        return
-    dog.start()
-    if ctrl_c and not hasattr(sys, "ps1") and not sys.flags.interactive:
-        _ctrl_c.__enter__()
-        atexit.unregister(_at_exit)
-        atexit.register(_at_exit)
+    def _watch(self) -> None:
+        if self._dog.seconds == math.inf:
+            _ctrl_c.__exit__()
+            return
+        self._dog.start()
+        if self._ctrl_c and not hasattr(sys, "ps1") and not sys.flags.interactive:
+            _ctrl_c.__enter__()
+            atexit.unregister(_at_exit)
+            atexit.register(_at_exit)
 
 
 def _leave() -> NoReturn:

@@ -27,46 +27,41 @@ class SignalThread:
 
     def __init__(self, heard: Callable[[int], None]) -> None:
         self._heard = heard
-        self._written_to: int | None = None
-        self._before = -1
+        self._pipe = self._before = -1  # written to by C now, and before
         self._thread: threading.Thread | None = None
 
     def listen(self) -> None:
         """Hear signals from now on; call it in the main thread."""
-        self._before = signal.set_wakeup_fd(self._pipe(), warn_on_full_buffer=False)
-
-    def rest(self) -> None:
-        """Restore the previous file descriptor, unless another one was set since."""
-        written_to = signal.set_wakeup_fd(-1)
-        with contextlib.suppress(ValueError, OSError):  # the file may be closed by now
-            ours = written_to == self._written_to
-            signal.set_wakeup_fd(self._before if ours else written_to)
-
-    def close(self) -> None:
-        """End the thread when it has handled the signals that have arrived; call `rest` before."""
-        if self._written_to is None:
-            return
-        if self._thread is not None and self._thread.is_alive():  # not in a forked process
-            os.write(self._written_to, _END)
-            self._thread.join()
-        os.close(self._written_to)
-        self._written_to = None
-
-    def _pipe(self) -> int:
-        if self._written_to is None:
-            read, self._written_to = os.pipe()
-            os.set_blocking(self._written_to, False)
+        if self._thread is None:
+            read, self._pipe = os.pipe()
+            os.set_blocking(self._pipe, False)
             os.register_at_fork(after_in_child=self._in_child)
             self._thread = threading.Thread(
                 target=self._read, args=(read,), name="jupyter_jaxcb signals", daemon=True
             )
             self._thread.start()
-        return self._written_to
+        self._before = signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
+
+    def rest(self) -> None:
+        """Restore the previous file descriptor, unless another one was set since."""
+        written_to = signal.set_wakeup_fd(-1)
+        with contextlib.suppress(ValueError, OSError):  # the file may be closed by now
+            signal.set_wakeup_fd(self._before if written_to == self._pipe else written_to)
+
+    def close(self) -> None:
+        """End the thread when it has handled the signals that have arrived; call `rest` before."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            if thread.is_alive():  # not in a forked process
+                os.write(self._pipe, _END)
+                thread.join()
+            os.close(self._pipe)
+            self._pipe = -1
 
     def _in_child(self) -> None:
         """Stop writing the signals of a forked process to the parent's pipe."""
         written_to = signal.set_wakeup_fd(-1)
-        if written_to != self._written_to:
+        if written_to != self._pipe:
             signal.set_wakeup_fd(written_to)
 
     def _read(self, signals: int) -> None:

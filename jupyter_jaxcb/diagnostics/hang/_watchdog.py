@@ -12,7 +12,7 @@ from ... import jax_compat
 from ...recording import active
 from ...stack.trace import any_lowered, frames_of_threads
 from ..record import all_running_calls
-from ._cpu import cpu_times
+from ._cpu import CpuTimes
 from ._diagnosis import Hang, examine
 from ._place import place_of
 
@@ -53,12 +53,8 @@ class Watchdog:
         """Start to watch; no effect if it does already."""
         if self._stopped is None:
             self._stopped = threading.Event()
-            threading.Thread(
-                target=self._watch,
-                args=(self._stopped,),
-                name="jupyter_jaxcb watchdog",
-                daemon=True,
-            ).start()
+            name, arguments = "jupyter_jaxcb watchdog", (self._stopped,)
+            threading.Thread(target=self._watch, args=arguments, name=name, daemon=True).start()
 
     def stop(self) -> None:
         """Stop to watch; the functions may still be running."""
@@ -76,19 +72,19 @@ class Watchdog:
     def _watch(self, stopped: threading.Event) -> None:
         before, since_ns, is_told = None, time.perf_counter_ns(), False
         pause = min(self.seconds / 2, _LOOK_SECONDS)
-        measured = first = cpu_times()
+        last = first = CpuTimes()  # of the last look, and of the first without a change
         while True:
             self._looks()
             if stopped.wait(pause):
                 return
             now_ns = time.perf_counter_ns()
-            late = time.monotonic() - measured.at - pause
+            late = time.monotonic() - last.at - pause
             starved = late > max(self.seconds / 2, _LATE_SECONDS)
             state, begun_ns = _state()
             if state is None or state != before:
                 if is_told:
                     self._moved()
-                before, is_told, first = state, False, cpu_times()
+                before, is_told, first = state, False, CpuTimes()
                 since_ns = begun_ns or now_ns
                 if starved:  # no thread could begin or end a call
                     since_ns = min(since_ns, now_ns - int(late * 1e9))
@@ -96,13 +92,13 @@ class Watchdog:
             is_due = waited >= self.seconds
             is_quiet = late < _LATE_SECONDS and time.monotonic() - first.at >= _QUIET_SECONDS
             if state is not None and not is_told and (is_due or is_quiet):
-                hang = examine(now_ns, measured if is_due else first, starved)
+                hang = examine(now_ns, last if is_due else first, starved)
                 if stopped.is_set():
                     return
                 if is_due or hang.certain:
                     is_told = True
                     self._told(hang._replace(seconds=waited))
-            measured = cpu_times()
+            last = CpuTimes()
 
 
 def _state() -> tuple[Hashable, int | None]:

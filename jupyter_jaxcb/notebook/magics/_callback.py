@@ -153,7 +153,7 @@ class JaxMagics(SessionMagics):
         """
         options = self._parse("jax_callbacks", line)
         if options.wait is not None:
-            self._session.barrier.seconds = seconds_of(options.wait)
+            self._session.wait_seconds = seconds_of(options.wait)
         if options.stacks_after is not None:
             self._session.hangs.seconds = stacks_after(options.stacks_after)
         if options.stacks:

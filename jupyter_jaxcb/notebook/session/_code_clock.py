@@ -11,6 +11,8 @@ from IPython.core.magics import execution
 from IPython.utils import timing
 
 from ...stack import spent_in_blocks
+from ._replaced import Replaced
+from ._timed_code import TIMED, move_to_cell
 
 _TIMING: Any = execution if hasattr(execution, "clock2") else timing  # where %%time finds it
 
@@ -29,7 +31,7 @@ class CodeClock:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell: Any = shell
-        self._run_code = self._display = self._clock2 = None
+        self._replaced = Replaced()
         self._in_cell = False
         self._total_ns = self.ended_ns = 0
         self._since_ns = 0  # 0: it is stopped
@@ -38,9 +40,21 @@ class CodeClock:
         self._times = False  # %%time runs code
 
     def install(self) -> None:
-        """Let IPython stop the clock when code has ended, and when its value is displayed."""
-        run_code, display = self._shell.run_code, self._shell.display_trap.hook
-        clock2 = _TIMING.clock2
+        """Let IPython start the clock when code is compiled, and stop it when it has ended."""
+        run_code, trap = self._shell.run_code, self._shell.display_trap
+        clock2, show = _TIMING.clock2, trap.hook
+        kind: type[Any] = type(self._shell.compile)
+
+        def compile_code(this: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
+            if name in TIMED and isinstance(code, ast.AST):
+                name = move_to_cell(code, name)
+            if self._is_magic:  # a magic that compiles code does not count
+                self._since_ns = 0
+            self.stop()
+            try:
+                return kind.__call__(this, code, name, *mode, **options)
+            finally:
+                self.start(code)
 
         async def run_code_and_stop(*args: Any, **options: Any) -> Any:
             try:
@@ -56,22 +70,19 @@ class CodeClock:
             self._times = not self._times
             return now
 
-        def stop_and_display(*value: Any) -> Any:
+        def stop_and_show(*value: Any) -> Any:
             self.stop()
-            return display(*value)
+            return show(*value)
 
-        self._run_code, self._shell.run_code = run_code_and_stop, run_code_and_stop
-        self._clock2, _TIMING.clock2 = (time_code, clock2), time_code
-        self._display, self._shell.display_trap.hook = (stop_and_display, display), stop_and_display
+        timed = type(kind.__name__, (kind,), {"__call__": compile_code})
+        self._replaced.replace(self._shell.compile, "__class__", timed)
+        self._replaced.replace(self._shell, "run_code", run_code_and_stop)
+        self._replaced.replace(_TIMING, "clock2", time_code)
+        self._replaced.replace(trap, "hook", stop_and_show)
 
     def remove(self) -> None:
-        """Leave IPython as it was, unless other code has replaced the same functions since."""
-        if vars(self._shell).get("run_code") is self._run_code:
-            del self._shell.run_code
-        if self._display and self._shell.display_trap.hook is self._display[0]:
-            self._shell.display_trap.hook = self._display[1]
-        if self._clock2 and _TIMING.clock2 is self._clock2[0]:
-            _TIMING.clock2 = self._clock2[1]
+        """Leave IPython as it was."""
+        self._replaced.restore()
 
     def begin(self, *, in_code: bool = False) -> None:
         """Begin a cell, whose code runs already if `in_code` is true."""
@@ -110,12 +121,6 @@ class CodeClock:
         if not self._only_magic:
             self.start()
 
-    def compiles(self) -> None:
-        """Stop the clock while code is compiled; if a magic does it, the magic does not count."""
-        if self._is_magic:
-            self._since_ns = 0
-        self.stop()
-
 
 def _now() -> int:
     return time.perf_counter_ns() - spent_in_blocks()
@@ -125,8 +130,7 @@ def _is_magic(tree: Any) -> bool:
     """Whether code is only a magic: ``%%time``, ``%time f()``, ``y = %timeit -o f()``."""
     body = getattr(tree, "body", None)
     node = body[0] if isinstance(body, list) and len(body) == 1 else body
-    call = getattr(node, "value", node)
-    match call:
+    match getattr(node, "value", node):
         case ast.Call(func=ast.Attribute(attr="run_cell_magic" | "run_line_magic")):
             return True
     return False

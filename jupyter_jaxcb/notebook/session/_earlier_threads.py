@@ -26,7 +26,7 @@ class EarlierThreads:
         Threads of XLA, the queue and executors work for any cell. Nothing is known of threads that
         share a name.
         """
-        ours = {QUEUE_THREAD, *(recording.threads[one.thread] for one in recording.workers)}
+        ours = {QUEUE_THREAD, *(recording.threads[worker.thread] for worker in recording.workers)}
         cells = {
             thread.name: number
             for thread, number in self._cells.items()

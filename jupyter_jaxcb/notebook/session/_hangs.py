@@ -40,20 +40,17 @@ class Hangs:
 
     Attributes:
         seconds: without a host call that begins or ends, before it is reported; None: never.
+        left: the file.
     """
 
     def __init__(self, shell: InteractiveShell, so_far: Callable[[], Recording | None]) -> None:
         self.seconds: float | None = None if is_off() else DEFAULT_SECONDS
+        self.left = LeftRecording(shell)
         self._in_terminal = getattr(shell, "kernel", None) is None
         self._so_far = so_far
-        self._left = LeftRecording(shell)
         self._watchdog: Watchdog | None = None
         self._live: LiveView | None = None
         self._is_running = False
-
-    def offer(self) -> None:
-        """Print where the recording of the previous kernel is, if it hung."""
-        self._left.offer()
 
     def begin(self, live: LiveView | None) -> None:
         """Begin a cell; `live` is its live view, if it has one."""
@@ -68,7 +65,7 @@ class Hangs:
         if self._watchdog is not None:
             self._watchdog.stop()
             self._watchdog = None
-        self._left.discard()
+        self.left.discard()
 
     def cannot_end(self, hang: Hang) -> None:
         """Tell the way out of a cell that Stop cannot end; called on a thread of its own."""
@@ -86,36 +83,35 @@ class Hangs:
 
     def _moved(self) -> None:
         self._show(None)
-        self._left.discard()
+        self.left.discard()
 
     def _show(self, hang: Hang | None) -> None:
         live = self._live
-        if live is not None and hang is not None:
-            live.tell({"title": _title(hang), "text": hang.text, "stacks": _stacks()})
-        elif live is not None:
+        if live is None:
+            return
+        if hang is None:
             live.tell(None)
+            return
+        calls = stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls())
+        where = f"{calls}\n{main_stack()}"
+        live.tell({"title": _title(hang), "text": hang.text, "stacks": where})
 
     def _leave(self) -> str:
         """Leave the recording so far to the next session; return what to say of it."""
         recording = self._so_far()
         try:
-            left = recording is not None and self._left.write(recording)
+            is_left = recording is not None and self.left.write(recording)
         except OSError as error:
             return f" Its recording so far cannot be kept: {error}."
         if not self._is_running:  # the cell has just ended after all
-            self._left.discard()
-        return " %load_ext jupyter_jaxcb will offer its recording so far." if left else ""
+            self.left.discard()
+        return " %load_ext jupyter_jaxcb will offer its recording so far." if is_left else ""
 
 
 def _title(hang: Hang) -> str:
     """Return one line: for how long no host call has returned, and what that looks like."""
     seconds = f" for {hang.seconds:,.0f} s" if hang.seconds else ""
     return f"No host call has returned{seconds}. This looks like {_LOOKS_LIKE[hang.kind]}."
-
-
-def _stacks() -> str:
-    calls = stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls())
-    return f"{calls}\n{main_stack()}"
 
 
 def _print(text: str) -> None:

@@ -46,7 +46,7 @@ class LeftRecording:
         self._path.touch(0o600)  # `save` keeps the permissions
         self._written = True
         recording.save(self._path)
-        files = sorted(self._path.parent.glob("*.jaxcb"), key=lambda one: one.stat().st_mtime)
+        files = sorted(self._path.parent.glob("*.jaxcb"), key=lambda file: file.stat().st_mtime)
         for old in files[:-_MOST]:
             old.unlink(missing_ok=True)
         return True
@@ -84,6 +84,6 @@ def _path_of(shell: InteractiveShell) -> Path | None:
 
 def _is_private(folder: Path) -> bool:
     """Return whether only this user can write there: connection files may be in a shared place."""
-    found = os.stat(folder)
-    own = found.st_uid == getattr(os, "getuid", int)()
-    return own and (os.name == "nt" or not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+    status = os.stat(folder)
+    is_own = status.st_uid == getattr(os, "getuid", int)()
+    return is_own and (os.name == "nt" or not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO))

@@ -15,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ...capabilities import Unfinished, queue
 from ...stack import on_thread_of_xla
+from ._replaced import Replaced
 
 _CONTEXT = "_parent_header"  # of ipykernel's streams and, since 7, its publisher of displays
 
@@ -23,9 +24,7 @@ class _EarlierCell:
     """A cell that has ended, with host calls that may still be running."""
 
     def __init__(self, header: dict[str, Any], number: int, in_flight: Unfinished) -> None:
-        self.header = header
-        self.number = number
-        self.in_flight = in_flight
+        self.header, self.number, self.in_flight = header, number, in_flight
         self.marked = False  # "late" was printed
 
 
@@ -39,7 +38,7 @@ class OutputRouting:
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._earlier: list[_EarlierCell] = []
-        self._replaced: list[tuple[Any, str, Any]] = []  # object, attribute, original value
+        self._replaced = Replaced()
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -48,19 +47,29 @@ class OutputRouting:
             return
         publisher: Any = self._shell.display_pub
         for owner in (sys.stdout, sys.stderr, publisher):
-            if hasattr(getattr(owner, _CONTEXT, None), "get"):
-                self._replace(owner, _CONTEXT, _RoutedContext(getattr(owner, _CONTEXT), self))
-        if not hasattr(publisher, _CONTEXT):  # ipykernel 6
-            self._replace(publisher, "publish", self._publishing(publisher, publisher.publish))
+            variable = getattr(owner, _CONTEXT, None)
+            if hasattr(variable, "get"):
+                self._replaced.replace(owner, _CONTEXT, _RoutedContext(variable, self))
+        if hasattr(publisher, _CONTEXT):
+            return
+        publish = publisher.publish  # of ipykernel 6
+
+        def publish_in_its_cell(*args: Any, **kwargs: Any) -> Any:
+            header = self.header()
+            if header is None:
+                return publish(*args, **kwargs)
+            with self._lock:  # all threads use the same header
+                running, publisher.parent_header = publisher.parent_header, header
+                try:
+                    return publish(*args, **kwargs)
+                finally:
+                    publisher.parent_header = running
+
+        self._replaced.replace(publisher, "publish", publish_in_its_cell)
 
     def close(self) -> None:
         """Restore the original lookup."""
-        for owner, name, original in self._replaced:
-            if name in vars(type(owner)):  # a method, which the instance attribute hides
-                vars(owner).pop(name, None)
-            else:
-                setattr(owner, name, original)
-        self._replaced.clear()
+        self._replaced.restore()
         self._earlier.clear()
 
     def cell_over(self, in_flight: Unfinished, number: int) -> None:
@@ -81,42 +90,20 @@ class OutputRouting:
         if not self._earlier:
             return None
         with self._lock:
+            cell = None
             if queue.is_own_thread():
-                cell = next((one for one in self._earlier if one.in_flight.is_delivering()), None)
-            elif on_thread_of_xla():
-                cell = self._cell_of_program()
-            else:
-                cell = None
+                delivering = (it for it in self._earlier if it.in_flight.is_delivering())
+                cell = next(delivering, None)
+            elif on_thread_of_xla():  # the first programs in flight are those of a cell that ended
+                while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
+                    del self._earlier[0]
+                cell = self._earlier[0] if self._earlier else None
             if cell is None:
                 return None
             marked, cell.marked = cell.marked, True
         if not marked:
             print(f"[late: host call of In [{cell.number}]]", flush=True)
         return cell.header
-
-    def _cell_of_program(self) -> _EarlierCell | None:
-        """Return the cell of the first programs in flight; it has ended."""
-        while self._earlier and self._earlier[0].in_flight.is_done(patience=True):
-            del self._earlier[0]
-        return self._earlier[0] if self._earlier else None
-
-    def _replace(self, owner: Any, name: str, new: Any) -> None:
-        self._replaced.append((owner, name, getattr(owner, name)))
-        setattr(owner, name, new)
-
-    def _publishing(self, publisher: Any, publish: Any) -> Any:
-        def to_its_cell(*args: Any, **kwargs: Any) -> Any:
-            header = self.header()
-            if header is None:
-                return publish(*args, **kwargs)
-            with self._lock:  # all threads use the same header
-                running, publisher.parent_header = publisher.parent_header, header
-                try:
-                    return publish(*args, **kwargs)
-                finally:
-                    publisher.parent_header = running
-
-        return to_its_cell
 
 
 class _RoutedContext:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -26,8 +28,17 @@ from ...diagnostics import (
 )
 from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording, visible
 from ...register import Callback
-from ...report import SiteProgress, SiteSummary, SnapshotView, summarize
-from ...stack import all_counted, host_error, interrupt, is_a, release
+from ...report import SiteProgress, SnapshotView, summarize
+from ...stack import (
+    Run,
+    all_counted,
+    cell_begins,
+    cell_ends,
+    host_error,
+    interrupt,
+    is_a,
+    release,
+)
 from ..display import (
     History,
     HostTrace,
@@ -41,14 +52,14 @@ from ..display import (
     snapshot,
 )
 from ..errors import ErrorDisplay
-from ._cell_barrier import ENDING_SECONDS, Barrier, left_running
-from ._cell_runs import CellRuns, Loading
+from ._cell_barrier import DEFAULT_SECONDS, ENDING_SECONDS, left_running, wait_for_calls
 from ._code_clock import CodeClock
 from ._earlier_threads import EarlierThreads
 from ._hangs import Hangs
 from ._output_routing import OutputRouting
 from ._stop_button import Stop
-from ._timed_code import TimedCode
+
+_LOADING = 0  # the key of the cell that loads the extension: no id is 0
 
 
 class Session:
@@ -65,91 +76,92 @@ class Session:
         code: measures how long the code of the running cell runs.
         bodies: file names under which the running cell has compiled the bodies of magics.
         at_end: shows what the cell displays above its host trace, when it has printed everything.
-        barrier: waits for host calls at the end of a cell.
+        wait_seconds: how long a cell waits for its host calls at its end; 0: it does not.
         hangs: reports that no host call of a cell returns.
+        in_terminal: whether output goes to a terminal, where times are shown because nothing is
+            saved.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
-        self.automatic = not is_off()
-        self.values = False
-        self.sites = Sites()
-        self.history = History()
+        self.in_terminal = getattr(shell, "kernel", None) is None
+        self.automatic, self.values = not is_off(), False
+        self.sites, self.history = Sites(), History()
         self.origins = Origins(shell)
         self.line_values = LineValues(self.origins)
         self.code = CodeClock(shell)
-        self._code_before_ns = 0  # it showed this when the recording began
-        self.bodies: list[str] = []
-        self.at_end: list[Callable[[], None]] = []
-        self.barrier = Barrier()
-        self._kept: list[tuple[Recording, bool]] = []  # to show at the end of the cell; values?
-        self._errors = ErrorDisplay(shell, self.code.stop)
+        self.wait_seconds = DEFAULT_SECONDS
         self.hangs = Hangs(shell, self._so_far)
+        self._hooks = contextlib.ExitStack()
+        self._errors = ErrorDisplay(shell, self.code.stop)
         self._stop = Stop(Session._cell_ends.__code__, self.hangs.cannot_end)
         self._routing = OutputRouting(shell)
-        self._runs = CellRuns(shell)
-        self._timed = TimedCode(shell, self.code)
         self._threads = EarlierThreads()
-        self._last = 0  # number of the cell that has ended last
         self._link = Link(shell, self._snapshot, self.origins.place, self.history.to_json)
+        # Of the running cell:
+        self._running: dict[int, tuple[Any, Run]] = {}  # and those that it runs, by id of the info
+        self.bodies: list[str] = []
+        self.at_end: list[Callable[[], None]] = []
+        self._kept: list[tuple[Recording, bool]] = []  # to show at its end; with values?
+        self._values_here = False  # it asked for values
         self._live: LiveView | None = None
-        self._progress: Sequence[SiteProgress] = ()  # of the running cell
-        self._formatter: Any = shell.display_formatter.mimebundle_formatter  # type: ignore
-        self._values_here = False  # requested by the running cell
-        self._depth = 0  # number of running cells: run_cell nests
+        self._progress: Sequence[SiteProgress] = ()
         self._recorder: Recorder | None = None
         self._mark: Mark | None = None
-
-    @property
-    def in_terminal(self) -> bool:
-        """Whether output goes to a terminal, where times are shown because nothing is saved."""
-        return getattr(self.shell, "kernel", None) is None
+        self._code_before_ns = 0  # `code` showed this when the recording began
+        self._last = 0  # number of the cell that has ended last
 
     def open(self) -> None:
         """Hook into the shell; the rest of the cell that loads the extension is recorded."""
-        self.shell.events.register("pre_run_cell", self._cell_begins)
-        self.shell.events.register("post_run_cell", self._cell_ends)
-        self._errors.install()
-        self._routing.open()
-        loading = Loading.in_shell(self.shell)
-        self._runs.begin(loading)
-        self.origins.begin(loading)
-        self._timed.open()
-        self.code.install()
+        on_close = self._hooks.callback
+        on_close(self._link.close)
+        on_close(stop_noting, self)
+        on_close(stop_observing, self)
+        for event, hook in (
+            ("pre_run_cell", self._cell_begins),
+            ("post_run_cell", self._cell_ends),
+        ):
+            self.shell.events.register(event, hook)
+            on_close(self.shell.events.unregister, event, hook)
+        formatter: Any = self.shell.display_formatter.mimebundle_formatter  # type: ignore
+        for kind, bundle in {
+            Recording: lambda recording: self.trace(recording).bundle(),
+            Record: lambda record: self.trace(record.recording).bundle(),
+            Matrix: lambda matrix: matrix_bundle(matrix, self.origins),
+            Check: self._check_bundle,
+            Checks: self._check_bundle,
+        }.items():
+            formatter.for_type(kind, bundle)
+            on_close(formatter.pop, kind)
+        for begin, end in (
+            (self._errors.install, self._errors.remove),
+            (self._routing.open, self._routing.close),
+            (self.code.install, self.code.remove),
+        ):
+            begin()
+            on_close(end)
+        on_close(self._stop.close)
+        # The cell that loads the extension began before there were hooks.
+        message = getattr(self.shell, "get_parent", dict)()  # a terminal has none
+        code = message.get("content", {}).get("code", "")
+        cell = message.get("metadata", {}).get("cellId")
+        self._begin_run(_LOADING, SimpleNamespace(raw_cell=code, cell_id=cell))
         self.code.begin(in_code=True)
-        self._formatter.for_type(Recording, lambda recording: self.trace(recording).bundle())
-        self._formatter.for_type(Matrix, lambda matrix: matrix_bundle(matrix, self.origins))
-        for kind in (Check, Checks):
-            self._formatter.for_type(kind, self._check_bundle)
-        self._formatter.for_type(Record, lambda record: self.trace(record.recording).bundle())
         if not is_off():
             start_noting(self)
         if self.automatic:
             self._start_recording()
         self._link.open()
-        self.hangs.offer()
+        self.hangs.left.offer()
 
     def close(self) -> None:
         """Remove every hook."""
-        self.shell.events.unregister("pre_run_cell", self._cell_begins)
-        self.shell.events.unregister("post_run_cell", self._cell_ends)
-        self._errors.remove()
-        self._routing.close()
-        self._stop.close()
-        self._formatter.pop(Recording)
-        for kind in (Matrix, Check, Checks):
-            self._formatter.pop(kind)
-        self._formatter.pop(Record)
         live = self._stop_watching()
         if live is not None:
             live.remove()
         self._stop_recording()
-        self._runs.close()
-        self._timed.close()
-        self.code.remove()
-        self._observe(False)
-        stop_noting(self)
-        self._link.close()
+        self._end_runs()
+        self._hooks.close()
 
     def keep(self, recording: Recording, *, values: bool) -> None:
         """Show `recording` at the end of the cell, unless the whole cell is shown anyway.
@@ -163,17 +175,16 @@ class Session:
 
     def trace(self, recording: Recording, *, values: bool | None = None) -> HostTrace:
         """Return the display of `recording` for a notebook or terminal."""
-        shown = self.values if values is None else values
         return HostTrace(
             recording,
             times=self.in_terminal,
-            values=shown,
+            values=self.values if values is None else values,
             place=self.origins.place,
             name=self._link.keep(recording),
         )
 
-    def _check_bundle(self, found: Check | Checks) -> tuple[dict, dict]:
-        return check_bundle(found, self.origins, self.callbacks)
+    def _check_bundle(self, check: Check | Checks) -> tuple[dict, dict]:
+        return check_bundle(check, self.origins, self.callbacks)
 
     def _snapshot(self) -> SnapshotView:
         running = self._depth > 0 or self._live is not None
@@ -198,49 +209,70 @@ class Session:
     def set_automatic(self, automatic: bool, *, values: bool, jax: bool = False) -> None:
         """Turn the host traces of all cells on or off, beginning with the running cell."""
         self.automatic, self.values = automatic, values
-        self._observe(jax and automatic)
-        if automatic:
-            self._start_recording()
-        else:
-            self._stop_recording()
+        (start_observing if jax and automatic else stop_observing)(self)
+        (self._start_recording if automatic else self._stop_recording)()
 
-    def _observe(self, jax: bool) -> None:
-        """Set whether JAX's own callbacks are recorded too."""
-        (start_observing if jax else stop_observing)(self)
+    @property
+    def is_attended(self) -> bool:
+        """Whether a user may look at the cell that runs.
 
-    def _cell_begins(self, info: Any = None) -> None:
-        self._depth += 1
-        self._runs.begin(info)
-        if self._depth == 1:
-            release()
-            self.code.begin()
-            self._stop.begin()
+        A terminal, nbconvert and nbval send no cell id, and show nothing while their cells run.
+        """
+        return self.origins.running is not None
+
+    def _begin_run(self, key: int, info: Any) -> None:
+        """Begin a cell, or one that a cell runs; `info` is IPython's information about it.
+
+        JupyterLab and Notebook 7 send the id of a cell; nbclient, nbval and a terminal do not.
+        """
+        cell = getattr(info, "cell_id", None)
+        run = cell_begins(self.shell.user_ns, None if cell is None else ("cell", cell))
+        self._running[key] = info, run  # the info is kept alive, so that its id is its own
+        if self._depth <= 1:
             self.origins.begin(info)
-            self._threads.begin(self._last)
-            if self.automatic:
-                self._start_recording()
-                self._start_watching()
-            self.hangs.begin(self._live)
 
-    def _cell_ends(self, result: Any = None) -> None:
-        self._depth = max(self._depth - 1, 0)
-        self._runs.end(getattr(result, "info", None))
-        if result is not None:
-            self.bodies += _code_names(self.shell, result)
-            count = getattr(result, "execution_count", None) or 0
-            self.origins.numbers.update(dict.fromkeys(self.bodies, count))
-        if self._depth:
+    @property
+    def _depth(self) -> int:
+        """How many cells run, since cells run others; without the one that loads the extension."""
+        return len(self._running.keys() - {_LOADING})
+
+    def _end_runs(self) -> None:
+        while self._running:
+            cell_ends(self._running.popitem()[1][1])
+
+    def _cell_begins(self, info: Any) -> None:
+        self._begin_run(id(info), info)
+        if self._depth > 1:
             return
-        self._runs.close()
-        self.code.end()
-        self._last = getattr(result, "execution_count", None) or 0
-        try:
-            self._end(result)
-        finally:
-            self._stop.end()
-            self.hangs.end()
+        release()
+        self.code.begin()
+        self._stop.begin()
+        self._threads.begin(self._last)
+        if self.automatic:
+            self._start_recording()
+            if self.is_attended and self._recorder is not None and self._mark is not None:
+                self._live = LiveView(self._recorder, self._mark, self._report, self.origins.where)
+                self._live.begin()
+        self.hangs.begin(self._live)
 
-    def _end(self, result: Any) -> None:
+    def _cell_ends(self, result: Any) -> None:
+        ended = self._running.pop(id(result.info), None) or self._running.pop(_LOADING, None)
+        if ended is None:  # a blank cell, which has not begun
+            return
+        cell_ends(ended[1])
+        count = result.execution_count or 0
+        if result.info is not None and result.error_before_exec is None:
+            raw = result.info.raw_cell
+            name = self.shell.compile.get_code_name(
+                raw, self.shell.transform_cell(raw), result.execution_count
+            )
+            self.bodies.append(name)
+        self.origins.numbers.update(dict.fromkeys(self.bodies, count))
+        if self._depth:  # it was run by a cell
+            return
+        self._end_runs()
+        self.code.end()
+        self._last = count
         live = None
         try:
             try:
@@ -251,81 +283,40 @@ class Session:
         finally:
             if live is not None:
                 live.remove()
-
-    def _show_cell(self, result: Any, in_flight: Unfinished, live: LiveView | None) -> None:
-        """Show the host trace of the cell below everything it printed, and remove `live`."""
-        cells, self.bodies = self.bodies, []
-        at_end, self.at_end = self.at_end, []
-        kept, self._kept = self._kept, []
-        recorded = [recording for recording, _ in kept]
-        if self._recorder is not None:
-            values = self.values or self._values_here
-            recorded = [self._finish(self._recorder, cells)]
-            kept = kept or [(recorded[0], values)]
-        self._routing.cell_over(in_flight, self._last)
-        self._values_here = False
-        self.line_values.add_raised(host_error(getattr(result, "error_in_exec", None)))
-        sites = [(recording, self.sites.add(recording, self._last)) for recording in recorded]
-        traces = [self.trace(recording, values=values) for recording, values in kept]
-        if live is not None:
-            live.remove()
-        for show in at_end:
-            show()
-        shown = [trace for trace in traces if trace]
-        self._add_runs(shown, sites, self._last)
-        for trace in shown:
-            display(trace)
-        self._link.push()
-
-    def _add_runs(
-        self,
-        traces: list[HostTrace],
-        summarized: list[tuple[Recording, list[SiteSummary]]],
-        number: int,
-    ) -> None:
-        """Add the traces of the running cell to its history, if a page can ask for them."""
-        cell = self.origins.running
-        for place, trace in enumerate(traces):
-            if cell is not None and trace.name:
-                known = (sites for recording, sites in summarized if recording is trace.recording)
-                sites = next(known, None)
-                sites = summarize(trace.recording) if sites is None else sites
-                self.history.add(cell, place, trace.name, number, sites)
+            self._stop.end()
+            self.hangs.end()
 
     def _settle(self, result: Any) -> Unfinished:
         """Wait for the host calls of the cell; return them, finished or not."""
-        if isinstance(getattr(result, "error_in_exec", None), KeyboardInterrupt):
+        if isinstance(result.error_in_exec, KeyboardInterrupt):
             if not self._stop.pressed:  # the cell has installed its own signal handler
                 interrupt()
             self._stop.pressed = True
-        in_flight = Unfinished()
-        interrupted = self._stop.pressed
+        in_flight, interrupted = Unfinished(), self._stop.pressed
         try:
             if interrupted:
-                self._wait_for_queue(in_flight)
-            elif self._dispatched() and self.barrier.wait(in_flight, self._stop):
+                self._stop.pressed = False  # pressed again, it drops what the cell has queued
+                if queue.is_busy():
+                    self._wait(in_flight)
+            elif self._has_dispatched() and self._wait(in_flight):
                 self._show_errors(in_flight)
         except KeyboardInterrupt:
             interrupt()
             interrupted = True
-            dropped = queue.drop()
-            if dropped:
+            if dropped := queue.drop():
                 print(visible(f"interrupted; dropped {dropped}"))
         self._stop.pressed = interrupted
         if interrupted and not in_flight.wait(ENDING_SECONDS):
             print(visible(left_running()))
         return in_flight
 
-    def _wait_for_queue(self, unfinished: Unfinished) -> None:
-        """Wait for what an interrupted cell has queued; another interrupt drops it."""
-        self._stop.pressed = False
-        if queue.is_busy():
-            self.barrier.wait(unfinished, self._stop)
+    def _wait(self, in_flight: Unfinished) -> bool:
+        return wait_for_calls(in_flight, self.wait_seconds, lambda: self._stop.pressed)
 
-    def _dispatched(self) -> bool:
+    def _has_dispatched(self) -> bool:
         """Whether the running cell may have dispatched host calls; False without recording."""
         recorder, mark = self._recorder, self._mark
-        if recorder is None or mark is None or not self.barrier.seconds:
+        if recorder is None or mark is None or not self.wait_seconds:
             return False
         return recorder.touched(mark) or not all_counted() or queue.is_busy()
 
@@ -342,21 +333,51 @@ class Session:
             self._errors.show(error)
         for error in in_flight.errors():
             original = host_error(error)
-            if original is not None and not any(original is one for one in shown):
+            if original is not None and not any(original is before for before in shown):
                 shown.append(original)
                 self._errors.show(error)
 
+    def _show_cell(self, result: Any, in_flight: Unfinished, live: LiveView | None) -> None:
+        """Show the host trace of the cell below everything it printed, and remove `live`."""
+        cells, self.bodies = self.bodies, []
+        at_end, self.at_end = self.at_end, []
+        kept, self._kept = self._kept, []
+        recorded = [recording for recording, _ in kept]
+        if self._recorder is not None:
+            recorded = [self._finish(self._recorder, cells)]
+            values = self.values or self._values_here
+            kept = kept or [(recorded[0], values)]
+        self._routing.cell_over(in_flight, self._last)
+        self._values_here = False
+        self.line_values.add_raised(host_error(result.error_in_exec))
+        sites = {id(recording): self.sites.add(recording, self._last) for recording in recorded}
+        traces = [self.trace(recording, values=values) for recording, values in kept]
+        if live is not None:
+            live.remove()
+        for show in at_end:
+            show()
+        shown = [trace for trace in traces if trace]
+        cell = self.origins.running
+        for place, trace in enumerate(shown):
+            if cell is not None and trace.name:  # a page can ask for it
+                summaries = sites.get(id(trace.recording))
+                summaries = summarize(trace.recording) if summaries is None else summaries
+                self.history.add(cell, place, trace.name, self._last, summaries)
+        for trace in shown:
+            display(trace)
+        self._link.push()
+
     def _finish(self, recorder: Recorder, cells: list[str]) -> Recording:
+        """End the recording of the cell, and return it."""
         mark = self._mark
         in_runs = unfinished_programs()
         self._stop_recording()  # first: no call begins after the search for those that run
-        running = still_running(recorder)
         ran_ns = max(self.code.ns - self._code_before_ns, 0)  # a magic that compiles does not count
         made = recorder.freeze(
             mark,
             cells=cells,
             environment=environment(),
-            running=running,
+            running=still_running(recorder),
             code=(ran_ns, self.code.ended_ns),
             unfinished=in_runs | unfinished_programs(),
         )
@@ -374,18 +395,9 @@ class Session:
             unfinished=unfinished_programs(),
         )
 
-    @property
-    def is_attended(self) -> bool:
-        """Whether a user may look at the cell that runs.
-
-        A terminal, nbconvert and nbval send no cell id, and show nothing while their cells run.
-        """
-        return self.origins.running is not None
-
-    def _start_watching(self) -> None:
-        if self.is_attended and self._recorder is not None and self._mark is not None:
-            self._live = LiveView(self._recorder, self._mark, self._report, self.origins.where)
-            self._live.begin()
+    def _report(self, progress: Sequence[SiteProgress]) -> None:
+        self._progress = progress
+        self._link.repeat()
 
     def _stop_watching(self) -> LiveView | None:
         """End the updates of the live view; return the view, which is still shown."""
@@ -394,10 +406,6 @@ class Session:
             live.end()
         self._progress = ()
         return live
-
-    def _report(self, progress: Sequence[SiteProgress]) -> None:
-        self._progress = progress
-        self._link.repeat()
 
     def _start_recording(self) -> None:
         if self._recorder is None:
@@ -409,11 +417,3 @@ class Session:
     def _stop_recording(self) -> None:
         self._recorder = None
         stop(self)
-
-
-def _code_names(shell: InteractiveShell, result: Any) -> list[str]:
-    """Return the file name under which the cell that has just run was compiled."""
-    if result.info is None or result.error_before_exec is not None:
-        return []
-    raw = result.info.raw_cell
-    return [shell.compile.get_code_name(raw, shell.transform_cell(raw), result.execution_count)]

@@ -56,12 +56,12 @@ def stacks(calls: list[RunningCall], now_ns: int, waiting: object) -> str:
 
 def main_stack() -> str:
     """Return the Python stack of the main thread, without code of libraries."""
-    frame = frames_of_threads().get(threading.main_thread().ident or 0)
+    innermost = frames_of_threads().get(threading.main_thread().ident or 0)
     frames = [
-        Frame(one.f_code.co_name, one.f_code.co_filename, one.f_lineno or 0)
-        for one in stack_of(frame)
+        Frame(at.f_code.co_name, at.f_code.co_filename, at.f_lineno or 0)
+        for at in stack_of(innermost)
     ]
-    lines = [f"    {_place(one)}" for one in frames if is_user_code(one.file)]
+    lines = [f"    {_place(frame)}" for frame in frames if is_user_code(frame.file)]
     return "\n".join(["main thread", *reversed(lines)])
 
 

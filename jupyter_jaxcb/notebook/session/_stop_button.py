@@ -10,13 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from ...diagnostics import (
-    Hang,
-    SignalThread,
-    end_and_explain,
-    explain_and_end,
-    makes_host_calls,
-)
+from ...diagnostics import Hang, SignalThread, explain_and_end
 from ...recording import visible
 from ...stack import Stuck, interrupt, is_below
 from ..errors import SIGNAL_HANDLERS
@@ -61,9 +55,7 @@ class Stop:
         def stop(number: int, frame: Any) -> Any:
             self.pressed = True
             interrupt()
-            if is_below((self._ends,), frame):
-                return None
-            return before(number, frame)
+            return None if is_below((self._ends,), frame) else before(number, frame)
 
         self._context = contextvars.copy_context()
         SIGNAL_HANDLERS.add(stop.__code__)
@@ -90,18 +82,15 @@ class Stop:
         if number != signal.SIGINT or signal.getsignal(signal.SIGINT) is not self._handler:
             return
         if self._stuck is None or self._stuck.is_done():
-            self._stuck = Stuck()
+            stuck = self._stuck = Stuck()
             context = self._context.copy()
-            arguments = self._end_stuck, self._stuck
-            threading.Thread(
-                target=context.run, args=arguments, name="jupyter_jaxcb stop", daemon=True
-            ).start()
 
-    def _end_stuck(self, stuck: Stuck) -> None:
-        explain = explain_and_end if makes_host_calls() else end_and_explain
-        hang = explain(stuck, _print)
-        if hang is not None:
-            self._cannot_end(hang)
+            def explain() -> None:
+                hang = context.run(explain_and_end, stuck, _print, only_jax=True)
+                if hang is not None:
+                    context.run(self._cannot_end, hang)
+
+            threading.Thread(target=explain, name="jupyter_jaxcb stop", daemon=True).start()
 
 
 def _print(text: str) -> None:

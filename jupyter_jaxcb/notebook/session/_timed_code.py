@@ -9,47 +9,13 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from IPython.core.interactiveshell import InteractiveShell
-
 from ...stack import is_cell, stack_of
 from ..display import blank_lines
-from ._code_clock import CodeClock
 
-_TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
-
-
-class TimedCode:
-    """What IPython's compiler does differently while the extension is loaded."""
-
-    def __init__(self, shell: InteractiveShell, clock: CodeClock) -> None:
-        self._clock = clock
-        self._compile: Any = shell.compile
-        self._before = self._own = type(shell.compile)
-
-    def open(self) -> None:
-        """Begin to rename such code."""
-        before = self._before = type(self._compile)
-
-        def compile_code(own: Any, code: Any, name: str, *mode: Any, **options: Any) -> Any:
-            if name in _TIMED and isinstance(code, ast.AST):
-                name = _placed(code, name)
-            self._clock.compiles()
-            try:
-                return before.__call__(own, code, name, *mode, **options)
-            finally:
-                self._clock.start(code)
-
-        self._own = type(before.__name__, (before,), {"__call__": compile_code})
-        self._compile.__class__ = self._own
-
-    def close(self) -> None:
-        """Leave IPython's compiler as it was."""
-        if type(self._compile) is self._own:
-            self._compile.__class__ = self._before
+TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")
 
 
 def cell_frame() -> FrameType | None:
@@ -58,12 +24,25 @@ def cell_frame() -> FrameType | None:
     return next((frame for frame in callers if is_cell(frame.f_code.co_filename)), None)
 
 
-def _placed(tree: ast.AST, name: str) -> str:
-    """Move `tree` to its lines in the cell, and return the file name of the cell."""
+def move_to_cell(tree: ast.AST, name: str) -> str:
+    """Move `tree` to its lines in the cell that runs a magic, and return the cell's file name.
+
+    Outside of a cell, return `name`.
+    """
     frame = cell_frame()
     if frame is None:
         return name
-    _move(tree, frame.f_lineno, lines_as_typed(frame))
+    line, lines = frame.f_lineno, lines_as_typed(frame)
+    if not "".join(lines[line - 1 : line]).startswith("%%"):
+        _put_at(tree, line)
+        return frame.f_code.co_filename
+    ast.increment_lineno(tree, line + blank_lines("".join(lines[line:])))
+    match tree:
+        case ast.Module(body=[ast.FunctionDef(name="inner", body=[*_, ast.For() as loop, _, _])]):
+            # All that %%timeit has around the code is in its own line, with the setup.
+            code, loop.body = loop.body, []
+            _put_at(tree, line)
+            loop.body = code
     return frame.f_code.co_filename
 
 
@@ -84,20 +63,6 @@ def lines_as_typed(frame: FrameType) -> list[str]:
     return lines
 
 
-def _move(tree: ast.AST, line: int, lines: Sequence[str]) -> None:
-    """Give the nodes of `tree` their lines in a cell, of which one calls the magic: `line`."""
-    if not "".join(lines[line - 1 : line]).startswith("%%"):
-        _put_at(tree, line)
-        return
-    ast.increment_lineno(tree, line + blank_lines("".join(lines[line:])))
-    match tree:
-        case ast.Module(body=[ast.FunctionDef(name="inner", body=[*_, ast.For() as loop, _, _])]):
-            # All that %%timeit has around the code is in its own line, with the setup.
-            code, loop.body = loop.body, []
-            _put_at(tree, line)
-            loop.body = code
-
-
 def _put_at(tree: ast.AST, line: int) -> None:
     """Give all nodes of `tree` one line; those that had several lines have no column there."""
     node: Any
@@ -108,7 +73,7 @@ def _put_at(tree: ast.AST, line: int) -> None:
             node.lineno = node.end_lineno = line
 
 
-def _magic(lines: Sequence[str], number: int) -> tuple[str, str] | None:
+def _magic(lines: list[str], number: int) -> tuple[str, str] | None:
     """Return line and body of the cell magic in a line of transformed code, if it is all of it."""
     if not all(above.startswith("%%") for above in lines[: number - 1]):
         return None

@@ -4,17 +4,17 @@ Read `_interrupts` first. `_failure` turns the exceptions of host functions into
 carry, and lets an interrupt end the program.
 """
 
-from ._ending import end_call_in, is_call_of_jax
 from ._failure import report_failure
 from ._in_flight import InFlight, finish_before_executors_end
 from ._interrupts import (
     NOT_CALLED,
     Stuck,
     elements_left,
+    end_calls,
     interrupt,
     interrupt_at_exit,
     interrupt_main,
-    is_interrupted,
+    is_call_of_jax,
     on_thread_of_xla,
     refusal,
     refuse_call,

@@ -2,16 +2,18 @@
 
 XLA replaces every exception of a host function by its own error, whose class is not always JAX's.
 But an interrupt is not an error of the program: the caller of the program must get
-KeyboardInterrupt. There are two ways around XLA. If no trace function is set, one is set
-(`sys.settrace`) for the caller's frame: Python calls it on the way back from C++, before anything
-can catch XLA's error, and the exception it raises replaces that error. If a debugger or coverage
-already traces, the exception is set for the thread (`PyThreadState_SetAsyncExc`) as soon as XLA
-has dropped ours; so it is on a Python where the other way was not tried.
+KeyboardInterrupt. A trace function (`sys.settrace`) is set for the caller's frame. Python calls it
+on the way back from C++, before anything can catch XLA's error, and the exception that it raises
+replaces that error. If a debugger or coverage traces already, the exception is set for the thread
+as soon as XLA has dropped ours.
 """
 
 from __future__ import annotations
 
+import collections
+import ctypes
 import functools
+import itertools
 import sys
 import threading
 import weakref
@@ -21,10 +23,22 @@ from typing import Any
 
 from ...recording import LoweredSite
 from ..errors import HostCallError, attribute_of, forget_error, host_call_error, is_a
-from ..trace import EAGER, IS_TRIED, stack_of
-from ._ending import is_own, raise_in_thread
+from ..trace import EAGER, is_own_module, stack_of
 
-_raised: dict[int, weakref.ref] = {}  # errors that XLA has not dropped yet, by number
+_SET_EXCEPTION: Any = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, ctypes.py_object
+)(("PyThreadState_SetAsyncExc", ctypes.pythonapi))
+_awaited: collections.deque[weakref.ref] = collections.deque(maxlen=16)  # until XLA drops an error
+
+
+def raise_in_thread(thread: int, kind: type[BaseException] | None) -> None:
+    """Let a thread raise an exception when it runs Python again; None: not any more."""
+    _SET_EXCEPTION(thread, None if kind is None else id(kind), None)
+
+
+def is_own(frame: FrameType | None) -> bool:
+    """Return whether `frame` runs code of this package."""
+    return frame is not None and is_own_module(frame.f_globals.get("__name__", ""))
 
 
 def report_failure(
@@ -47,29 +61,24 @@ def report_failure(
         arguments: of the call; none if it is not known which call failed.
     """
     raised = host_call_error(error, lowered, call, element, arguments)
-    caller = caller_of(sys._getframe(1))
-    own = caller is not None and caller.f_code in EAGER
-    if is_a(error, KeyboardInterrupt) and caller is not None and not own:
-        if IS_TRIED and sys.gettrace() is None:
-            _raise_at(caller, error)
-        else:  # a debugger, coverage
-            _raise_after(raised)
-            forget_error(raised.number)  # the KeyboardInterrupt comes before JAX's error
+    callers = stack_of(sys._getframe(1))
+    caller = next((at for at in callers if not is_own(at) or at.f_code in EAGER), None)
+    # There is none on XLA's threads, and no error of XLA in an eager call.
+    if caller is not None and caller.f_code not in EAGER and is_a(error, KeyboardInterrupt):
+        if sys.gettrace() is None:
+            _raise_on_return(caller, error)
+        else:
+            _raise_when_dropped(raised)
     return raised
 
 
-def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
-    """Raise `error` in `caller` instead of the error XLA makes of it.
+def _raise_on_return(caller: FrameType, error: KeyboardInterrupt) -> None:
+    """Raise `error` in `caller` instead of the error that XLA makes of it."""
 
-    Only a trace function sees an exception before any handler can catch it.
-    """
-
-    def interrupted(at: FrameType, event: str, argument: Any) -> None:
-        frame: FrameType | None = at
-        while frame is not None and frame is not caller:
-            if is_own(frame):  # on the way out of the crossing
-                return
-            frame = frame.f_back
+    def returns(frame: FrameType, event: str, argument: Any) -> None:
+        inside = itertools.takewhile(lambda at: at is not caller, stack_of(frame))
+        if any(map(is_own, inside)):
+            return  # on the way out of the crossing
         sys.settrace(None)
         caller.f_trace = None
         if event == "exception" and argument[1] is error:  # raised already
@@ -77,28 +86,16 @@ def _raise_at(caller: FrameType, error: KeyboardInterrupt) -> None:
         # Python leaves a frame that is being exited out of the traceback, so add it.
         before = attribute_of(error, "__traceback__")
         raise BaseException.with_traceback(
-            error, TracebackType(before, at, at.f_lasti, at.f_lineno)
+            error, TracebackType(before, frame, frame.f_lasti, frame.f_lineno)
         )
 
-    caller.f_trace = interrupted
-    sys.settrace(interrupted)
+    caller.f_trace = returns
+    sys.settrace(returns)
 
 
-def _raise_after(raised: HostCallError) -> None:
+def _raise_when_dropped(raised: HostCallError) -> None:
     """Raise KeyboardInterrupt in this thread as soon as XLA has dropped `raised`."""
-    thread, number = threading.get_ident(), raised.number
-    # A weakref callback in C: one in Python would itself be interrupted.
-    _raised[number] = weakref.ref(
-        raised, functools.partial(raise_in_thread, thread, KeyboardInterrupt)
-    )
-    for known in [n for n, dropped in _raised.items() if dropped() is None]:
-        del _raised[known]
-
-
-def caller_of(frame: FrameType | None) -> FrameType | None:
-    """Return the frame that called into a crossing; None on XLA's threads.
-
-    For an eager call this is our own frame, one of `EAGER`.
-    """
-    callers = (one for one in stack_of(frame) if not is_own(one) or one.f_code in EAGER)
-    return next(callers, None)
+    # In C, because a function in Python would itself be interrupted.
+    interrupt = functools.partial(_SET_EXCEPTION, threading.get_ident(), id(KeyboardInterrupt))
+    _awaited.append(weakref.ref(raised, interrupt))
+    forget_error(raised.number)  # the KeyboardInterrupt comes before JAX's error

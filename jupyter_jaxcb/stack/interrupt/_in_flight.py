@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import contextlib
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,17 +30,21 @@ class InFlight:
     """
 
     def __init__(self) -> None:
-        self._arrays: list[Any] = []
-        self._all: list[Any] = []
+        is_any = any_lowered()
+        self._arrays: list[Any] = jax_compat.unfinished_arrays() if is_any else []
+        self._all = self._arrays
         self._tokens_done = jax_compat.waits_in_cpp()
-        if not any_lowered():
+        tokens = jax_compat.unfinished_tokens() if is_any else []
+
+        def wait_for_tokens() -> None:
+            for token in tokens:
+                with contextlib.suppress(BaseException):  # jax.effects_barrier() raises it
+                    token.block_until_ready()
             self._tokens_done.set()
-            return
-        self._arrays = self._all = jax_compat.unfinished_arrays()
-        tokens = jax_compat.unfinished_tokens()
+
         if tokens:
             # Not `threading.Thread`: an interrupted thread may hold its locks.
-            _thread.start_new_thread(_wait_for, (tokens, self._tokens_done))
+            _thread.start_new_thread(wait_for_tokens, ())
         else:
             self._tokens_done.set()
 
@@ -70,17 +73,17 @@ class InFlight:
 
     def errors(self) -> list[BaseException]:
         """Return the errors of the finished programs, and release all arrays."""
-        found = []
-        for array in self._all:
+        errors = []
+        arrays, self._all = self._all, []
+        for array in arrays:
             try:
                 if not array.is_deleted():
                     array.block_until_ready()
             except BaseException as error:
                 if not is_a(error, Exception) and host_error(error) is None:
                     raise  # an interrupt of this wait
-                found.append(error)
-        self._all = []
-        return found
+                errors.append(error)
+        return errors
 
     def wait(self, seconds: float, look: Callable[[], None] = lambda: None) -> bool:
         """Wait at most `seconds` until all programs are done; return whether they are.
@@ -97,10 +100,3 @@ class InFlight:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_POLL_SECONDS)
         return True
-
-
-def _wait_for(tokens: list[Any], done: threading.Event) -> None:
-    for token in tokens:
-        with contextlib.suppress(BaseException):  # jax.effects_barrier() raises it
-            token.block_until_ready()
-    done.set()

@@ -89,6 +89,39 @@ def test_calls_that_wait_at_the_same_line_are_told_in_one_paragraph():
         thread.join()
 
 
+def test_calls_that_return_are_no_hang():
+    """Another call is running at each look, for much longer than the watchdog's seconds."""
+    told, begun, ends, over = queue.Queue(), queue.Queue(), queue.Queue(), threading.Event()
+    left = list(range(10))
+
+    def waits(x):
+        begun.put(True)
+        ends.get(timeout=60)
+        return x
+
+    def look():
+        if left:
+            left.pop()
+            ends.put(True)
+            begun.get(timeout=60)
+        else:
+            over.set()
+
+    def run():
+        for _ in range(11):
+            jax.block_until_ready(program(np.float32(1)))
+
+    program = jax.jit(lambda x: jaxcb.pure_callback(waits, S, x))
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.get(timeout=60)
+    with Watchdog(SECONDS, told.put, looks=look):
+        assert over.wait(60)
+    ends.put(True)
+    thread.join()
+    assert told.empty()
+
+
 @pytest.mark.kept
 def test_function_that_jax_traces_in_a_host_function_is_no_deadlock(watched):
     done = threading.Event()

@@ -1,40 +1,45 @@
 """What a cell prints while it waits for host calls."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
 
-from jupyter_jaxcb.notebook.session import _cell_barrier
-from jupyter_jaxcb.notebook.session._cell_barrier import Barrier
+import jupyter_jaxcb as jaxcb
+from tests.interface import set_clock_of_cells, wait_of_a_cell
 
 
 @pytest.fixture
-def printed(monkeypatch, capsys):
-    """Return what a barrier prints if, every 0.4 s, the call with the next number is running."""
+def printed(capsys):
+    """Return what is printed at each of some host calls that look often, 0.4 s after each other."""
+    clock = SimpleNamespace(now=0.0)
+    clock.monotonic, clock.perf_counter_ns = (lambda: clock.now), time.perf_counter_ns
 
-    def lines(numbers):
-        now, running = [0.0], []
+    def lines(calls, looks):
+        def wait(seconds, look):
+            @jaxcb.pure(result="x")
+            def step(x):
+                for _ in range(looks):
+                    clock.now += 0.4
+                    look()
+                return x
 
-        def wait(seconds, poll):
-            for number in numbers:
-                now[0] += 0.4
-                running[:] = [SimpleNamespace(host=None, number=number)]
-                poll()
+            for _ in range(calls):
+                step(1.0)
             return True
 
-        clock = SimpleNamespace(monotonic=lambda: now[0])
-        monkeypatch.setattr(_cell_barrier, "time", clock)
-        monkeypatch.setattr(_cell_barrier, "all_running_calls", lambda: running)
-        monkeypatch.setattr(_cell_barrier, "running_line", lambda call, now: f"call {call.number}")
-        Barrier(clock=lambda: 0).wait(SimpleNamespace(wait=wait), SimpleNamespace(pressed=False))
+        wait_of_a_cell(SimpleNamespace(wait=wait))
         return capsys.readouterr().err.splitlines()
 
-    return lines
+    set_clock_of_cells(clock)
+    yield lines
+    set_clock_of_cells(time)
 
 
 def test_call_that_takes_long_is_named_once(printed):
-    assert printed([1, 1, 1, 1, 1, 1]) == ["waiting for call 1"]
+    (line,) = printed(calls=1, looks=6)
+    assert line.startswith("waiting for step (pure, test_cell_barrier.py:")
 
 
 def test_many_short_calls_are_not_named(printed):
-    assert printed(range(20)) == []
+    assert printed(calls=20, looks=1) == []

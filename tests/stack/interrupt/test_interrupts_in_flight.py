@@ -13,7 +13,7 @@ import pytest
 
 import jupyter_jaxcb as jaxcb
 from jupyter_jaxcb.stack import interrupt, release
-from jupyter_jaxcb.stack.interrupt import _interrupts
+from jupyter_jaxcb.stack.interrupt import refusal
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def worker(late):
 
     yield run
     release()
-    _interrupts.refusal.until = None
+    refusal.until = None
 
 
 class Holds:
@@ -134,7 +134,7 @@ def test_every_program_in_flight_is_refused_and_none_after_it(worker, name):
     assert called != [threading.current_thread().name]  # one of XLA's threads
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)):
         jax.block_until_ready(result)
-    assert len(waiting) == 6 and _interrupts.refusal.until is None
+    assert len(waiting) == 6 and refusal.until is None
 
 
 @in_new_thread
