@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -29,7 +30,7 @@ from ..capabilities.masked import (
     select,
     with_stand_ins,
 )
-from ..stack.call import HostFunction, text_of, without_leading
+from ..stack.call import HostFunction, plain_signature, text_of, without_leading
 from ..stack.options import Options
 from ..stack.results import MISSING, result_avals
 from ._linear import LinearRules
@@ -76,6 +77,10 @@ class Callback:
         except BaseException:  # its __name__ or __doc__ may be a property that raises anything
             self.__name__ = host.name
         self.__wrapped__ = function
+        if isinstance(type(function).__call__, types.FunctionType) and not self._leading:
+            with contextlib.suppress(TypeError, ValueError):  # it has none
+                # JAX asks for the signature, and inspect would compare the object with classes.
+                self.__signature__ = plain_signature(function)
         self.flavor = options.flavor
         self.host = host
         host.made_by, host.rule = "decorator", None
@@ -178,7 +183,7 @@ class Callback:
         """Raise TypeError if a parameter `otherwise` of the host function has no argument."""
         __tracebackhide__ = True
         try:
-            signature = inspect.signature(without_leading(self.host.current, self._leading))
+            signature = plain_signature(without_leading(self.host.current, self._leading))
             own = signature.parameters.get("otherwise")
             given = signature.bind_partial(*args, **kwargs).arguments
         except (TypeError, ValueError):  # no signature, or the bind says what does not fit
@@ -327,10 +332,15 @@ class RuledCallback(LinearRules, Callback):
         # JAX resolves keywords and defaults by the signature. That of a ufunc has parameters
         # (out, where, ...) that are not arguments of the callback.
         if not isinstance(self.__wrapped__, np.ufunc):
-            functools.update_wrapper(primal, self.__wrapped__)
+            self._dress(primal)
             primal.__signature__ = self._parameters()  # type: ignore[attr-defined]
         primal.__name__ = self.host.name  # in JAX's errors about a rule
         return primal
+
+    def _dress(self, primal: Callable[..., Any]) -> None:
+        """Give a function the names of the host function, which the callback has read once."""
+        functools.update_wrapper(primal, self, updated=())
+        primal.__wrapped__ = self.__wrapped__  # type: ignore[attr-defined]
 
     def _parameters(self) -> inspect.Signature:
         """Return its signature, by which JAX resolves the arguments of a rule.
@@ -340,8 +350,8 @@ class RuledCallback(LinearRules, Callback):
         """
         __tracebackhide__ = True
         try:
-            return inspect.signature(self)
-        except ValueError:
+            return plain_signature(without_leading(self.__wrapped__, self._leading))
+        except (TypeError, ValueError):
             name = self.host.name
             raise TypeError(
                 f"cannot give {name} a rule: its parameters are unknown. Wrap it, as in def f(x): "
@@ -357,7 +367,7 @@ class RuledCallback(LinearRules, Callback):
             return bind(args, kwargs, mask=mask)
 
         if not isinstance(self.__wrapped__, np.ufunc):
-            functools.update_wrapper(primal, self.__wrapped__)
+            self._dress(primal)
             own = self._parameters()
             first = inspect.Parameter("__mask__", inspect.Parameter.POSITIONAL_ONLY)
             primal.__signature__ = own.replace(  # type: ignore[attr-defined]

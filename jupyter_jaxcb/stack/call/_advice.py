@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Iterable
 
-from ._callback import HostFunction
+from ._callback import HostFunction, plain_signature
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
@@ -47,7 +46,7 @@ def how_to_transpose(host: HostFunction, leading: int = 0) -> str:
             "in jax.custom_vjp."
         )
     try:
-        parameters = [*inspect.signature(host.current).parameters]
+        parameters = [*plain_signature(host.current).parameters]
     except (TypeError, ValueError):  # unknown
         parameters = []
     named = [f"linear={one!r}" for one in parameters[leading:][:3]]
