@@ -142,6 +142,10 @@ class Options:
         """The options of the calls that have the mask of a branch or loop around them, too."""
         return dataclasses.replace(self, masked="where, text" if "where" in self.masked else "text")
 
+    def with_operands_of(self, other: Options) -> Options:
+        """Return the options of calls with the operands that those of `other` have at their end."""
+        return self.with_mask if other.masked else self
+
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
         value, row = getattr(self, name), ROWS[name]
