@@ -15,12 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..capabilities.derivatives import (
-    Differences,
-    ReturnedGradient,
-    with_jvp,
-    with_vjp,
-)
+from ..capabilities.derivatives import with_jvp, with_vjp
 from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, reached
 from ..capabilities.masked import (
     MASK,
@@ -309,6 +304,8 @@ class RuledCallback(LinearRules, Callback):
 
     def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:
         self.rule = self.host.rule = kind
+        if not self.settings.get("linear"):
+            self.host.derivative = None  # of finite differences, or a returned gradient
         self.not_differentiated = tuple(nondiff_argnums)
 
     def _check_no_other_rule(self, kind: str) -> None:
@@ -379,24 +376,15 @@ class RuledCallback(LinearRules, Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    def differ_as_returned(
-        self,
-        returned: ReturnedGradient,
-        bind: Callable[..., Any],
-        differences: Differences | None,
-    ) -> None:
-        """Differentiate by the gradient that it returns, see ``pure(gradient="theta")``."""
-        self.returned = returned.declared
-        self._has_rule("gradient")
-        given = functools.partial(returned.differentiable, bind=bind, differences=differences)
-        self._call = given(self._primal())
-        self._call_where = given(self._primal_where(), gate=MASK)
+    def differ(self, kind: str, rule: Callable[..., Any]) -> None:
+        """Differentiate calls by a rule of JAX for them.
 
-    def differ(self, differences: Differences) -> None:
-        """Differentiate by central differences, see ``pure(derivative="finite")``."""
-        self._has_rule("finite")
-        self._call = differences.differentiable(self._primal())
-        self._call_where = differences.differentiable(self._primal_where(), gate=MASK)
+        Args:
+            kind: ``"finite"`` or ``"gradient"``.
+            rule: see `capabilities.derivatives`.
+        """
+        self._has_rule(kind)
+        self.host.derivative = rule
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:

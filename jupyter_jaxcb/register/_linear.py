@@ -116,13 +116,13 @@ class LinearRules:
         self, rule: Callable[..., Any], nondiff_argnums: Sequence[int], symbolic_zeros: bool
     ) -> None:
         """Use a forward-mode rule where JAX does not: in the derivatives of its derivatives."""
-        if self.host.derivative is not None:
+        if isinstance(self.host.derivative, Linear):
             linear, of_arrays = self.host.derivative, jvp_of_arrays(rule)
             linear.by_others = by_rule(linear, of_arrays, nondiff_argnums, symbolic_zeros)
 
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True
-        if self.host.derivative is None:
+        if not isinstance(self.host.derivative, Linear):
             name = self.host.name
             raise TypeError(
                 f"cannot call {name}.{method}: it is not registered as linear. Name the "

@@ -25,7 +25,6 @@ class Gate(NamedTuple):
 
     jvp: Callable[[_Rule], _Rule]
     vjp: Callable[[_Rule, _Rule, Sequence[int]], tuple[_Rule, _Rule]]  # and the nondiff_argnums
-    tangents: Callable[[_Rule], _Rule]  # of a rule that takes the mask, and only its tangents
 
 
 def with_jvp(

@@ -100,11 +100,9 @@ class Linear:
             callback: the callback of the call.
             operands: its operands, or what takes their places.
         """
-        static, rest = callback.static.values, list(operands)
-        count = callback.in_tree.num_leaves
-        leaves = [static[n] if n in static else rest.pop(0) for n in range(count)]
+        leaves, behind = callback.leaves(operands)
         args, kwargs = tree_unflatten(callback.in_tree, leaves)
-        return self.signature.bind(*args, **kwargs).arguments, rest
+        return self.signature.bind(*args, **kwargs).arguments, behind
 
     def places(self, callback: Any) -> list[int]:
         """Return which operands of a call it is linear in, in the order of `names`."""

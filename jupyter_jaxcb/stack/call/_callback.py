@@ -240,6 +240,17 @@ class HostCallback:
     exact: bool = False  # whether a result must already have the declared dtypes and structure
     any_structure: bool = False  # whether another structure is a warning if the leaves fit
     leading: int = 0  # parameters of the host function before the arguments of a call
+    differentiated: bool = False  # whether a derivative uses what it returns beside its value
+
+    def leaves(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the leaves of the arguments of a call, and the operands behind them: a mask.
+
+        Args:
+            operands: its operands, or what takes their places.
+        """
+        static, rest = self.static.values, iter(operands)
+        count = self.in_tree.num_leaves
+        return [static[n] if n in static else next(rest) for n in range(count)], list(rest)
 
     @property
     def varies(self) -> bool:

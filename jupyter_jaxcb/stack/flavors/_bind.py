@@ -11,7 +11,7 @@ from ... import jax_compat
 from .. import elision
 from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array
 from ..options import Options
-from ..trace import find_frames, frames_of_rule, is_disabled
+from ..trace import find_frames, is_disabled
 from ._flavor import Flavor
 from ._vmap import placed_as_operands
 
@@ -65,8 +65,7 @@ def bind(
         results = flavor.disabled(host.name, arrays, avals)
     else:
         found = find_frames()
-        frames = frames_of_rule() or found.frames
-        bind = Bind(frames.site(options.flavor, host.name), found.around, found.in_rule)
+        bind = Bind(found.frames.site(options.flavor, host.name), found.around, found.in_rule)
         elision.bound(bind, found)
         if mask is not None:
             arrays, options = [*arrays, mask], options.with_mask
