@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..capabilities.derivatives import with_jvp, with_vjp
+from ..capabilities.derivatives import with_rule
 from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, reached
 from ..capabilities.masked import (
     MASK,
@@ -261,10 +261,7 @@ class RuledCallback(LinearRules, Callback):
         """
         __tracebackhide__ = True
         self._check_no_other_rule("jvp")
-        given = self.host.name, rule, nondiff_argnums, symbolic_zeros
-        self._call = with_jvp(self._primal(), *given)
-        self._call_where = with_jvp(self._primal_where(), *given, gate=MASK)
-        self._has_rule("jvp", nondiff_argnums)
+        self._use_rule("jvp", [rule], nondiff_argnums, symbolic_zeros)
         self._rule_where_jax_drops_it(rule, nondiff_argnums, symbolic_zeros)
         return rule
 
@@ -297,10 +294,20 @@ class RuledCallback(LinearRules, Callback):
                 "backward)."
             )
         self._check_no_other_rule("vjp")
-        given = self.host.name, forward, backward, nondiff_argnums, symbolic_zeros
-        self._call = with_vjp(self._primal(), *given)
-        self._call_where = with_vjp(self._primal_where(), *given, gate=MASK)
-        self._has_rule("vjp", nondiff_argnums)
+        self._use_rule("vjp", [forward, backward], nondiff_argnums, symbolic_zeros)
+
+    def _use_rule(
+        self,
+        kind: str,
+        rules: Sequence[Callable[..., Any]],
+        nondiff_argnums: Sequence[int],
+        symbolic_zeros: bool,
+    ) -> None:
+        __tracebackhide__ = True
+        given = self.host.name, rules, nondiff_argnums, symbolic_zeros
+        self._call = with_rule(self._primal(), *given)
+        self._call_where = with_rule(self._primal_where(), *given, gate=MASK)
+        self._has_rule(kind, nondiff_argnums)
 
     def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:
         self.rule = self.host.rule = kind

@@ -6,6 +6,6 @@ are rules of JAX for the calls themselves, by Jacobians (`_jacobians`): those th
 with ``gradient="theta"`` (`_returned_gradient`).
 """
 
-from ._custom_rules import Gate, jvp_of_arrays, with_jvp, with_vjp
+from ._custom_rules import Gate, jvp_of_arrays, with_rule
 from ._finite_differences import Differences, step_sizes
 from ._returned_gradient import ReturnedGradient
