@@ -124,7 +124,9 @@ def plain_signature(function: Any) -> inspect.Signature:
     """
     try:
         return inspect.signature(function)
-    except Exception:  # inspect compares it with classes and asks for its name
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # inspect compares it with classes and asks for its name
         call: Any = type(function).__call__
         if not isinstance(call, FunctionType):
             raise
@@ -151,6 +153,7 @@ class Bind:
         site: the call site, or a function that finds it when it is first needed.
         around: see below.
         in_rule: see below.
+        is_replaced: see below.
 
     Attributes:
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
@@ -158,19 +161,22 @@ class Bind:
             ("traced jit", None) for a jitted function that JAX had traced when it called the rule.
         in_rule: whether a derivative rule made it, or its value beside a derivative, which nobody
             may need.
+        is_replaced: whether a derivative around it may use the binds of a rule in its place.
     """
 
-    __slots__ = ("__weakref__", "_site", "around", "in_rule")
+    __slots__ = ("__weakref__", "_site", "around", "in_rule", "is_replaced")
 
     def __init__(
         self,
         site: Site | Callable[[], Site],
         around: tuple[tuple[str, int | None], ...] = (),
         in_rule: bool = False,
+        is_replaced: bool = False,
     ) -> None:
         self._site = site
         self.around = around
         self.in_rule = in_rule
+        self.is_replaced = is_replaced
 
     @property
     def site(self) -> Site:

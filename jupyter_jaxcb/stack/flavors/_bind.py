@@ -65,7 +65,10 @@ def bind(
         results = flavor.disabled(host.name, arrays, avals)
     else:
         found = find_frames()
-        bind = Bind(found.frames.site(options.flavor, host.name), found.around, found.in_rule)
+        site = found.frames.site(options.flavor, host.name)
+        has_rule = any(row.jvp for row in options.capabilities)
+        is_replaced = has_rule and "derivative of binds" in found.kinds
+        bind = Bind(site, found.around, found.in_rule, is_replaced)
         elision.bound(bind, found)
         if mask is not None:
             arrays, options = [*arrays, mask], options.with_mask

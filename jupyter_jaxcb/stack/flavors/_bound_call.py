@@ -46,7 +46,7 @@ class BoundCall(NamedTuple):
             **changed: fields of the callback, see `HostCallback`.
         """
         __tracebackhide__ = True
-        self.callback.bind.in_rule = True
+        self.callback.bind.in_rule, self.callback.bind.is_replaced = True, False
         callback = dataclasses.replace(self.callback, **changed) if changed else self.callback
         return self._bound(operands, callback)
 
