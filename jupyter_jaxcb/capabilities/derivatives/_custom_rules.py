@@ -30,7 +30,7 @@ class Gate(NamedTuple):
 def with_rule(
     primal: Callable[..., Any],
     name: str,
-    rules: Sequence[_Rule],
+    rules: Sequence[Any],
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
@@ -64,7 +64,8 @@ def with_rule(
         of_arrays = of_arrays if gate is None else [gate.jvp(*of_arrays)]
     else:
         custom = jax.custom_vjp
-        of_arrays = _vjp_of_arrays(*rules, nondiff_argnums)
+        forward, backward = rules
+        of_arrays = _vjp_of_arrays(forward, backward, nondiff_argnums)
         of_arrays = of_arrays if gate is None else gate.vjp(*of_arrays, nondiff_argnums)
     first = 0 if gate is None else 1
     places = tuple(n + first for n in nondiff_argnums)

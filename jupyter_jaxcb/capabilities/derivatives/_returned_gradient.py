@@ -118,7 +118,9 @@ class ReturnedGradient:
             return [[outs[row[by.index(n)]] for n in dots] for row in rows]
 
         moved = multiplied(call, primals, dots, results, wanted, blocks)
-        if call.callback.differentiated and self._differences is None:
+        if not call.callback.differentiated:
+            return results, moved
+        if self._differences is None:
             name = self._host.name
             raise TypeError(
                 f"cannot differentiate {name} twice: it returns its gradient, and not the "
@@ -126,10 +128,8 @@ class ReturnedGradient:
                 f"differences of its gradient; or define a rule, @{self._host.variable}.defjvp, in "
                 "which another callback returns the gradient."
             )
-        if call.callback.differentiated:
-            of_gradient = self._differences.tangents(call, primals, dots, results, rest)
-            moved = [of_gradient[n] if n in rest else dot for n, dot in enumerate(moved)]
-        return results, moved
+        of_gradient = self._differences.tangents(call, primals, dots, results, rest)
+        return results, [of_gradient[n] if n in rest else dot for n, dot in enumerate(moved)]
 
     def _operands(self, callback: Any, operands: Sequence[Any]) -> list[int]:
         """Return the operands by which the function returns its gradient, in its order."""

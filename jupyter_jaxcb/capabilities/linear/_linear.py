@@ -112,7 +112,7 @@ class Linear:
 
     def vectors(self, values: Mapping[str, Any]) -> Any:
         """Return the arguments that it is linear in: one pytree, or a tuple of several."""
-        vectors = tuple(values[name] for name in self.names)
+        vectors: Any = tuple(values[name] for name in self.names)
         return vectors if len(vectors) > 1 else vectors[0]
 
     def with_vectors(self, values: Mapping[str, Any], vectors: Any) -> dict[str, Any]:
