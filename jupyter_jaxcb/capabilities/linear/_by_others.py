@@ -174,11 +174,8 @@ def by_rule(
     def applied(element: Element, values: dict[str, Any], dots: dict[str, Any]) -> Any:
         """Return the tangent of the function itself, masked as the call is."""
         __tracebackhide__ = True
-        # Arguments that were not passed have their defaults, as in JAX.
-        known = original.signature.parameters.values()
-        defaults = {each.name: each.default for each in known if each.default is not each.empty}
-        primals, _ = original.call(defaults | values)
-        tangents, _ = original.call(tree_map(zero, defaults) | dots)
+        primals, _ = original.call(values)
+        tangents, _ = original.call(dots)
         fixed = [primals[n] for n in sorted({*nondiff_argnums})]
         moving = [n for n in range(len(primals)) if n not in nondiff_argnums]
         at, by = (tuple(each[n] for n in moving) for each in (primals, tangents))
