@@ -9,7 +9,7 @@ from typing import Any
 
 from ..capabilities.compiled import register_compiled
 from ..capabilities.linear import linear_in
-from ..stack.call import register, without_leading
+from ..stack.call import plain_signature, register, without_leading
 from ..stack.flavors.buffer import bind_buffer
 from ..stack.options import Options, checked
 from ..stack.results import MISSING, declared_result, result_interface
@@ -25,7 +25,7 @@ class BufferCallback(RuledCallback):
     @property
     def __signature__(self) -> inspect.Signature:
         """The signature without the buffers, which JAX code does not pass."""
-        return inspect.signature(without_leading(self.__wrapped__, self._leading))
+        return plain_signature(without_leading(self.__wrapped__, self._leading))
 
 
 @in_two_forms

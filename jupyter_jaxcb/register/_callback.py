@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -14,12 +15,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from ..capabilities.derivatives import (
-    Differences,
-    ReturnedGradient,
-    with_jvp,
-    with_vjp,
-)
+from ..capabilities.derivatives import with_rule
 from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, reached
 from ..capabilities.masked import (
     MASK,
@@ -29,7 +25,7 @@ from ..capabilities.masked import (
     select,
     with_stand_ins,
 )
-from ..stack.call import HostFunction, text_of, without_leading
+from ..stack.call import HostFunction, plain_signature, text_of, without_leading
 from ..stack.options import Options
 from ..stack.results import MISSING, result_avals
 from ._linear import LinearRules
@@ -76,6 +72,10 @@ class Callback:
         except BaseException:  # its __name__ or __doc__ may be a property that raises anything
             self.__name__ = host.name
         self.__wrapped__ = function
+        if isinstance(type(function).__call__, types.FunctionType) and not self._leading:
+            with contextlib.suppress(TypeError, ValueError):  # it has none
+                # JAX asks for the signature, and inspect would compare the object with classes.
+                self.__signature__ = plain_signature(function)
         self.flavor = options.flavor
         self.host = host
         host.made_by, host.rule = "decorator", None
@@ -178,7 +178,7 @@ class Callback:
         """Raise TypeError if a parameter `otherwise` of the host function has no argument."""
         __tracebackhide__ = True
         try:
-            signature = inspect.signature(without_leading(self.host.current, self._leading))
+            signature = plain_signature(without_leading(self.host.current, self._leading))
             own = signature.parameters.get("otherwise")
             given = signature.bind_partial(*args, **kwargs).arguments
         except (TypeError, ValueError):  # no signature, or the bind says what does not fit
@@ -261,10 +261,7 @@ class RuledCallback(LinearRules, Callback):
         """
         __tracebackhide__ = True
         self._check_no_other_rule("jvp")
-        given = self.host.name, rule, nondiff_argnums, symbolic_zeros
-        self._call = with_jvp(self._primal(), *given)
-        self._call_where = with_jvp(self._primal_where(), *given, gate=MASK)
-        self._has_rule("jvp", nondiff_argnums)
+        self._use_rule("jvp", [rule], nondiff_argnums, symbolic_zeros)
         self._rule_where_jax_drops_it(rule, nondiff_argnums, symbolic_zeros)
         return rule
 
@@ -297,13 +294,25 @@ class RuledCallback(LinearRules, Callback):
                 "backward)."
             )
         self._check_no_other_rule("vjp")
-        given = self.host.name, forward, backward, nondiff_argnums, symbolic_zeros
-        self._call = with_vjp(self._primal(), *given)
-        self._call_where = with_vjp(self._primal_where(), *given, gate=MASK)
-        self._has_rule("vjp", nondiff_argnums)
+        self._use_rule("vjp", [forward, backward], nondiff_argnums, symbolic_zeros)
+
+    def _use_rule(
+        self,
+        kind: str,
+        rules: Sequence[Callable[..., Any]],
+        nondiff_argnums: Sequence[int],
+        symbolic_zeros: bool,
+    ) -> None:
+        __tracebackhide__ = True
+        given = self.host.name, rules, nondiff_argnums, symbolic_zeros
+        self._call = with_rule(self._primal(), *given)
+        self._call_where = with_rule(self._primal_where(), *given, gate=MASK)
+        self._has_rule(kind, nondiff_argnums)
 
     def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:
         self.rule = self.host.rule = kind
+        if not self.settings.get("linear"):
+            self.host.derivative = None  # of finite differences, or a returned gradient
         self.not_differentiated = tuple(nondiff_argnums)
 
     def _check_no_other_rule(self, kind: str) -> None:
@@ -327,10 +336,15 @@ class RuledCallback(LinearRules, Callback):
         # JAX resolves keywords and defaults by the signature. That of a ufunc has parameters
         # (out, where, ...) that are not arguments of the callback.
         if not isinstance(self.__wrapped__, np.ufunc):
-            functools.update_wrapper(primal, self.__wrapped__)
+            self._dress(primal)
             primal.__signature__ = self._parameters()  # type: ignore[attr-defined]
         primal.__name__ = self.host.name  # in JAX's errors about a rule
         return primal
+
+    def _dress(self, primal: Callable[..., Any]) -> None:
+        """Give a function the names of the host function, which the callback has read once."""
+        functools.update_wrapper(primal, self, updated=())
+        primal.__wrapped__ = self.__wrapped__  # type: ignore[attr-defined]
 
     def _parameters(self) -> inspect.Signature:
         """Return its signature, by which JAX resolves the arguments of a rule.
@@ -340,8 +354,8 @@ class RuledCallback(LinearRules, Callback):
         """
         __tracebackhide__ = True
         try:
-            return inspect.signature(self)
-        except ValueError:
+            return plain_signature(without_leading(self.__wrapped__, self._leading))
+        except (TypeError, ValueError):
             name = self.host.name
             raise TypeError(
                 f"cannot give {name} a rule: its parameters are unknown. Wrap it, as in def f(x): "
@@ -357,7 +371,7 @@ class RuledCallback(LinearRules, Callback):
             return bind(args, kwargs, mask=mask)
 
         if not isinstance(self.__wrapped__, np.ufunc):
-            functools.update_wrapper(primal, self.__wrapped__)
+            self._dress(primal)
             own = self._parameters()
             first = inspect.Parameter("__mask__", inspect.Parameter.POSITIONAL_ONLY)
             primal.__signature__ = own.replace(  # type: ignore[attr-defined]
@@ -369,24 +383,15 @@ class RuledCallback(LinearRules, Callback):
 class PureCallback(RuledCallback):
     """A registered pure host function."""
 
-    def differ_as_returned(
-        self,
-        returned: ReturnedGradient,
-        bind: Callable[..., Any],
-        differences: Differences | None,
-    ) -> None:
-        """Differentiate by the gradient that it returns, see ``pure(gradient="theta")``."""
-        self.returned = returned.declared
-        self._has_rule("gradient")
-        given = functools.partial(returned.differentiable, bind=bind, differences=differences)
-        self._call = given(self._primal())
-        self._call_where = given(self._primal_where(), gate=MASK)
+    def differ(self, kind: str, rule: Callable[..., Any]) -> None:
+        """Differentiate calls by a rule of JAX for them.
 
-    def differ(self, differences: Differences) -> None:
-        """Differentiate by central differences, see ``pure(derivative="finite")``."""
-        self._has_rule("finite")
-        self._call = differences.differentiable(self._primal())
-        self._call_where = differences.differentiable(self._primal_where(), gate=MASK)
+        Args:
+            kind: ``"finite"`` or ``"gradient"``.
+            rule: see `capabilities.derivatives`.
+        """
+        self._has_rule(kind)
+        self.host.derivative = rule
 
 
 def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any]) -> None:

@@ -87,8 +87,9 @@ def pure(
             section 5.7). So for a function that is smooth on the scale of its arguments, the
             relative error is of order ``eps ** (2 / 3)``: 2e-5 in float32, 4e-11 in float64. Second
             derivatives need a rule. With `gradient`, only these are differences: those of the
-            gradient, with the same error. With `executor`, the two runs for each element are a call
-            of their own there, with twice the `timeout`.
+            gradient, with the same error. A Hessian or a Hessian-vector product then takes one host
+            call, with two runs for each element. With `executor`, the two runs for each element are
+            a call of their own there, with twice the `timeout`.
         gradient: the parameters by which it returns its gradient, beside its value:
             ``value, gradient = function(...)``, where `result` declares the value alone. For
             ``"theta"`` the gradient is a pytree like `theta`; of several results, a pytree of these
@@ -165,19 +166,19 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
         linear_in(host, options)
     callback = PureCallback(function, host, bind, options, declared=declared)
     if options.derivative == "finite":
-        callback.differ(_differences(host, options))
+        callback.differ("finite", _differences(host, options))
     return callback
 
 
 def _differences(host: HostFunction, options: Options, **more: str) -> Differences:
     """Return what differentiates a host function, with the options of the calls that do."""
     timeout = options.timeout and 2 * options.timeout  # each calls the function twice
-    options = Options(
+    given = Options(
         flavor="pure", sharding=options.sharding, arrays=options.arrays, executor=options.executor,
-        chunksize=options.chunksize, timeout=timeout, rematerialize=options.rematerialize,
+        chunksize=options.chunksize, timeout=timeout, derivative="finite",
+        rematerialize=options.rematerialize,
     )  # fmt: skip
-    bind = functools.partial(bind_pure, kwargs={}, options=options)
-    return Differences(host, bind, options.executor is not None, **more)
+    return Differences(host, given, options.executor is not None, **more)
 
 
 def _check_divided(host: HostFunction, options: Options) -> None:
@@ -197,19 +198,19 @@ def _with_gradient(
             f'result="infer" of {host.name} cannot be combined with gradient={options.gradient!r}: '
             "it would infer both. Declare the shape and dtype of the value."
         )
-    returned = ReturnedGradient(host, declared, options.gradient or "")
-    both = functools.partial(bind_pure, host, returned.declared, options=options)
-
-    def value(args: Any, kwargs: Any, **mask: Any) -> Any:
-        __tracebackhide__ = True
-        return both(args, kwargs, **mask)[0]
-
-    callback = PureCallback(function, host, value, options, declared=declared)
     differences = None
     if options.derivative == "finite":
         twice = "three times: second derivatives are differences of the gradient that it returns"
         differences = _differences(host, options, twice=twice)
-    callback.differ_as_returned(returned, both, differences)
+    returned = ReturnedGradient(host, declared, options.gradient or "", differences)
+
+    def value(args: Any, kwargs: Any, **mask: Any) -> Any:
+        __tracebackhide__ = True
+        return bind_pure(host, returned.declared, args, kwargs, options, **mask)[0]
+
+    callback = PureCallback(function, host, value, options, declared=declared)
+    callback.returned = returned.declared
+    callback.differ("gradient", returned)
     return callback
 
 

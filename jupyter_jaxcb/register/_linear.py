@@ -7,7 +7,7 @@ from typing import Any
 
 from ..capabilities.compiled import register_compiled
 from ..capabilities.derivatives import jvp_of_arrays
-from ..capabilities.linear import Linear, OwnRule, Residual, transposed_by
+from ..capabilities.linear import Linear, by_residual, by_rule, transposed_by
 from ..stack.call import HostFunction, register, text_of
 
 
@@ -108,7 +108,7 @@ class LinearRules:
                 "function. Write it in JAX, as lambda a, x, b: A(a) @ x - b."
             )
         self._check_no_other_rule("residual")
-        linear.by_others = Residual(linear, function)
+        linear.by_others = by_residual(linear, function)
         self._has_rule("residual")
         return function
 
@@ -116,13 +116,13 @@ class LinearRules:
         self, rule: Callable[..., Any], nondiff_argnums: Sequence[int], symbolic_zeros: bool
     ) -> None:
         """Use a forward-mode rule where JAX does not: in the derivatives of its derivatives."""
-        if self.host.derivative is not None:
+        if isinstance(self.host.derivative, Linear):
             linear, of_arrays = self.host.derivative, jvp_of_arrays(rule)
-            linear.by_others = OwnRule(linear, of_arrays, nondiff_argnums, symbolic_zeros)
+            linear.by_others = by_rule(linear, of_arrays, nondiff_argnums, symbolic_zeros)
 
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True
-        if self.host.derivative is None:
+        if not isinstance(self.host.derivative, Linear):
             name = self.host.name
             raise TypeError(
                 f"cannot call {name}.{method}: it is not registered as linear. Name the "

@@ -17,7 +17,7 @@ from ...stack.call import given_name, is_array, number_to_array, text_of
 from ...stack.errors import add_note
 
 _Rule = Callable[..., Any]
-_Define = Callable[[Callable[..., Any], Sequence[int]], Callable[..., Any]]
+_OF_JAX = inspect.getfile(jax.custom_jvp)  # where JAX checks what rules return
 
 
 class Gate(NamedTuple):
@@ -25,109 +25,57 @@ class Gate(NamedTuple):
 
     jvp: Callable[[_Rule], _Rule]
     vjp: Callable[[_Rule, _Rule, Sequence[int]], tuple[_Rule, _Rule]]  # and the nondiff_argnums
-    tangents: Callable[[_Rule], _Rule]  # of a rule that takes the mask, and only its tangents
 
 
-def with_jvp(
+def with_rule(
     primal: Callable[..., Any],
     name: str,
-    rule: _Rule,
+    rules: Sequence[Any],
     nondiff_argnums: Sequence[int],
     symbolic_zeros: bool,
     *,
     gate: Gate | None = None,
 ) -> Callable[..., Any]:
-    """Return `primal` with a forward-mode rule, as ``jax.custom_jvp(primal).defjvp(rule)``.
+    """Return `primal` with the derivative rule of a user.
 
-    With a `gate`, the first argument of `primal` is the gate's, and not the user's.
+    Not all of JAX's errors about a rule say whose it is: those raised by a call get a note. An
+    argument that is not an array is a TypeError that helps.
+
+    Args:
+        primal: the callback without a rule.
+        name: its name.
+        rules: one, as for ``jax.custom_jvp(primal).defjvp``, or two, as for
+            ``jax.custom_vjp(primal).defvjp``.
+        nondiff_argnums: as for JAX.
+        symbolic_zeros: as for JAX.
+        gate: what the first argument of `primal` does to the rules. None: it is the user's.
     """
     __tracebackhide__ = True
-    _check_callable("defjvp", name, rule)
-    of_arrays = jvp_of_arrays(rule)
-    of_arrays = of_arrays if gate is None else gate.jvp(of_arrays)
+    kind = "jvp" if len(rules) == 1 else "vjp"
+    for rule in rules:
+        if not callable(rule):
+            raise TypeError(
+                f"cannot use {text_of(rule)} as a derivative rule of {name}: it is not a "
+                f"function. Call {name}.def{kind} as you would jax.custom_{kind}'s."
+            )
+    if kind == "jvp":
+        custom: Any = jax.custom_jvp
+        of_arrays = [jvp_of_arrays(*rules)]
+        of_arrays = of_arrays if gate is None else [gate.jvp(*of_arrays)]
+    else:
+        custom = jax.custom_vjp
+        forward, backward = rules
+        of_arrays = _vjp_of_arrays(forward, backward, nondiff_argnums)
+        of_arrays = of_arrays if gate is None else gate.vjp(*of_arrays, nondiff_argnums)
+    first = 0 if gate is None else 1
+    places = tuple(n + first for n in nondiff_argnums)
 
-    def define(function: Callable[..., Any], places: Sequence[int]) -> Callable[..., Any]:
-        made = jax.custom_jvp(function, nondiff_argnums=tuple(places))
-        made.defjvp(of_arrays, symbolic_zeros=symbolic_zeros)
+    def define(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = custom(function, nondiff_argnums=places)
+        getattr(made, f"def{kind}")(*of_arrays, symbolic_zeros=symbolic_zeros)
         return made
 
-    return _with_rule(primal, define, name, [rule], nondiff_argnums, 0 if gate is None else 1)
-
-
-def with_vjp(
-    primal: Callable[..., Any],
-    name: str,
-    forward: _Rule,
-    backward: _Rule,
-    nondiff_argnums: Sequence[int],
-    symbolic_zeros: bool,
-    *,
-    gate: Gate | None = None,
-) -> Callable[..., Any]:
-    """Return `primal` with a reverse-mode rule, as ``jax.custom_vjp(primal).defvjp(...)``.
-
-    With a `gate`, the first argument of `primal` is the gate's, and not the user's.
-    """
-    __tracebackhide__ = True
-    _check_callable("defvjp", name, forward)
-    _check_callable("defvjp", name, backward)
-
-    @functools.wraps(forward)
-    def forward_of_arrays(*args: Any) -> Any:
-        return forward(*(x if n in nondiff_argnums else _arrays(x) for n, x in enumerate(args)))
-
-    @functools.wraps(backward)
-    def backward_of_arrays(*args: Any) -> Any:
-        return backward(*args[:-1], _arrays(args[-1]))
-
-    rules: tuple[_Rule, _Rule] = forward_of_arrays, backward_of_arrays
-    rules = rules if gate is None else gate.vjp(*rules, nondiff_argnums)
-
-    def define(function: Callable[..., Any], places: Sequence[int]) -> Callable[..., Any]:
-        made = jax.custom_vjp(function, nondiff_argnums=tuple(places))
-        made.defvjp(rules[0], rules[1], symbolic_zeros=symbolic_zeros)
-        return made
-
-    shift = 0 if gate is None else 1
-    return _with_rule(primal, define, name, [forward, backward], nondiff_argnums, shift)
-
-
-def jvp_of_arrays(rule: _Rule) -> _Rule:
-    """Return a forward-mode rule that passes Python numbers on as arrays."""
-
-    @functools.wraps(rule)
-    def of_arrays(*args: Any) -> Any:
-        *fixed, primals, tangents = args
-        return rule(*fixed, *tree_map(number_to_array, (primals, tangents)))
-
-    return of_arrays
-
-
-def _arrays(tree: Any) -> Any:
-    """Return a pytree with its numbers as arrays."""
-
-    def array(x: Any) -> Any:
-        if isinstance(x, CustomVJPPrimal):
-            return dataclasses.replace(x, value=number_to_array(x.value))
-        return number_to_array(x)
-
-    return tree_map(array, tree, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
-
-
-def _with_rule(
-    primal: Callable[..., Any],
-    define: _Define,
-    name: str,
-    rules: Sequence[_Rule],
-    nondiff_argnums: Sequence[int],
-    first: int,
-) -> Callable[..., Any]:
-    """Return `primal` with a rule, and a helpful TypeError for arguments that are not arrays.
-
-    Not all of JAX's errors about a rule say whose it is: those raised by this call get a note.
-    """
-    places = [n + first for n in nondiff_argnums]
-    shared = define(primal, places)
+    shared = define(primal)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
@@ -149,7 +97,7 @@ def _with_rule(
         # all its calls, which would have the call site of the first: each gets a function.
         options = ("jax_custom_jvp3", "jax_custom_vjp3")
         if any(getattr(jax.config, option, False) for option in options):
-            made = define(functools.wraps(primal)(functools.partial(primal)), places)
+            made = define(functools.wraps(primal)(functools.partial(primal)))
         else:
             made = shared
         try:
@@ -168,13 +116,36 @@ def _with_rule(
     return call
 
 
-def _check_callable(method: str, name: str, rule: Any) -> None:
-    __tracebackhide__ = True
-    if not callable(rule):
-        raise TypeError(
-            f"cannot use {text_of(rule)} as a derivative rule of {name}: it is not a "
-            f"function. Call {name}.{method} as you would jax.custom_{method[3:]}'s."
-        )
+def jvp_of_arrays(rule: _Rule) -> _Rule:
+    """Return a forward-mode rule that passes Python numbers on as arrays."""
+
+    @functools.wraps(rule)
+    def of_arrays(*args: Any) -> Any:
+        *fixed, primals, tangents = args
+        return rule(*fixed, *tree_map(number_to_array, (primals, tangents)))
+
+    return of_arrays
 
 
-_OF_JAX = inspect.getfile(jax.custom_jvp)  # where JAX checks what rules return
+def _vjp_of_arrays(
+    forward: _Rule, backward: _Rule, nondiff_argnums: Sequence[int]
+) -> tuple[_Rule, _Rule]:
+    """As `jvp_of_arrays`, for both functions of a reverse-mode rule."""
+
+    def array(x: Any) -> Any:
+        if isinstance(x, CustomVJPPrimal):
+            return dataclasses.replace(x, value=number_to_array(x.value))
+        return number_to_array(x)
+
+    def arrays(tree: Any) -> Any:
+        return tree_map(array, tree, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
+
+    @functools.wraps(forward)
+    def forward_of_arrays(*args: Any) -> Any:
+        return forward(*(x if n in nondiff_argnums else arrays(x) for n, x in enumerate(args)))
+
+    @functools.wraps(backward)
+    def backward_of_arrays(*args: Any) -> Any:
+        return backward(*args[:-1], arrays(args[-1]))
+
+    return forward_of_arrays, backward_of_arrays

@@ -16,21 +16,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef, tree_flatten, tree_structure, tree_unflatten
+from jax.tree_util import PyTreeDef, tree_structure, tree_unflatten
 
+from ...jax_compat import shaped_array
 from ...stack import options
 from ...stack.call import AddedName, ArrayNames, HostFunction, aligned
 from ...stack.errors import add_note
 from ...stack.results import ResultChecker, result_checker
-from ._custom_rules import Gate
-from ._flat_rules import Call, check_real, is_floating, product, refusing, with_flat_rule
+from ._jacobians import check_real, is_floating, moving, multiplied, refusing
 
 _SMALL = 0.01  # the scale of an element is at least this fraction of the largest element
 _TINY = 0.001  # a scale below this is not trusted if its step does not change the result
 _COLUMN = AddedName("column of the Jacobian")  # which one a call computes: its batch element
-
-# Binds a host function, given its declared result, the arguments, and ``mask=``.
-BindCall = Callable[..., Any]
 
 
 @options.check("derivative")
@@ -44,90 +41,82 @@ def _check_derivative(derivative: Any) -> Any:
     return derivative
 
 
-@dataclasses.dataclass(frozen=True)
 class Differences:
-    """Differentiates a host function by central differences.
+    """A rule that differentiates a host function by central differences.
 
     Args:
         host: the host function.
-        bind: binds the host function of the Jacobian as a pure callback with the vmap method
-            ``"sequential"``.
+        given: the options of the calls that compute the Jacobian.
         apart: whether each column of the Jacobian is a call of its own, in a vmap over their
-            numbers, which an executor runs in parallel.
+            numbers, which can run in parallel.
         twice: what cannot be differentiated another time, for the message.
     """
 
-    host: HostFunction
-    bind: BindCall
-    apart: bool
-    twice: str = "twice by finite differences"
+    def __init__(
+        self,
+        host: HostFunction,
+        given: options.Options,
+        apart: bool,
+        twice: str = "twice by finite differences",
+    ) -> None:
+        self._options, self._apart = given, apart
+        self._again = refusing(
+            f"cannot differentiate {host.name} {twice}. Define a rule in terms of "
+            f"{host.name}: @{host.variable}.defjvp or {host.variable}.defvjp."
+        )
 
-    def differentiable(
-        self, primal: Callable[..., Any], *, gate: Gate | None = None
-    ) -> Callable[..., Any]:
-        """Return `primal`, the callback without a rule, with this derivative; see `Gate`."""
-        return with_flat_rule(primal, self.host.name, self._rule, gate)
-
-    def _rule(
-        self, call: Call, value: Callable[..., Any], arrays: Sequence[Any], moves: dict[int, Any]
-    ) -> tuple[Any, list[Any]]:
-        out = value(*arrays)
-        floating = [n for n, y in enumerate(tree_flatten(out)[0]) if is_floating(y)]
-        return out, self.tangents(call, arrays, moves, out, floating)
+    def __call__(
+        self, call: Any, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return results and tangents."""
+        __tracebackhide__ = True
+        results = call.value(primals)
+        floating = [n for n, y in enumerate(results) if is_floating(y)]
+        return results, self.tangents(call, primals, moving(tangents), results, floating)
 
     def tangents(
         self,
-        call: Call,
-        arrays: Sequence[Any],
-        moves: dict[int, Any],
-        out: Any,
-        floating: Sequence[int],
+        call: Any,
+        primals: Sequence[Any],
+        dots: dict[int, Any],
+        results: Sequence[Any],
+        wanted: Sequence[int],
     ) -> list[Any]:
-        """Return the tangents of some results.
-
-        Args:
-            call: the call.
-            arrays: its arrays.
-            moves: their tangents, by their places.
-            out: what the host function returns, as arrays.
-            floating: which of its leaves to differentiate.
-        """
+        """Return the tangents of results, see `multiplied`."""
         __tracebackhide__ = True
-        results, out_tree = tree_flatten(out)
-        check_real(self.host, ([arrays[n] for n in moves], results), "take finite differences of")
-        declared = [results[n] for n in floating]
-        if not (moves and floating):
-            return [jnp.zeros(y.shape, y.dtype) for y in declared]
-        host, variable = self.host, self.host.variable
-        jacobian = _Jacobian(
-            host, call.tree, tuple(call.places[n - call.first] for n in moves), out_tree,
-            tuple((y.shape, y.dtype) for y in results), tuple(floating), self.apart,
-        )  # fmt: skip
+        callback, host = call.callback, call.callback.host
+        check_real(host, ([primals[n] for n in dots], results), "take finite differences of")
+        arrays = [n for n in range(callback.in_tree.num_leaves) if n not in callback.static.values]
 
-        def bound(*arrays: Any) -> Any:
-            bind = functools.partial(self.bind, mask=call.mask(arrays))
-            given, shapes = tuple(call.complete(arrays)), [jnp.shape(arrays[n]) for n in moves]
+        def blocks(operands: Sequence[Any], outs: Sequence[Any]) -> list[list[Any]]:
+            __tracebackhide__ = True
+            leaves, behind = callback.leaves(operands)
+            shapes = [operands[n].shape for n in dots]
             sizes = list(map(math.prod, shapes))
-            whole = [
-                [jax.ShapeDtypeStruct((*y.shape, *shape), y.dtype) for shape in shapes]
-                for y in declared
-            ]
-            if not self.apart or not any(sizes):
-                one = dataclasses.replace(jacobian, apart=False)
-                return bind(HostFunction(one), whole, given)
-            column = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in declared]
-            of_column = HostFunction(jacobian)
-            numbers = jnp.arange(sum(sizes), dtype=np.int32)
-            rows = jax.vmap(lambda n: bind(of_column, column, (n, *given)))(numbers)
-            return _blocks(rows, shapes, jnp)
+            apart = self._apart and any(sizes)
+            jacobian = HostFunction(
+                _Jacobian(
+                    host, callback.in_tree, tuple(arrays[n] for n in dots), callback.out_tree,
+                    tuple((y.shape, y.dtype) for y in outs), tuple(wanted), apart,
+                )
+            )  # fmt: skip
+            jacobian.derivative = self._again
 
-        message = (
-            f"cannot differentiate {host.name} {self.twice}. Define a rule in terms of "
-            f"{host.name}: @{variable}.defjvp or {variable}.defvjp."
-        )
-        rows = refusing(bound, message)(*arrays)
-        pairs = zip(rows, declared, strict=True)
-        return [product(blocks, list(moves.values()), y) for blocks, y in pairs]
+            def bind(like: Any, *args: Any) -> Any:
+                return call.of_element(jacobian, like, args, {}, self._options, behind)
+
+            if apart:
+                column = [shaped_array(outs[n].shape, outs[n].dtype) for n in wanted]
+                numbers = jnp.arange(sum(sizes), dtype=np.int32)
+                rows = jax.vmap(lambda number: bind(column, number, *leaves))(numbers)
+                return _blocks(rows, shapes, jnp)
+            whole = [
+                [shaped_array((*outs[n].shape, *shape), outs[n].dtype) for shape in shapes]
+                for n in wanted
+            ]
+            return bind(whole, *leaves)
+
+        return multiplied(call, primals, dots, results, wanted, blocks)
 
 
 def _blocks(rows: Iterable[Any], shapes: Sequence[tuple[int, ...]], xp: Any) -> list[list[Any]]:

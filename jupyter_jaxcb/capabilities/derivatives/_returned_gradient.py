@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.tree_util import tree_leaves, tree_map, tree_unflatten
 
 from ...stack import options
-from ...stack.call import HostFunction, check_named, is_array, signature_of
+from ...stack.call import HostFunction, check_named, signature_of
 from ...stack.results import result_avals
-from ._custom_rules import Gate
 from ._finite_differences import Differences
-from ._flat_rules import (
-    Call,
-    check_real,
-    differentiable,
-    is_floating,
-    product,
-    refusing,
-    with_flat_rule,
-)
+from ._jacobians import check_real, is_floating, moving, multiplied
 
 options.refuse(
     "gradient",
@@ -50,7 +39,7 @@ def _check_gradient(gradient: Any) -> str:
 
 
 class ReturnedGradient:
-    """What a host function returns besides its value, and the derivative that follows.
+    """What a host function returns besides its value, and the rule that follows.
 
     For a value y and a parameter t it returns an array of the shape ``y.shape + t.shape``: pytrees
     like those of `jax.jacobian`, with None where y or t is not floating-point.
@@ -59,14 +48,18 @@ class ReturnedGradient:
         host: the host function.
         declared: the declared result, its value alone.
         names: the parameters, as the option has them.
+        differences: differentiates the gradient; None: it is not differentiated.
 
     Raises:
         ValueError: if the function has no such parameter.
     """
 
-    def __init__(self, host: HostFunction, declared: Any, names: str) -> None:
+    def __init__(
+        self, host: HostFunction, declared: Any, names: str, differences: Differences | None
+    ) -> None:
         __tracebackhide__ = True
         self._host, self._declared, self._names = host, declared, names.split(", ")
+        self._differences = differences
         named = enumerate(self._names if self._names[1:] else ())
         places = [f"; [1][{n}] is that by {name}" for n, name in named]
         host.because = (
@@ -98,84 +91,49 @@ class ReturnedGradient:
         )
         return values if len(values) > 1 else values[0]
 
-    def differentiable(
-        self,
-        primal: Callable[..., Any],
-        bind: Callable[..., Any],
-        differences: Differences | None,
-        *,
-        gate: Gate | None = None,
-    ) -> Callable[..., Any]:
-        """Return `primal` with the derivative that the host function returns.
-
-        Args:
-            primal: the callback without a derivative.
-            bind: binds a call that returns value and gradient; takes args, kwargs and ``mask=``.
-            differences: differentiates the gradient; None: it is not differentiated.
-            gate: what the first argument of `primal` does to its derivative, see `Gate`.
-        """
-        host = self._host
-
-        def value_tangents(call: Call, out: Any, arrays: Any, moves: dict[int, Any]) -> list[Any]:
-            """Return the tangents of the value: its gradient times the tangents of arguments."""
-            __tracebackhide__ = True
-            leaves = [_Place(n, x) for n, x in enumerate(call.leaves)]
-            of = tree_leaves(self._parameters(*tree_unflatten(call.tree, leaves)))
-            by = [call.first + call.places.index(t.place) for t in of]
-            if not {*moves} <= {*by}:
-                raise ValueError(
-                    f"cannot differentiate {host.name} by other arguments than "
-                    f"{', '.join(self._names)}, by which it returns its gradient. Name them in "
-                    "gradient=, and return their gradients, too."
-                )
-            check_real(host, ([arrays[n] for n in moves], out[0]), "differentiate")
-            blocks, tangents = iter(tree_leaves(out[1])), []
-            for y in filter(is_floating, tree_leaves(out[0])):
-                row = dict(zip(by, [next(blocks) for _ in by], strict=True))
-                tangents.append(product([row[n] for n in moves], list(moves.values()), y))
-            return tangents
-
-        def rule_of_both(
-            call: Call, both: Callable[..., Any], arrays: Any, moves: dict[int, Any]
-        ) -> tuple[Any, list[Any]]:
-            __tracebackhide__ = True
-            assert differences is not None
-            out = both(*arrays)
-            count, rest = len(tree_leaves(out[0])), len(tree_leaves(out))
-            tangents = value_tangents(call, out, arrays, moves)
-            return out, tangents + differences.tangents(
-                call, arrays, moves, out, range(count, rest)
+    def __call__(
+        self, call: Any, primals: Sequence[Any], tangents: Sequence[Any]
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return results and tangents: those of the value, and if it is needed of the gradient."""
+        __tracebackhide__ = True
+        results, dots = call.value(primals, differentiated=True), moving(tangents)
+        value, gradient = tree_unflatten(call.callback.out_tree, range(len(results)))
+        wanted = [n for n in tree_leaves(value) if is_floating(results[n])]
+        by = self._operands(call.callback, primals)
+        if not {*dots} <= {*by}:
+            raise ValueError(
+                f"cannot differentiate {self._host.name} by other arguments than "
+                f"{', '.join(self._names)}, by which it returns its gradient. Name them in "
+                "gradient=, and return their gradients, too."
             )
-
-        def rule(
-            call: Call, value: Callable[..., Any], arrays: Any, moves: dict[int, Any]
-        ) -> tuple[Any, list[Any]]:
-            __tracebackhide__ = True
-
-            def both(*arrays: Any) -> Any:
-                __tracebackhide__ = True
-                return bind(*call.arguments(arrays), mask=call.mask(arrays))
-
-            if differences is not None:
-                out = differentiable(both, call, rule_of_both, gate)(*arrays)
-            else:
-                out = refusing(both, self._twice())(*arrays)
-            return out[0], value_tangents(call, out, arrays, moves)
-
-        return with_flat_rule(primal, host.name, rule, gate)
-
-    def _twice(self) -> str:
-        return (
-            f"cannot differentiate {self._host.name} twice: it returns its gradient, and not the "
-            "derivative of that. Register it with derivative='finite' besides gradient=, for "
-            f"differences of its gradient; or define a rule, @{self._host.variable}.defjvp, in "
-            "which another callback returns the gradient."
+        check_real(
+            self._host,
+            ([primals[n] for n in dots], [results[n] for n in tree_leaves(value)]),
+            "differentiate",
         )
+        rest = tree_leaves(gradient)  # a block for each of `by`, for each of `wanted`
 
+        def blocks(operands: Sequence[Any], outs: Sequence[Any]) -> list[list[Any]]:
+            rows = [rest[n : n + len(by)] for n in range(0, len(rest), len(by))]
+            return [[outs[row[by.index(n)]] for n in dots] for row in rows]
 
-class _Place:
-    """Stands for an argument: its place among the leaves, and its dtype."""
+        moved = multiplied(call, primals, dots, results, wanted, blocks)
+        if not call.callback.differentiated:
+            return results, moved
+        if self._differences is None:
+            name = self._host.name
+            raise TypeError(
+                f"cannot differentiate {name} twice: it returns its gradient, and not the "
+                "derivative of that. Register it with derivative='finite' besides gradient=, for "
+                f"differences of its gradient; or define a rule, @{self._host.variable}.defjvp, in "
+                "which another callback returns the gradient."
+            )
+        of_gradient = self._differences.tangents(call, primals, dots, results, rest)
+        return results, [of_gradient[n] if n in rest else dot for n, dot in enumerate(moved)]
 
-    def __init__(self, place: int, x: Any) -> None:
-        self.place = place
-        self.dtype = jnp.result_type(x) if is_array(x) else np.dtype(object)
+    def _operands(self, callback: Any, operands: Sequence[Any]) -> list[int]:
+        """Return the operands by which the function returns its gradient, in its order."""
+        marks = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
+        leaves, _ = callback.leaves(marks)
+        of = tree_leaves(self._parameters(*tree_unflatten(callback.in_tree, leaves)))
+        return [n for leaf in of for n, mark in enumerate(marks) if mark is leaf]

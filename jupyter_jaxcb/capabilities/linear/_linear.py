@@ -1,4 +1,4 @@
-"""What is known of a linear host function, and how the arguments of its transpose follow."""
+"""What is declared of a linear host function, and how the arguments of its transpose follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import Any
 
 from jax.tree_util import tree_leaves, tree_unflatten
 
@@ -56,7 +56,7 @@ for _option, _why, _fix in (
 
 @dataclasses.dataclass(eq=False)
 class Linear:
-    """A host function that is linear in some of its parameters, jointly.
+    """A host function that is linear in some of its parameters, jointly: the vectors.
 
     Attributes:
         host: the host function.
@@ -66,8 +66,7 @@ class Linear:
         transposed: its transpose; None: there is none.
         original: the function of which it is the transpose. A transpose takes the cotangent in the
             place of the first linear parameter, and not the other ones.
-        by_others: its derivative by all arguments, a `Residual` or an `OwnRule`; None: there is
-            none. That of a transpose is its original's.
+        by_others: the derivative of the original by all arguments, see `_by_others`.
     """
 
     host: HostFunction
@@ -76,86 +75,61 @@ class Linear:
     leading: int = 0
     transposed: Linear | None = None
     original: Linear | None = None
-    by_others: Any = None
-
-    @property
-    def is_self_adjoint(self) -> bool:
-        """Whether it is its own adjoint: the conjugate of its transpose."""
-        return self.options.linear_self_adjoint
+    by_others: Callable[..., Any] | None = None
 
     @property
     def first(self) -> str:
         """The first parameter of its calls in which it is linear."""
-        return next(one.name for one in self.parameters() if one.name in self.names)
+        return next(name for name in self.signature.parameters if name in self.names)
 
-    def parameters(self) -> list[Parameter]:
-        """Return the parameters of its calls; of a transpose, under the names of its original."""
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters of its calls; of a transpose, under the names of its original."""
         if self.original is None:
-            signature = signature_of(self.host.current, self.leading)
-            return list(signature.parameters.values())
-        others = [one for one in self.original.names if one not in self.names]
-        return [one for one in self.original.parameters() if one.name not in others]
+            return signature_of(self.host.current, self.leading)
+        left_out = {*self.original.names} - {*self.names}
+        known = self.original.signature.parameters.values()
+        return inspect.Signature([each for each in known if each.name not in left_out])
 
-    def arguments(self, callback: Any, operands: Sequence[Any]) -> Arguments:
-        """Return the arguments of a call.
+    def arguments(
+        self, callback: Any, operands: Sequence[Any]
+    ) -> tuple[dict[str, Any], Sequence[Any]]:
+        """Return the arguments of a call by parameter, and the operands behind them: a mask.
 
         Args:
             callback: the callback of the call.
             operands: its operands, or what takes their places.
         """
-        static, count = callback.static.values, callback.in_tree.num_leaves
-        rest = iter(operands)
-        whole = [static[n] if n in static else next(rest) for n in range(count)]
-        args, kwargs = tree_unflatten(callback.in_tree, whole)
-        values = inspect.Signature(self.parameters()).bind(*args, **kwargs).arguments
-        vectors: Any = tuple(values.pop(name) for name in self.names)
-        return Arguments(values, vectors if len(vectors) > 1 else vectors[0], list(rest))
+        leaves, behind = callback.leaves(operands)
+        args, kwargs = tree_unflatten(callback.in_tree, leaves)
+        return self.signature.bind(*args, **kwargs).arguments, behind
 
     def places(self, callback: Any) -> list[int]:
-        """Return which operands of a call it is linear in, by the order of `names`."""
+        """Return which operands of a call it is linear in, in the order of `names`."""
         count = callback.in_tree.num_leaves - len(callback.static.values)
-        marks = [object() for _ in range(count)]
-        leaves = tree_leaves(self.arguments(callback, marks).vectors)
-        return [n for leaf in leaves for n, mark in enumerate(marks) if leaf is mark]
+        values, _ = self.arguments(callback, range(count))
+        return [n for n in tree_leaves(self.vectors(values)) if type(n) is int]
 
-    def call(self, others: Mapping[str, Any], vectors: Any) -> tuple[tuple[Any, ...], dict]:
-        """Return positional and keyword arguments of a call.
+    def vectors(self, values: Mapping[str, Any]) -> Any:
+        """Return the arguments that it is linear in: one pytree, or a tuple of several."""
+        vectors: Any = tuple(values[name] for name in self.names)
+        return vectors if len(vectors) > 1 else vectors[0]
+
+    def with_vectors(self, values: Mapping[str, Any], vectors: Any) -> dict[str, Any]:
+        """Return arguments with others that it is linear in, as `vectors` returns them.
 
         Args:
-            others: the arguments that it is not linear in, by parameter.
-            vectors: those that it is linear in, as in `Arguments`.
+            values: the arguments of a call of this function, or of its transpose.
+            vectors: what replaces those that it is linear in.
         """
         given = (vectors,) if len(self.names) == 1 else vectors
-        values = {**others, **dict(zip(self.names, given, strict=True))}
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        left_out = False  # a parameter: those after it are passed by keyword
-        for one in self.parameters():
-            if one.name not in values:
-                left_out = left_out or one.kind in _POSITIONAL
-            elif one.kind is Parameter.VAR_POSITIONAL:
-                args += values[one.name]
-            elif one.kind is Parameter.VAR_KEYWORD:
-                kwargs |= values[one.name]
-            elif one.kind is Parameter.KEYWORD_ONLY or left_out:
-                kwargs[one.name] = values[one.name]
-            else:
-                args.append(values[one.name])
-        return tuple(args), kwargs
+        kept = {name: x for name, x in values.items() if name in self.signature.parameters}
+        return kept | dict(zip(self.names, given, strict=True))
 
-
-class Arguments(NamedTuple):
-    """The arguments of a call.
-
-    Attributes:
-        others: those that the function is not linear in, by parameter.
-        vectors: those that it is linear in: one pytree, or a tuple of several.
-        behind: operands that are not arguments: a mask.
-    """
-
-    others: dict[str, Any]
-    vectors: Any
-    behind: list[Any]
+    def call(self, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional and the keyword arguments of a call."""
+        bound = inspect.BoundArguments(self.signature, dict(values))  # type: ignore[arg-type]
+        return bound.args, bound.kwargs
 
 
 def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> Linear:
@@ -168,7 +142,7 @@ def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> L
     names = tuple((given.linear or "").split(", "))
     made = Linear(host, given, names, leading)
     try:
-        parameters = {one.name: one for one in made.parameters()}
+        parameters = made.signature.parameters
     except (TypeError, ValueError):
         raise TypeError(
             f"cannot register {host.name} as linear: its parameters are unknown. Wrap it, as in "
@@ -181,8 +155,8 @@ def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> L
                 f"{did_you_mean(name, parameters)} Its parameters are "
                 f"{', '.join(parameters) or 'none'}."
             )
-        before = itertools.takewhile(lambda one, name=name: one != name, parameters)
-        optional = [one for one in before if parameters[one].default is not Parameter.empty]
+        before = itertools.takewhile(lambda other, name=name: other != name, parameters)
+        optional = [other for other in before if parameters[other].default is not Parameter.empty]
         if parameters[name].kind not in _POSITIONAL or optional:
             raise ValueError(
                 f"linear={given.linear!r} of {host.name}: {name} cannot be passed by position "
@@ -200,25 +174,26 @@ def linear_in(host: HostFunction, given: options.Options, leading: int = 0) -> L
 def transposed_by(original: Linear, host: HostFunction) -> Linear:
     """Make a host function the transpose of another one, and the other one its transpose."""
     __tracebackhide__ = True
-    if original.is_self_adjoint:
+    if original.options.linear_self_adjoint:
         raise TypeError(
             f"cannot define a transpose of {original.host.name}: linear_self_adjoint=True says "
             "that it is its own adjoint. Drop one of the two."
         )
-    made = Linear(host, _divided_as(original, host), (original.first,), original.leading)
-    made.original = made.transposed = original
-    given = [one for one in made.parameters() if one.default is one.empty]
-    if all(one.kind in _POSITIONAL for one in given):
+    names = original.names
+    made = Linear(host, original.options, (original.first,), original.leading, original, original)
+    made.options = _divided_as(original, made)
+    known = made.signature.parameters.values()
+    given = [each for each in known if each.default is Parameter.empty]
+    if all(each.kind in _POSITIONAL for each in given):
         check_takes(
             host.current,
-            [one.name for one in given],
+            [each.name for each in given],
             f"the transpose of {original.host.name}",
             f"the arguments of {original.host.name}, with the cotangent of the result in the place "
-            f"of {', '.join(original.names)}",
+            f"of {', '.join(names)}",
             original.leading,
         )
     original.transposed = host.derivative = made
-    names = original.names
     what = f"that of {names[0]}" if len(names) == 1 else f"a tuple of those of {', '.join(names)}"
     places = "".join(f"; [{n}] is that of {name}" for n, name in enumerate(names) if names[1:])
     host.because = (
@@ -228,7 +203,7 @@ def transposed_by(original: Linear, host: HostFunction) -> Linear:
     return made
 
 
-def _divided_as(original: Linear, host: HostFunction) -> options.Options:
+def _divided_as(original: Linear, made: Linear) -> options.Options:
     """Return the options of a transpose, where ``partitioned=`` has the names of its parameters.
 
     Its results are the linear arguments. If one of them has no rows, nothing is divided.
@@ -236,16 +211,15 @@ def _divided_as(original: Linear, host: HostFunction) -> options.Options:
     given = original.options
     if not isinstance(given.partitioned, tuple):
         return given
-    if not {*original.names} <= {*given.partitioned}:
-        return dataclasses.replace(given, partitioned=False)
-    others = original.names[1:]
-    replaced = [one.name for one in original.parameters() if one.name not in others]
     try:
-        own = [*signature_of(host.current, original.leading).parameters]
+        own = signature_of(made.host.current, made.leading).parameters
     except (TypeError, ValueError):  # unknown
+        own = {}
+    if not own or not {*original.names} <= {*given.partitioned}:
         return dataclasses.replace(given, partitioned=False)
-    names = [new for old, new in zip(replaced, own, strict=False) if old in given.partitioned]
-    return dataclasses.replace(given, partitioned=tuple(names))
+    renamed = zip(made.signature.parameters, own, strict=False)
+    names = tuple(name for before, name in renamed if before in given.partitioned)
+    return dataclasses.replace(given, partitioned=names)
 
 
 def check_takes(

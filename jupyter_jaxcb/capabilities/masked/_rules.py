@@ -178,9 +178,4 @@ def _is_flagged(leaf: Any) -> bool:
     return isinstance(leaf, CustomVJPPrimal)
 
 
-def _tangents(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `rule` with tangents that are zero where the first primal, a mask, is false."""
-    return lambda primals, tangents: rule(primals, zero_elsewhere(primals[0], tangents))
-
-
-MASK = Gate(_jvp, _vjp, _tangents)
+MASK = Gate(_jvp, _vjp)

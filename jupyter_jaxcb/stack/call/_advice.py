@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Iterable
 
-from ._callback import HostFunction
+from ._callback import HostFunction, plain_signature
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
@@ -20,15 +19,13 @@ def how_to_differentiate(host: HostFunction, *, finite: bool = False) -> str:
     if host.made_by == "call":
         others = ', or register the function: jaxcb.pure(..., derivative="finite")'
         return f"Wrap the call in jax.custom_jvp or jax.custom_vjp{others if finite else ''}."
-    if host.rule in ("jvp", "vjp", "gradient"):
+    if host.rule in ("jvp", "vjp"):
         return (
             "It has a rule, which JAX drops when it differentiates a scan or another loop in "
             "reverse mode. For second derivatives of a loop, differentiate in forward mode first: "
             "jax.jacrev(jax.jacfwd(...))."
         )
     rules = f"Give it a rule: @{host.variable}.defjvp or {host.variable}.defvjp"
-    if host.rule == "finite":
-        return f"Finite differences give no second derivative. {rules}."
     return f'{rules}, or register it with derivative="finite".' if finite else f"{rules}."
 
 
@@ -47,7 +44,7 @@ def how_to_transpose(host: HostFunction, leading: int = 0) -> str:
             "in jax.custom_vjp."
         )
     try:
-        parameters = [*inspect.signature(host.current).parameters]
+        parameters = [*plain_signature(host.current).parameters]
     except (TypeError, ValueError):  # unknown
         parameters = []
     named = [f"linear={one!r}" for one in parameters[leading:][:3]]

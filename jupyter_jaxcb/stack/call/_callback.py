@@ -124,7 +124,9 @@ def plain_signature(function: Any) -> inspect.Signature:
     """
     try:
         return inspect.signature(function)
-    except Exception:  # inspect compares it with classes and asks for its name
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # inspect compares it with classes and asks for its name
         call: Any = type(function).__call__
         if not isinstance(call, FunctionType):
             raise
@@ -151,6 +153,7 @@ class Bind:
         site: the call site, or a function that finds it when it is first needed.
         around: see below.
         in_rule: see below.
+        is_replaced: see below.
 
     Attributes:
         around: the loops, branches and vmaps being traced around it, innermost first, up to the
@@ -158,19 +161,22 @@ class Bind:
             ("traced jit", None) for a jitted function that JAX had traced when it called the rule.
         in_rule: whether a derivative rule made it, or its value beside a derivative, which nobody
             may need.
+        is_replaced: whether a derivative around it may use the binds of a rule in its place.
     """
 
-    __slots__ = ("__weakref__", "_site", "around", "in_rule")
+    __slots__ = ("__weakref__", "_site", "around", "in_rule", "is_replaced")
 
     def __init__(
         self,
         site: Site | Callable[[], Site],
         around: tuple[tuple[str, int | None], ...] = (),
         in_rule: bool = False,
+        is_replaced: bool = False,
     ) -> None:
         self._site = site
         self.around = around
         self.in_rule = in_rule
+        self.is_replaced = is_replaced
 
     @property
     def site(self) -> Site:
@@ -240,6 +246,17 @@ class HostCallback:
     exact: bool = False  # whether a result must already have the declared dtypes and structure
     any_structure: bool = False  # whether another structure is a warning if the leaves fit
     leading: int = 0  # parameters of the host function before the arguments of a call
+    differentiated: bool = False  # whether a derivative uses what it returns beside its value
+
+    def leaves(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the leaves of the arguments of a call, and the operands behind them: a mask.
+
+        Args:
+            operands: its operands, or what takes their places.
+        """
+        static, rest = self.static.values, iter(operands)
+        count = self.in_tree.num_leaves
+        return [static[n] if n in static else next(rest) for n in range(count)], list(rest)
 
     @property
     def varies(self) -> bool:

@@ -116,7 +116,7 @@ class PendingBinds(threading.local):
         self._own.binds = {call: entries for call, entries in self._own.binds.items() if entries}
         gone: dict[Site, Dropped] = {}
         for bind, found in own:
-            if bind.site not in there and not may_be_replaced(found):
+            if bind.site not in there and not may_be_replaced(bind, found):
                 gone.setdefault(bind.site, Dropped(bind, "transpose" in found.kinds))
         return list(gone.values())
 
@@ -130,13 +130,14 @@ def _is_of_rule(found: Found) -> bool:
     return not found.kinds.isdisjoint({"rule", "look"})
 
 
-def may_be_replaced(found: Found) -> bool:
-    """Return whether nothing is missing without it.
+def may_be_replaced(bind: Bind, found: Found) -> bool:
+    """Return whether nothing is missing without a bind.
 
     A derivative uses the binds of its rule instead, and `jax.eval_shape` and the like only look at
     a function.
     """
-    return "look" in found.kinds or found.kinds.issuperset({"rule", "derivative"})
+    in_function_of_rule = found.kinds.issuperset({"rule", "derivative"})
+    return bind.is_replaced or in_function_of_rule or "look" in found.kinds
 
 
 def forget_all() -> None:

@@ -43,7 +43,7 @@ from ._verdict import LOWERED_ONCE, Evidence, HostCallIndex, dropped_outcome, is
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest are dropped first
 
 # JAX only looks at what it traces here, or replaces it by what a rule computes.
-_NOT_FOR_A_PROGRAM = frozenset({"transpose", "derivative rule", "custom batching"})
+_NOT_FOR_A_PROGRAM = frozenset({"transpose", "custom batching"})
 
 
 class _Lowering(Block):
@@ -333,7 +333,8 @@ def bound(bind: Bind, found: Found, *, noted: bool = False) -> None:
     recorder = listener()
     if recorder is not None:
         if not noted:
-            is_for_one = found.kinds.isdisjoint(_NOT_FOR_A_PROGRAM) and not may_be_replaced(found)
+            aside = bind.in_rule or may_be_replaced(bind, found)
+            is_for_one = not aside and found.kinds.isdisjoint(_NOT_FOR_A_PROGRAM)
             traced = is_for_one and jax_compat.is_staging()
             recorder.bound(bind.site, adrift=traced)
         _pending.bound(bind, found)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from jax.tree_util import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -12,7 +11,7 @@ from ... import jax_compat
 from .. import elision
 from ..call import NO_STATIC, Bind, HostCallback, HostFunction, Static, is_array
 from ..options import Options
-from ..trace import find_frames, frames_of_rule, is_disabled
+from ..trace import find_frames, is_disabled
 from ._flavor import Flavor
 from ._vmap import placed_as_operands
 
@@ -66,8 +65,10 @@ def bind(
         results = flavor.disabled(host.name, arrays, avals)
     else:
         found = find_frames()
-        frames = frames_of_rule() or found.frames
-        bind = Bind(frames.site(options.flavor, host.name), found.around, found.in_rule)
+        site = found.frames.site(options.flavor, host.name)
+        has_rule = any(row.jvp for row in options.capabilities)
+        is_replaced = has_rule and "derivative of binds" in found.kinds
+        bind = Bind(site, found.around, found.in_rule, is_replaced)
         elision.bound(bind, found)
         if mask is not None:
             arrays, options = [*arrays, mask], options.with_mask
@@ -78,59 +79,6 @@ def bind(
         )  # fmt: skip
         results = _bound(flavor.primitive, callback, arrays, avals, params)
     return results if out_tree is None else tree_unflatten(out_tree, results)
-
-
-def anew(callback: HostCallback, name: str = "") -> Bind:
-    """Return a bind that a derivative makes now, at the call site of the callback's own.
-
-    Args:
-        callback: what is differentiated.
-        name: the name of the host function; empty: it is the same one.
-    """
-    found, site = find_frames(), callback.bind.site
-    site = dataclasses.replace(site, function=name) if name else site
-    bind = Bind(site, found.around, in_rule=True)
-    elision.bound(bind, found)
-    return bind
-
-
-def bind_again(
-    primitive: jax_compat.Primitive,
-    callback: HostCallback,
-    host: HostFunction,
-    out: tuple[Sequence[Any], PyTreeDef],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    options: Options,
-    *,
-    behind: Sequence[Any],
-    **params: Any,
-) -> Any:
-    """As `bind`, for a call that the derivative of another callback makes.
-
-    Args:
-        primitive: the primitive of the flavor.
-        callback: what is differentiated; the call has its call site.
-        host: the host function.
-        out: flat avals and structure of the result.
-        args: positional arguments of the call, as in `bind`.
-        kwargs: keyword arguments of the call.
-        options: the options of the callback to call.
-        behind: operands behind the arguments, of the same meaning as those of `callback`.
-        **params: further static parameters of the primitive.
-    """
-    __tracebackhide__ = True
-    flat, in_tree = tree_flatten((args, kwargs))
-    arrays, static = _split(flat)
-    avals, out_tree = out
-    again = dataclasses.replace(
-        callback, host=host, in_tree=in_tree, out_tree=out_tree,
-        options=options.with_mask if callback.options.masked else options,
-        bind=anew(callback, host.name),
-        static=Static(static, by_value=True) if static else NO_STATIC,
-    )  # fmt: skip
-    operands = [*arrays, *behind]
-    return tree_unflatten(out_tree, _bound(primitive, again, operands, tuple(avals), params))
 
 
 def _bound(

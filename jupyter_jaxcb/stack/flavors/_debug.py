@@ -44,10 +44,12 @@ class Debug(Ordered):
             residuals = [v for v, on in zip(eqn.invars, instantiated, strict=True) if not on]
             return None, eqn, [], [], residuals
         saved = saveable(self.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-        # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
-        # batched call counts as saved but not instantiated.
         is_repeated = eqn.params["callback"].options.rematerialize and all(instantiated)
-        if saved and (eqn.params["levels"] or not is_repeated):
+        # Under vmap JAX binds one slice for each element, and the policy saves these slices; so a
+        # batched call counts as saved but not instantiated. JAX takes its marker for the contrary
+        # of saved, which some policies return, as true.
+        has_slices = eqn.params["levels"] and type(saved).__name__ != "RecomputeType"
+        if saved and (has_slices or not is_repeated):
             return eqn, None, [], [], []
         return eqn, eqn, [], [], []
 

@@ -27,6 +27,7 @@ from ..errors import HostCallError
 from ..lowering import eager_fact, lower_host_call
 from ..options import Options
 from ..trace import EAGER, left_out
+from ._bound_call import BoundCall
 from ._eager import (
     can_call_directly,
     check_numbers,
@@ -197,9 +198,9 @@ class Flavor:
         """Differentiate: by the rules of a capability."""
         __tracebackhide__ = True
         for row in callback.options.capabilities:
-            if row.jvp is not None:
+            if row.jvp is not None and callback.host.derivative is not None:
                 arrays = [list(map(number_to_array, each)) for each in (primals, tangents)]
-                return row.jvp(self.primitive, *arrays, callback=callback, **params)
+                return row.jvp(self._bound_call(callback, **params), *arrays)
         raise self.no_jvp(callback)
 
     def transpose(self, cotangents: Any, *args: Any, callback: HostCallback, **params: Any) -> Any:
@@ -207,12 +208,14 @@ class Flavor:
         __tracebackhide__ = True
         for row in callback.options.capabilities:
             if row.transpose is not None:
-                cotangents = list(map(number_to_array, cotangents))
-                arrays = map(number_to_array, args)
-                return row.transpose(
-                    self.primitive, cotangents, *arrays, callback=callback, **params
-                )
+                arrays = [list(map(number_to_array, each)) for each in (cotangents, args)]
+                return row.transpose(self._bound_call(callback, **params), *arrays)
         raise self.no_transpose(callback)
+
+    def _bound_call(
+        self, callback: HostCallback, *, result_avals: Any, levels: Any, **params: Any
+    ) -> BoundCall:
+        return BoundCall(self.primitive, callback, result_avals, levels, params)
 
     def no_jvp(self, callback: HostCallback) -> Exception:
         """Return the error of a callback without a derivative."""

@@ -39,9 +39,9 @@ class Capability(NamedTuple):
         facts: returns fields of the `LoweredSite` of a callback, by name.
         look: warns about a host function that is registered, or called by a drop-in, given its
             `Options` and whether it is registered.
-        jvp: ``jvp(primitive, primals, tangents, **params)`` returns results and their tangents.
-        transpose: ``transpose(primitive, cotangents, *args, **params)`` returns the cotangents of
-            `args`.
+        jvp: ``jvp(call, primals, tangents)`` returns results and their tangents, given a
+            `flavors.BoundCall`.
+        transpose: ``transpose(call, cotangents, operands)`` returns the cotangents of `operands`.
         varies: whether data decides how many host calls a crossing makes.
     """
 

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...recording import VMAP_METHODS, on_one_line
 from ._capability import Capability, capabilities_of
 
@@ -147,13 +149,17 @@ class Options:
         """The options of the calls that have the mask of a branch or loop around them, too."""
         return dataclasses.replace(self, masked="where, text" if "where" in self.masked else "text")
 
+    def with_operands_of(self, other: Options) -> Options:
+        """Return the options of calls with the operands that those of `other` have at their end."""
+        return self.with_mask if other.masked else self
+
     def given(self, name: str) -> bool:
         """Return whether an option has another value than its default."""
         value, row = getattr(self, name), ROWS[name]
         if value is row.default:
             return False
         if row.default is True:
-            return not value
+            return not isinstance(value, bool | np.bool_) or not value
         if row.default is False:  # "" and () are no way to say False where names may be
             return bool(value) or (row.kind != "flag" and isinstance(value, str | tuple | list))
         return value is not row.default and not (

@@ -21,6 +21,5 @@ from ._code_owner import (
 from ._disabled import disabled, enabled, is_disabled, left_out
 from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_thread_recorder, listener
 from ._python import IS_TRIED
-from ._rules import bound_where, frames_of_rule
 from ._site import Found, Frames, code_at, find_frames, site_of_frames
 from ._threads import frames_of_threads, is_below, stack_of, without_collecting

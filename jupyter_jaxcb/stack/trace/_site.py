@@ -296,8 +296,8 @@ def find_frames() -> Found:
                 if traced[0] in ("scan", "while"):
                     within.append(traced)
                 kinds.add(traced[0])
-            if role.differentiates and "rule" in kinds:
-                kinds.add("derivative")
+            if role.differentiates:
+                kinds.add("derivative" if "rule" in kinds else "derivative of binds")
         else:
             frames.append((code, frame.f_lasti))
             if role.ends_the_stack:

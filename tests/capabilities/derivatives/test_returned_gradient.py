@@ -147,8 +147,13 @@ def test_second_derivative_is_that_of_differences_of_the_gradient(second, dtype)
     assert error < 4 * np.finfo(dtype).eps ** (2 / 3)
 
 
+def of_product(f, theta):
+    return jax.jvp(jax.grad(f), (theta,), (jnp.ones_like(theta),))[1]
+
+
 @pytest.mark.parametrize("executor", [None, "threads:2"])
-def test_first_derivative_takes_one_host_call_and_the_second_two_for_each_element(executor):
+@pytest.mark.parametrize("second", [jax.hessian, lambda f: lambda x: of_product(f, x)])
+def test_first_derivative_takes_one_host_call_and_the_second_two_for_each_element(second, executor):
     dtypes = []
 
     def counting(theta):
@@ -158,8 +163,53 @@ def test_first_derivative_takes_one_host_call_and_the_second_two_for_each_elemen
     f = of_differences(counting, executor=executor)
     jax.block_until_ready(jax.grad(f)(THETA))
     assert dtypes == ["float32"]
-    jax.block_until_ready(jax.jit(jax.hessian(f))(THETA))
-    assert dtypes[1:].count("float64") == 2 * THETA.size
+    jax.block_until_ready(jax.jit(second(f))(THETA))
+    assert dtypes[1:] == ["float64"] * 2 * THETA.size
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims"])
+@pytest.mark.parametrize("inner", [jax.grad, jax.jacfwd], ids=["reverse", "forward"])
+@pytest.mark.parametrize("outer", [jax.jvp, jax.vjp], ids=["jvp", "vjp"])
+def test_hessian_vector_products_of_a_batch_are_those_of_the_analytic_hessians(
+    outer, inner, method
+):
+    def of_batch(theta):
+        u = theta @ MATRIX.T
+        return np.sin(u).sum(-1), np.cos(u) @ MATRIX
+
+    f = of_differences(of_batch, result="theta.shape[:0]", vmap_method=method)
+
+    def product(theta, v):
+        if outer is jax.jvp:
+            return jax.jvp(inner(f), (theta,), (v,))[1]
+        return jax.vjp(inner(f), theta)[1](v)[0]
+
+    rows, vectors = np.stack([THETA, -THETA, THETA**2]), np.eye(3, dtype=np.float32) - 0.5
+    found = jax.jit(jax.vmap(product))(rows, vectors)
+    expected = np.stack([hessian_of_wave(x) @ v for x, v in zip(rows, vectors, strict=True)])
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+SECOND_IN_A_LOOP = {
+    "hessian": jax.hessian,
+    "reverse twice": lambda f: jax.jacrev(jax.jacrev(f)),
+    "product": lambda f: lambda x: of_product(f, x),
+}
+
+
+@pytest.mark.parametrize("second", SECOND_IN_A_LOOP.values(), ids=SECOND_IN_A_LOOP)
+def test_second_derivative_of_a_loop_is_right_in_reverse_mode(second):
+    def total(f):
+        return lambda x: jax.lax.scan(
+            lambda c, k: (c + f(k * x), None), 0.0, jnp.float32([1, 0.5])
+        )[0]
+
+    def wave_in_jax(theta):
+        return jnp.sin(jnp.float32(MATRIX) @ theta).sum()
+
+    found = jax.jit(second(total(of_differences())))(THETA)
+    expected = second(total(wave_in_jax))(THETA)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=2e-3)
 
 
 def test_second_derivative_of_several_results_and_parameters_is_that_of_jax():

@@ -127,6 +127,25 @@ def test_solver_with_pytrees_integers_and_keywords_is_differentiated_by_its_resi
         close(found, derivative(functools.partial(total, expected), (0, 1))(values, B))
 
 
+def test_rule_gets_the_default_of_an_argument_that_is_not_passed_in_second_derivatives():
+    def product(a, b, scale=2.0):
+        return scale * (a * a * b)
+
+    g = jaxcb.pure(product, result="b", linear="b")
+    g.deftranspose(product)
+
+    @g.defjvp
+    def rule(primals, tangents):
+        (a, b, scale), (da, db, _) = primals, tangents
+        return g(a, b, scale), g(a, db, scale) + 2 * scale * a * da * b
+
+    def total(f):
+        return lambda a: jax.lax.scan(lambda c, k: (c + f(k * a, B).sum(), None), 0.0, B)[0]
+
+    for second in (jax.hessian, lambda f: jax.jacrev(jax.jacrev(f))):
+        close(second(total(g))(B), second(total(product))(B))
+
+
 @pytest.mark.parametrize("by", ["residual", "rule"])
 @pytest.mark.parametrize("method", METHODS)
 def test_masked_calls_have_no_derivative_elsewhere_even_of_matrices_without_an_inverse(by, method):
