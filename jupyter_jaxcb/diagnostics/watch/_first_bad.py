@@ -118,7 +118,7 @@ def _bad(call: Any, numbers: list[float], steps: list[int]) -> Bad:
     described = tuple((name, _describe(one)) for name, one in zip(note.names, inputs, strict=True))
     return Bad(
         note.place.file, note.place.line, note.place.function, note.place.expression,
-        tuple(within), note.knows_steps, element_of(element, call.batch), shard, note.direction,
+        tuple(within), not note.lost, element_of(element, call.batch), shard, note.direction,
         note.cotangent_of, what, described,
         not any(one[6] for one in inputs),
     )  # fmt: skip

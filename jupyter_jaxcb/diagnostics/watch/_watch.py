@@ -17,7 +17,6 @@ from ... import jax_compat
 from ...recording import on_one_line, visible
 from ...stack.lowering import forget_open_calls
 from ..notes import (
-    WRAPPERS,
     Following,
     Options,
     Store,
@@ -281,9 +280,8 @@ class watching:  # used as a function
             stack.callback(forget_open_calls)
             stack.callback(changes.revert)
             jax_compat.intercept_binds(around_bind, changes)
-            jax_compat.intercept_loops(WRAPPERS, changes)
             jax_compat.intercept_other_programs(unwatched, changes)
-            stack.enter_context(key((self._options, 0)))
+            stack.enter_context(key(self._options))
             stack.callback(jax.effects_barrier)
             following = Following(watch._store, self._options)
             stack.callback(following.stop)
