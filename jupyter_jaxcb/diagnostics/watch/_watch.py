@@ -31,9 +31,8 @@ from ._compare import Comparison, compare
 from ._first_bad import Bad, first_bad
 from ._html import page
 from ._progress import Progress
-from ._rows import Row, rows_of
 from ._save import writer_of
-from ._series import Series, series_of
+from ._series import Row, Series, rows_of, series_of
 from ._sink import Sink, Sinking
 from ._text import table
 
@@ -81,7 +80,7 @@ class Watch:
 
     @property
     def rows(self) -> list[Row]:
-        return rows_of(self._store)
+        return rows_of(self._store.histories())
 
     @property
     def first_bad(self) -> Bad | None:
