@@ -25,6 +25,7 @@ Around = Callable[[Bind, Primitive, tuple[Any, ...], dict[str, Any]], Any]
 _ad_file = getattr(module("interpreters.ad"), "__file__", "")
 _core, _mlir = module("core"), module("lib.mlir")
 _hlo: Any = getattr(module("lib.mlir.dialects"), "hlo", None)
+_traceback_file = getattr(module("traceback_util"), "__file__", "")
 _mlir_file = getattr(module("interpreters.mlir"), "__file__", "")
 _partial_eval_file = getattr(module("interpreters.partial_eval"), "__file__", "")
 _BELOW = (os.path.dirname(jax.__file__), os.path.dirname(os.path.dirname(__file__)))
@@ -81,25 +82,42 @@ def intercept_other_programs(wrap: Callable[[Any], Any], changes: Changes) -> No
 def knows_loops(frame: FrameType | None) -> bool:
     """Return whether JAX traces `frame` inside of the loops around it.
 
-    A rule traces some jaxprs on their own, such as that of the backward pass of a loop, which has
-    the backward rule of a `custom_vjp` in it.
+    A rule or the lowering traces some jaxprs on their own, such as that of the backward pass of a
+    loop, which has the backward rule of a `custom_vjp` in it.
     """
-    is_jaxpr = False  # which is begun by what is around
-    while frame is not None and not begins_loop(frame.f_code):
+    is_jaxpr = is_below = False  # a jaxpr was begun; and by what is around, in JAX itself
+    while frame is not None and frame.f_code not in _codes_of_loops():
         code = frame.f_code
-        if is_jaxpr and (runs_rules(frame) or is_transposing(code)):
+        if is_jaxpr and (runs_rules(frame) or code.co_filename == _mlir_file):
+            return False
+        if is_below and is_transposing(code):
             return False
         if code.co_filename in (_partial_eval_file, _ad_file) and "jaxpr" in code.co_name:
-            is_jaxpr = True
+            is_jaxpr = is_below = True
         elif code in _intercepted or traces_jit(code) or not code.co_filename.startswith(_BELOW):
-            is_jaxpr = False
+            is_below = False
         frame = frame.f_back
     return True
 
 
-def begins_loop(code: CodeType) -> bool:
-    """Return whether `code` is that of `jax.lax.scan`, `while_loop`, `cond` or `switch`."""
-    return code in _codes_of_loops()
+def begins_loop(frame: FrameType) -> bool:
+    """Return whether a bind of `jax.lax.scan`, `while_loop`, `cond` or `switch` is in `frame`.
+
+    Rules bind loops that have begun before: that of the lowering makes a ``while`` of a scan.
+    """
+    if frame.f_code not in _codes_of_loops():
+        return False
+    caller = frame.f_back
+    while caller is not None and caller.f_code.co_filename == _traceback_file:
+        caller = caller.f_back
+    code = getattr(caller, "f_code", frame.f_code)
+    return code.co_filename not in _files_of_rules() or not code.co_name.startswith("_")
+
+
+@functools.cache
+def _files_of_rules() -> set[str]:
+    loops = {code.co_filename for code in _codes_of_loops()}
+    return {*loops, os.path.join(os.path.dirname(__file__), "_exact.py")}
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from ._context import is_watching, key, paused
 from ._note import Note, next_number
 from ._options import numbers_watched
 from ._primitives import NUMBERING, OWN, bind_note, linear_p, note_p, watched_p
-from ._source import Place, find_place, is_in_rule
+from ._source import Place, find_place
 from ._store import receiver
 
 _MOST_INPUTS = 4
@@ -58,7 +58,7 @@ def around_bind(
     if primitive in OWN or jax_compat.evaluates_effects(frame):
         return bind(primitive, *args, **params)
     more = 0  # results
-    if jax_compat.begins_loop(frame.f_code) and not is_in_rule(frame):
+    if jax_compat.begins_loop(frame):
         with paused():
             args, params, more = NUMBERING.of(primitive, args, params)
     traced = any(isinstance(x, Tracer) for x in args)

@@ -65,15 +65,6 @@ def find_place() -> Place | None:
     return None
 
 
-def is_in_rule(frame: FrameType | None) -> bool:
-    """Return whether a rule of JAX, or the lowering, calls `frame`, and not the user's code."""
-    while frame is not None and not is_user_code(frame.f_code.co_filename):
-        if jax_compat.runs_rules(frame) or jax_compat.is_rule_or_lowering(frame.f_code):
-            return True
-        frame = frame.f_back
-    return False
-
-
 @functools.lru_cache(maxsize=4096)
 def _place(code: CodeType, file: str, instruction: int) -> Place:
     first, last, start, end = list(code.co_positions())[instruction // 2]
