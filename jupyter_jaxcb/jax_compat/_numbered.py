@@ -59,8 +59,8 @@ class Numbering:
         self._own, self._add, self._mute = own, add, mute
 
     def of(
-        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
-    ) -> tuple[Sequence[Any], dict[str, Any], int]:
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], int]:
         """Return operands and parameters of a loop or branch that `begins_loop` binds, numbered.
 
         The last number is how many results it has more, at their beginning.
@@ -76,7 +76,7 @@ class Numbering:
             return *self._while(args, **params), 1
         return *self._cond(args, params), 0
 
-    def _scan(self, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict]:
+    def _scan(self, args: tuple[Any, ...], params: dict[str, Any]) -> tuple[tuple, dict]:
         closed, length = params["jaxpr"], params["length"]
         numbered = _function(self._given(closed, (length,)))
         body = traced_like(
@@ -86,9 +86,9 @@ class Numbering:
         return (*args, steps), _scan_params(params, body, arrays=1)
 
     def _while(
-        self, args: Sequence[Any], cond_nconsts: int, cond_jaxpr: Any, body_nconsts: int,
+        self, args: tuple[Any, ...], cond_nconsts: int, cond_jaxpr: Any, body_nconsts: int,
         body_jaxpr: Any,
-    ) -> tuple[Sequence[Any], dict[str, Any]]:  # fmt: skip
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
         of_cond, init = args[:cond_nconsts], args[cond_nconsts + body_nconsts :]
         of_body = args[cond_nconsts : cond_nconsts + body_nconsts]
         asks = _function(self._given(cond_jaxpr, (None,)))
@@ -118,7 +118,7 @@ class Numbering:
             "body_jaxpr": traced_like(body, [*of_both, *of_loop], body_jaxpr),
         }
 
-    def _cond(self, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict]:
+    def _cond(self, args: tuple[Any, ...], params: dict[str, Any]) -> tuple[tuple, dict]:
         index = _core.typeof(args[0])
 
         def branch(number: int, closed: Any) -> Any:

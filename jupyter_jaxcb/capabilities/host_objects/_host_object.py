@@ -181,8 +181,9 @@ class HostObject(Generic[_P, _T]):
 
     def _made(self, args: Any, kwargs: Any) -> _Kept:
         """Make an object, and measure it."""
+        function: Any = self._function
         memory, began = resident_bytes(), time.perf_counter_ns()
-        kept = _Kept(self._function(*args, **kwargs), self._name, self._options["close"])
+        kept = _Kept(function(*args, **kwargs), self._name, self._options["close"])
         kept.made_ns = time.perf_counter_ns() - began
         if kept.close and (kept.value is None or isinstance(kept.value, int | str | bytes | tuple)):
             raise TypeError(
