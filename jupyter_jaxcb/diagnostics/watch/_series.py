@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -136,10 +136,12 @@ def rows_of(histories: Iterable[History]) -> list[Row]:
                 if not nan and not inf and not finite:  # of a branch that was not taken
                     continue
                 element = None if facts.is_together else element_of(index, facts.batch)
-                some: Any = (least, total / finite, most) if finite else (math.nan,) * 3
+                if not finite:
+                    total, finite, least, most = (math.nan,) * 4
                 row = Row(
                     *note.place[:4], note.variable, (*around, *at), element, history.shard,
-                    note.direction, facts.shape, facts.dtype, *some, int(nan), int(inf),
+                    note.direction, facts.shape, facts.dtype, least, total / finite, most,
+                    int(nan), int(inf),
                     dict(zip(names, others, strict=False)),
                 )  # fmt: skip
                 rows.append(((arrival, place, index), row))
