@@ -43,6 +43,7 @@ from ._lowering_context import (
     automatic_axes, device_count, group_count, is_for_export, program_devices, shard_count,
     shard_devices, shard_number, times_called,
 )
+from ._numbered import BRANCH, Add, Around, Numbering
 from ._observation import (
     copy_of, frames_of, lost_axes, user_arguments, user_function, watch_calls, watch_traces,
     without_partials,
@@ -57,9 +58,9 @@ from ._statuses import (
     tracing, watch, without_dead_equations,
 )
 from ._watch import (
-    Branch, current_block, evaluates_effects, flat, has_rules, intercept_binds, intercept_loops,
-    intercept_other_programs, is_linearizing, is_rule_or_lowering, is_sparsifying, is_transposing,
-    runs_rules, scan_operands, traces_jit,
+    Branch, begins_loop, current_block, evaluates_effects, flat, has_rules, intercept_binds,
+    intercept_other_programs, is_linearizing, is_rule_or_lowering, is_sparsifying, knows_loops,
+    runs_rules, traces_jit,
 )
 from ._while_loops import (
     hold_finished_elements, leave_loops_to_jax, lowers_broken_predicate, stay_in_loops,

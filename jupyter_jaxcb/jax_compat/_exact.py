@@ -214,7 +214,7 @@ def _with_mask(fun: Any) -> Any:
     return _wrapped(lambda mask, *arrays: _under(mask, fun.call_wrapped, *arrays), fun)
 
 
-def _closed(function: Callable[..., Any], avals: Sequence[Any], like: Any) -> Any:
+def traced_like(function: Callable[..., Any], avals: Sequence[Any], like: Any) -> Any:
     jaxpr, _, consts = _partial_eval.trace_to_jaxpr_dynamic(_wrapped(function, like.jaxpr), avals)
     return jax.extend.core.ClosedJaxpr(jaxpr, consts)
 
@@ -226,7 +226,7 @@ def _with_masks(closed: Any) -> Any:
     def masked(mask: Any, *args: Any) -> Any:
         return _under(mask, _core.jaxpr_as_fun(closed), *args)
 
-    return _closed(masked, [_MASK, *closed.in_avals], closed)
+    return traced_like(masked, [_MASK, *closed.in_avals], closed)
 
 
 @_cached
@@ -238,7 +238,7 @@ def _with_masks_of_loop(closed: Any, constant: tuple[bool, ...]) -> Any:
         function = _core.jaxpr_as_fun(closed)
         return _under(mask, function, *args, entered=entered, constant=fixed)
 
-    return _closed(masked, [_MASK, _MASK, *closed.in_avals], closed)
+    return traced_like(masked, [_MASK, _MASK, *closed.in_avals], closed)
 
 
 @_cached
@@ -249,7 +249,7 @@ def _masked_predicate(closed: Any) -> Any:
         (going,) = _under(mask, _core.jaxpr_as_fun(closed), *args)
         return [going & lax.broadcast_in_dim(mask, going.shape, ())]
 
-    return _closed(both, [_MASK, *closed.in_avals], closed)
+    return traced_like(both, [_MASK, *closed.in_avals], closed)
 
 
 @_cached
@@ -260,7 +260,7 @@ def _masked_branch(closed: Any, number: int) -> Any:
         function = _core.jaxpr_as_fun(closed)
         return _under(index == number, function, *args) if _calls_in(closed) else function(*args)
 
-    return _closed(branch, [_INDEX, *closed.in_avals], closed)
+    return traced_like(branch, [_INDEX, *closed.in_avals], closed)
 
 
 def _jit(
@@ -462,8 +462,8 @@ def _carrying(cond_jaxpr: Any, body_jaxpr: Any, cond_nconsts: int, body_nconsts:
 
     consts = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals[:body_nconsts]]
     return (
-        _closed(lambda going, *_: [going], [_MASK, *carry], cond_jaxpr),
-        _closed(body, [_MASK, *consts, _MASK, *carry], body_jaxpr),
+        traced_like(lambda going, *_: [going], [_MASK, *carry], cond_jaxpr),
+        traced_like(body, [_MASK, *consts, _MASK, *carry], body_jaxpr),
     )
 
 

@@ -102,14 +102,19 @@ NAMES = {
     },
     "watch": {
         "api": "linearize vjp",
-        "core": "Primitive.bind eval_jaxpr.jaxpr",
+        "core": "Jaxpr.replace Primitive.bind eval_jaxpr.jaxpr jaxpr_as_fun typeof",
+        "flattree": "nones>=0.11 pack>=0.11",
         "interpreters.ad": "backward_pass",
+        "interpreters.partial_eval": "trace_to_jaxpr_dynamic",
+        "lax.control_flow.conditionals": "_switch_internal cond",
+        "lax.control_flow.loops": "scan scan_p while_loop while_p",
+        "lax.lax": "_reduction_jaxpr _variadic_reduction_jaxpr",
         "lib.mlir": "ir.InsertionPoint ir.RankedTensorType",
         "lib.mlir.dialects": "hlo.ConcatenateOp hlo.IfOp hlo.OptimizationBarrierOp hlo.ReduceOp "
         "hlo.add hlo.is_finite hlo.not_ hlo.or_ hlo.reshape hlo.return_",
-        "lax.lax": "_reduction_jaxpr _variadic_reduction_jaxpr",
+        "linear_util": "wrap_init",
         "pjit": "_trace_for_jit",
-        "traceback_util": "api_boundary.reraise_with_filtered_traceback.fun",
+        "sharding_impls": "UNSPECIFIED",
     },
     "exact": {
         "ad_checkpoint": "nothing_saveable remat_p",

@@ -1,12 +1,13 @@
-"""Intercept binds, loops and branches while JAX traces, and emit what watches their values.
+"""Intercept binds while JAX traces, and emit what watches their values.
 
-Every bind goes through `Primitive.bind`, and the public `scan`, `while_loop`, `cond` and `switch`
-are wrappers around a function in their closure.
+Every bind goes through `Primitive.bind`. The public functions of loops and branches bind them once
+each; JAX's rules bind them again.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FrameType
@@ -24,9 +25,16 @@ Around = Callable[[Bind, Primitive, tuple[Any, ...], dict[str, Any]], Any]
 _ad_file = getattr(module("interpreters.ad"), "__file__", "")
 _core, _mlir = module("core"), module("lib.mlir")
 _hlo: Any = getattr(module("lib.mlir.dialects"), "hlo", None)
+_traceback_file = getattr(module("traceback_util"), "__file__", "")
 _mlir_file = getattr(module("interpreters.mlir"), "__file__", "")
+_partial_eval_file = getattr(module("interpreters.partial_eval"), "__file__", "")
+_BELOW = (os.path.dirname(jax.__file__), os.path.dirname(os.path.dirname(__file__)))
 _SPARSE = "jax.experimental.sparse.transform"  # imported by its users
 _CALLS_USERS = {"custom_jvp_call", "custom_vjp_call", "shard_map"}
+_LOOPS = (
+    ("loops", "scan"), ("loops", "while_loop"), ("conditionals", "cond"),
+    ("conditionals", "_switch_internal"),
+)  # fmt: skip
 _intercepted: set[CodeType] = set()
 
 
@@ -49,22 +57,6 @@ def runs_rules(frame: FrameType) -> bool:
     return frame.f_locals["primitive"].name not in _CALLS_USERS
 
 
-def intercept_loops(wrappers: Mapping[str, Callable[[Any], Any]], changes: Changes) -> None:
-    """Replace the functions inside `jax.lax.scan`, `while_loop`, `cond` and `switch`.
-
-    The public functions stay the same objects, so that every ``from jax.lax import scan`` is
-    covered.
-
-    Args:
-        wrappers: for each name, takes JAX's function and returns the one in its place.
-        changes: receives the changes.
-    """
-    for name, wrap in wrappers.items():
-        function: Any = getattr(jax.lax, name)
-        cell = function.__closure__[function.__code__.co_freevars.index("fun")]
-        changes.set(cell, "cell_contents", wrap(cell.cell_contents))
-
-
 # What is traced there runs in no program of this process, in a kernel, or for two numbers.
 _FOR_OTHERS = (
     ("jax.export", "export"),
@@ -85,6 +77,52 @@ def intercept_other_programs(wrap: Callable[[Any], Any], changes: Changes) -> No
     for place, name in _FOR_OTHERS:
         if (owner := sys.modules.get(place)) is not None:
             changes.set(owner, name, wrap(getattr(owner, name)))
+
+
+def knows_loops(frame: FrameType | None) -> bool:
+    """Return whether JAX traces `frame` inside of the loops around it.
+
+    A rule or the lowering traces some jaxprs on their own, such as that of the backward pass of a
+    loop, which has the backward rule of a `custom_vjp` in it.
+    """
+    is_jaxpr = is_below = False  # a jaxpr was begun; and by what is around, in JAX itself
+    while frame is not None and frame.f_code not in _codes_of_loops():
+        code = frame.f_code
+        if is_jaxpr and (runs_rules(frame) or code.co_filename == _mlir_file):
+            return False
+        if is_below and is_transposing(code):
+            return False
+        if code.co_filename in (_partial_eval_file, _ad_file) and "jaxpr" in code.co_name:
+            is_jaxpr = is_below = True
+        elif code in _intercepted or traces_jit(code) or not code.co_filename.startswith(_BELOW):
+            is_below = False
+        frame = frame.f_back
+    return True
+
+
+def begins_loop(frame: FrameType) -> bool:
+    """Return whether a bind of `jax.lax.scan`, `while_loop`, `cond` or `switch` is in `frame`.
+
+    Rules bind loops that have begun before: that of the lowering makes a ``while`` of a scan.
+    """
+    if frame.f_code not in _codes_of_loops():
+        return False
+    caller = frame.f_back
+    while caller is not None and caller.f_code.co_filename == _traceback_file:
+        caller = caller.f_back
+    code = getattr(caller, "f_code", frame.f_code)
+    return code.co_filename not in _files_of_rules() or not code.co_name.startswith("_")
+
+
+@functools.cache
+def _files_of_rules() -> set[str]:
+    loops = {code.co_filename for code in _codes_of_loops()}
+    return {*loops, os.path.join(os.path.dirname(__file__), "_exact.py")}
+
+
+@functools.cache
+def _codes_of_loops() -> set[CodeType]:
+    return {code_of(f"lax.control_flow.{place}", name) for place, name in _LOOPS}
 
 
 def is_rule_or_lowering(code: CodeType) -> bool:

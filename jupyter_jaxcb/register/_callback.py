@@ -418,7 +418,7 @@ def _warn_of_callback_inside(flavor: str, name: str, function: Callable[..., Any
 def check_function(function: Any, flavor: str) -> None:
     """Raise TypeError for a value that cannot be registered."""
     __tracebackhide__ = True
-    if isinstance(function, Callback):
+    if issubclass(type(function), Callback):  # the `__class__` of a user's object may raise
         raise TypeError(
             f"cannot register {text_of(function)} again as {flavor}. Remove one of the two "
             "registrations."

@@ -15,12 +15,11 @@ import time
 import uuid
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, overload
 
 from ...recording import active, on_one_line, visible
-from ._key import key_of
-from ._size import default_limit, parsed, resident_bytes, visible_bytes
+from ._content import default_limit, key_of, parsed, resident_bytes, visible_bytes
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -52,19 +51,13 @@ class HostObjectInfo(NamedTuple):
 
 
 class _Kept:
-    """An object that is kept.
+    """An object: `value`, made at `since` in `made_ns` by the function `name`.
 
-    Attributes:
-        value: the object.
-        name: of the function that made it.
-        close: closes it; None: nothing does, or in a forked child, its parent does.
-        since: `time.monotonic` when it was made.
-        made_ns: the time that it took to make it.
-        nbytes: its memory.
+    `close` closes it; None: nothing does, or in a forked child, its parent does.
     """
 
-    def __init__(self, value: Any, name: str, close: Any, since: float) -> None:
-        self.value, self.name, self.close, self.since = value, name, close, since
+    def __init__(self, value: Any, name: str, close: Any) -> None:
+        self.value, self.name, self.close, self.since = value, name, close, time.monotonic()
         self.made_ns = self.nbytes = 0
 
     def references(self) -> int:
@@ -72,13 +65,13 @@ class _Kept:
         return sys.getrefcount(self.value)
 
 
-_ALONE = _Kept(object(), "", None, 0.0).references()  # with no reference but that of `_Kept`
+_ALONE = _Kept(object(), "", None).references()  # with no reference but that of `_Kept`
 # The lock of all host objects. It is held for lookups only, never while user code runs. Reentrant,
 # because a destructor run by the garbage collector may come here.
 _lock = threading.RLock()
 _changed = threading.Condition(_lock)  # an object was made, or will not be kept
 _waits_for: dict[int, list[int]] = {}  # by thread, the entry of `HostObject._making`
-_dropped: list[_Kept] = []  # not closed yet
+_removed: list[_Kept] = []  # not closed yet
 
 
 class HostObject(Generic[_P, _T]):
@@ -102,19 +95,24 @@ class HostObject(Generic[_P, _T]):
             self._signature: inspect.Signature | None = inspect.signature(function)
         except (TypeError, ValueError):  # of some functions in C
             self._signature = None
-        weakref.finalize(self, lambda kept: _report(_drop(kept)), self._kept)
+        weakref.finalize(self, _drop, self._kept)
         _known[self._token] = self
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return the kept object for arguments of this content, or compute it."""
         began = time.perf_counter_ns()
-        args, kwargs = self._spelled_out(args, kwargs)
+        signature, arguments = self._signature, (args, kwargs)
+        # All arguments, by position where possible, however the call spells them.
+        if signature is not None and (kwargs or len(args) != len(signature.parameters)):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            arguments = bound.args, bound.kwargs
         key = tuple(
             (place, key_of(x, f"argument {place} of {self._name}", self._options["compare"]))
-            for place, x in (*enumerate(args), *sorted(kwargs.items()))
+            for place, x in (*enumerate(arguments[0]), *sorted(arguments[1].items()))
         )
         hashed_ns = time.perf_counter_ns() - began
-        value, *counts = self._get(key, lambda: self._function(*args, **kwargs))
+        value, *counts = self._get(key, *arguments)
         counts.append(hashed_ns)
         with _lock:
             self._counts = tuple(map(operator.add, self._counts, counts))
@@ -127,60 +125,65 @@ class HostObject(Generic[_P, _T]):
         """Bind a method; its instance is an argument like others."""
         return self if instance is None else functools.partial(self, instance)
 
-    def _spelled_out(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """Return all arguments, by position where possible, however the call spells them."""
-        signature = self._signature
-        if signature is None or (not kwargs and len(args) == len(signature.parameters)):
-            return args, kwargs
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
-
-    def _get(self, key: Hashable, make: Callable[[], Any]) -> tuple[Any, int, int, int, int, int]:
+    def _get(self, key: Hashable, args: Any, kwargs: Any) -> tuple[Any, int, int, int, int, int]:
         """Return the object for `key`, kept or made, and what to add to `_counts`."""
-        mine, gone = [threading.get_ident()], []
+        mine, removed = [threading.get_ident()], 0
         try:
             with _lock:
-                while key not in self._kept and key in self._making:
-                    _waits_for[mine[0]] = holder = self._making[key]
-                    while holder != mine and holder[0] in _waits_for:
-                        holder = _waits_for[holder[0]]
-                    if holder == mine:
-                        raise RuntimeError(
-                            f"{self._name} needs its own object: it calls itself with equal "
-                            "arguments, also through the functions of other host objects. Compute "
-                            "the object without it, or call it with other arguments."
-                        )
-                    _changed.wait(_AGAIN_SECONDS)
-                _waits_for.pop(mine[0], None)
+                self._wait(key, mine)
                 kept, age = self._kept.get(key), self._options["max_age"]
                 if kept is not None and age is not None and time.monotonic() - kept.since > age:
-                    gone.append(self._remove(key))
+                    self._remove(key)
+                    removed = 1
                 elif kept is not None:
                     self._kept.move_to_end(key)
                     return kept.value, 0, 1, 0, 0, kept.made_ns
                 self._making[key] = mine
-            _report(_close_unused(gone))
-            kept = self._made(make)
+            _report(_close_unused())
+            kept = self._made(args, kwargs)
             value = kept.value  # refers to the object, so it is not closed here
             with _lock:
-                removed = self._keep(key, kept) if self._making.get(key) is mine else [kept]
-            _report(_close_unused(removed))
-            return value, 1, 0, len(gone) + len(removed), kept.made_ns, 0
+                if self._making.get(key) is mine:
+                    self._kept[key] = kept
+                    self._bytes += kept.nbytes
+                    most, most_bytes = self._options["max_objects"], self._options["max_bytes"]
+                    while len(self._kept) > most or self._bytes > most_bytes:
+                        self._remove(next(iter(self._kept)))
+                        removed += 1
+                else:  # all were removed meanwhile
+                    _removed.append(kept)
+                    removed += 1
+            _report(_close_unused())
+            return value, 1, 0, removed, kept.made_ns, 0
         finally:
-            _waits_for.pop(mine[0], None)
-            if key in self._making:
-                with _lock:
-                    if self._making.get(key) is mine:
-                        del self._making[key]
-                        for thread in [one for one, of in _waits_for.items() if of is mine]:
-                            del _waits_for[thread]  # which may not have run yet
-                        _changed.notify_all()
+            with _lock:
+                _waits_for.pop(mine[0], None)
+                if self._making.get(key) is mine:
+                    del self._making[key]
+                    for thread in [ident for ident, of in _waits_for.items() if of is mine]:
+                        del _waits_for[thread]  # which may not have run yet
+                    _changed.notify_all()
 
-    def _made(self, make: Callable[[], Any]) -> _Kept:
+    def _wait(self, key: Hashable, mine: list[int]) -> None:
+        """Wait while another thread makes the object for `key`."""
+        while key not in self._kept and key in self._making:
+            _waits_for[mine[0]] = holder = self._making[key]
+            while holder != mine and holder[0] in _waits_for:
+                holder = _waits_for[holder[0]]
+            if holder == mine:
+                raise RuntimeError(
+                    f"{self._name} needs its own object: it calls itself with equal "
+                    "arguments, also through the functions of other host objects. Compute "
+                    "the object without it, or call it with other arguments."
+                )
+            _changed.wait(_AGAIN_SECONDS)
+        _waits_for.pop(mine[0], None)
+
+    def _made(self, args: Any, kwargs: Any) -> _Kept:
         """Make an object, and measure it."""
+        function: Any = self._function
         memory, began = resident_bytes(), time.perf_counter_ns()
-        kept = _Kept(make(), self._name, self._options["close"], time.monotonic())
+        kept = _Kept(function(*args, **kwargs), self._name, self._options["close"])
         kept.made_ns = time.perf_counter_ns() - began
         if kept.close and (kept.value is None or isinstance(kept.value, int | str | bytes | tuple)):
             raise TypeError(
@@ -191,7 +194,8 @@ class HostObject(Generic[_P, _T]):
         try:
             kept.nbytes = self._bytes_of(kept.value, resident_bytes() - memory)
         except BaseException:
-            _report(_close_unused([kept]))
+            _removed.append(kept)
+            _report(_close_unused())
             raise
         return kept
 
@@ -217,20 +221,10 @@ class HostObject(Generic[_P, _T]):
             "bytes, at least 0."
         )
 
-    def _keep(self, key: Hashable, kept: _Kept) -> list[_Kept]:
-        """Keep one more object; return those that the limits push out."""
-        self._kept[key] = kept
-        self._bytes += kept.nbytes
-        most, most_bytes = self._options["max_objects"], self._options["max_bytes"]
-        removed = []
-        while len(self._kept) > most or self._bytes > most_bytes:
-            removed.append(self._remove(next(iter(self._kept))))
-        return removed
-
-    def _remove(self, key: Hashable) -> _Kept:
+    def _remove(self, key: Hashable) -> None:
         kept = self._kept.pop(key)
         self._bytes -= kept.nbytes
-        return kept
+        _removed.append(kept)
 
     def info(self) -> HostObjectInfo:
         """Return how often objects were computed and found, and what is kept now."""
@@ -248,7 +242,9 @@ class HostObject(Generic[_P, _T]):
         with _lock:
             self._bytes, self._making = 0, {}  # what is being made will not be kept
             _changed.notify_all()
-            errors = _drop(self._kept)
+            _removed.extend(self._kept.values())
+            self._kept.clear()
+        errors = _close_unused()
         if errors:
             raise ExceptionGroup(f"closing objects of {self._name} failed", errors)
 
@@ -271,37 +267,28 @@ def _in_this_process(token: str, function: Any, options: dict[str, Any]) -> Host
     return _known.get(token) or HostObject(function, options, token)
 
 
-def _drop(kept: dict[Hashable, _Kept]) -> list[Exception]:
-    """Remove all objects of a function, and close them as `_close_unused` does."""
+def _close_unused(all_of_them: bool = False) -> list[Exception]:
+    """Close removed objects, as far as nothing refers to them; return the errors of `close`."""
     with _lock:
-        dropped = list(kept.values())
-        kept.clear()
-    return _close_unused(dropped)
-
-
-def _close_unused(dropped: Iterable[_Kept] = (), all_of_them: bool = False) -> list[Exception]:
-    """Close `dropped` objects and earlier ones, as far as nothing refers to them.
-
-    Returns:
-        The errors of `close`.
-    """
-    with _lock:
-        _dropped.extend(one for one in dropped if one.close is not None)
-        ready = {one for one in _dropped if all_of_them or one.references() <= _ALONE}
-        _dropped[:] = [one for one in _dropped if one not in ready]
+        ready = {
+            kept
+            for kept in _removed
+            if kept.close is None or all_of_them or kept.references() <= _ALONE
+        }
+        _removed[:] = [kept for kept in _removed if kept not in ready]
     errors = []
     try:
         while ready:
-            one = ready.pop()
+            kept = ready.pop()
             try:
-                one.close(one.value)
+                if kept.close is not None:
+                    kept.close(kept.value)
             except Exception as error:
-                note = f"This happened while an object of {one.name} was closed."
-                error.add_note(visible(note))
+                error.add_note(visible(f"This happened while an object of {kept.name} was closed."))
                 errors.append(error)
     finally:  # after an interrupt
         with _lock:
-            _dropped.extend(ready)
+            _removed.extend(ready)
     return errors
 
 
@@ -312,10 +299,18 @@ def _report(errors: list[Exception]) -> None:
         threading.excepthook(threading.ExceptHookArgs(facts))
 
 
+def _drop(objects: dict[Hashable, _Kept]) -> None:
+    """Remove the objects of a function that is deleted."""
+    with _lock:
+        _removed.extend(objects.values())
+        objects.clear()
+    _report(_close_unused())
+
+
 @atexit.register
 def _close_at_exit() -> None:
     for host_object in list(_known.values()):
-        _report(_drop(host_object._kept))
+        _drop(host_object._kept)
     _report(_close_unused(all_of_them=True))
 
 
@@ -324,12 +319,12 @@ def _in_forked_child() -> None:
     global _lock, _changed
     _lock = threading.RLock()
     _changed = threading.Condition(_lock)
-    _dropped.clear()
+    _removed.clear()
     _waits_for.clear()
+    own = [threading.get_ident()]
     for host_object in list(_known.values()):
         for kept in host_object._kept.values():
             kept.close = None
-        own = [threading.get_ident()]
         making = host_object._making
         host_object._making = {key: thread for key, thread in making.items() if thread == own}
 
@@ -342,14 +337,10 @@ if hasattr(os, "register_at_fork"):
 def host_object(function: Callable[_P, _T], /) -> HostObject[_P, _T]: ...
 @overload
 def host_object(
-    *,
-    max_bytes: int | str | None = None,
-    max_objects: int = 1024,
-    max_age: float | None = None,
-    size: Callable[[Any], int] | None = None,
-    close: Callable[[Any], object] | None = None,
+    *, max_bytes: int | str | None = None, max_objects: int = 1024, max_age: float | None = None,
+    size: Callable[[Any], int] | None = None, close: Callable[[Any], object] | None = None,
     compare: bool = False,
-) -> Callable[[Callable[_P, _T]], HostObject[_P, _T]]: ...
+) -> Callable[[Callable[_P, _T]], HostObject[_P, _T]]: ...  # fmt: skip
 def host_object(
     function: Callable[..., Any] | None = None,
     /,

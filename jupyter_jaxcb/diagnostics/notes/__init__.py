@@ -1,17 +1,18 @@
 """Notes that programs take of the user's values while they run.
 
-`_binding` notes results and cotangents beside JAX's binds, and `_variables` the variables of the
-user's functions; `_choice` says which. `_contexts` has the loops and branches around them,
-`_place` and `_lines` the user's code, `_primitives` the notes in the program, `_reductions` what
-they compute there, and `_received` what arrives. `_again` is for jaxprs that a library evaluates
-in a loop.
+A note is what is watched of a value, where it is in the user's code, and which loops are around it
+(`_note`). `_binding` binds the notes of results and cotangents beside JAX's binds, and `_variables`
+those of the variables of the user's functions; `_options` says which, and `_source` reads the code.
+`_primitives` are the notes in the program, `_numbers` and `_bad` what they compute there, and
+`_store` receives it.
 """
 
 from ._binding import around_bind
-from ._choice import chosen
-from ._contexts import WRAPPERS, key, unwatched
-from ._note import Note, Options, condition
-from ._received import (
+from ._context import key, unwatched
+from ._note import Note
+from ._numbers import MOST_ELEMENTS
+from ._options import Options, chosen, condition
+from ._store import (
     Block,
     Facts,
     History,
@@ -22,5 +23,4 @@ from ._received import (
     totals_of,
     values_of,
 )
-from ._reductions import MOST_ELEMENTS
 from ._variables import Following

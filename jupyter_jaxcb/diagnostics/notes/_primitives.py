@@ -2,8 +2,8 @@
 
 ``note_p`` looks at a value of the forward pass. ``watched_p`` is the identity; its derivative is
 ``linear_p``, the identity too, whose transpose looks at the cotangent. ``send_p`` makes the host
-call. The operands of the first three are the value, the inputs of its expression, the steps of the
-loops around it, and the mask, if there is one.
+call. The operands of the first three are the value, the inputs of its expression, and those for
+the loops and branches around it.
 
 A checkpoint computes the forward pass twice, and only the first time is noted.
 """
@@ -22,26 +22,43 @@ import numpy as np
 
 from ... import jax_compat
 from ...stack.lowering import SHARD_NUMBER, lower_joined_call, lower_plain_call
-from ._contexts import paused
-from ._note import Note
-from ._on_host import Suspects, is_readable
-from ._received import Block, Facts
-from ._reductions import (
-    MOST_ELEMENTS,
-    MOST_SUMMED,
-    Layout,
-    numbers_in,
-    rarely,
-    send_if_bad,
-    sign_of,
-    values_sent,
-)
+from ._bad import MOST_SUMMED, Suspects, is_readable, send_if_bad, sign_of
+from ._context import paused
+from ._note import Layout, Note
+from ._numbers import MOST_ELEMENTS, numbers_in, rarely, values_sent
+from ._store import Block, Facts
 
 note_p = jax_compat.Primitive("jaxcb_note")
 watched_p = jax_compat.Primitive("jaxcb_watched")
 linear_p = jax_compat.Primitive("jaxcb_watched_linear")
 send_p = jax_compat.Primitive("jaxcb_send")
 OWN = (note_p, watched_p, linear_p, send_p)
+
+
+def bind_note(primitive: Any, note: Note, *operands: Any) -> Any:
+    """Bind one of the operations, outside of vmap."""
+    with paused():
+        return primitive.bind(*operands, axes=((),) * len(operands), sizes=(), note=note)
+
+
+def _add(params: dict[str, Any], around: jax_compat.Around | None) -> tuple[int, dict[str, Any]]:
+    """Add the operands for loops and branches around a note, see `jax_compat.Add`."""
+    note: Note = params["note"]
+    first = 1 + len(note.names)
+    if around is None:
+        note.lost.append(True)
+        return first, params
+    unbatched = ((None,) * len(params["sizes"]),) * len(around)
+    axes = (*params["axes"][:first], *unbatched, *params["axes"][first:])
+    note = dataclasses.replace(note, around=(*around, *note.around))
+    return first, params | {"note": note, "axes": axes}
+
+
+def _mute(params: dict[str, Any]) -> dict[str, Any]:
+    return params | {"note": dataclasses.replace(params["note"], rows=False, looks_for_bad=False)}
+
+
+NUMBERING = jax_compat.Numbering(OWN, _add, _mute)
 
 
 def _silent_abstract(*avals: Any, **params: Any) -> tuple[list, set]:
@@ -81,20 +98,19 @@ def _batch(primitive: Any) -> Any:
     return rule
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
-    return [primals[0]], _tangents(primals, tangents, params)
+def _jvp(primitive: Any) -> Any:
+    def rule(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
+        is_first = primitive is watched_p
+        out = [primals[0]] if is_first else primitive.bind(*primals, **params)
+        tangent = tangents[0]
+        # What `jax.linearize` returns must not hold notes: optimistix compares it with that of
+        # another loop.
+        is_zero = type(tangent) is jax_compat.ad.Zero
+        if is_zero or jax_compat.is_linearizing(sys._getframe()):
+            return out, [tangent]
+        return out, linear_p.bind(tangent, *primals[1:], **params)
 
-
-def _linear_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list, list]:
-    return linear_p.bind(*primals, **params), _tangents(primals, tangents, params)
-
-
-def _tangents(primals: Any, tangents: Any, params: Any) -> list:
-    # What `jax.linearize` returns must not hold steps: optimistix compares it with that of another
-    # loop.
-    if type(tangents[0]) is jax_compat.ad.Zero or jax_compat.is_linearizing(sys._getframe()):
-        return [tangents[0]]
-    return linear_p.bind(tangents[0], *primals[1:], **params)
+    return rule
 
 
 def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: Any) -> list:
@@ -109,9 +125,17 @@ def _transpose(cotangents: Any, value: Any, *others: Any, note: Note, **params: 
 def _lower_note(ctx: Any, *operands: Any, axes: Any, sizes: Any, note: Note) -> Any:
     if jax_compat.is_for_export(ctx) or 0 in sizes or not ctx.avals_in[0].size:
         return []  # an exported program leaves this process
-    ctx, operands, axes, facts = _with_shard(ctx, operands, axes, sizes, note)
-    layout = Layout(len(note.names), len(facts.note.loops), note.conditional, axes, sizes)
-
+    shards = 1
+    if jax_compat.shard_count(ctx) > 1:
+        shards = jax_compat.times_called(ctx, everywhere=True)  # of this process
+    if shards > 1:  # the number of the shard is the step of a loop outside of all others
+        first, params = _add({"axes": axes, "sizes": sizes, "note": note}, (shards,))
+        axes, note = params["axes"], params["note"]
+        operands = (*operands[:first], jax_compat.shard_number(ctx), *operands[first:])
+        avals = [*ctx.avals_in[:first], SHARD_NUMBER, *ctx.avals_in[first:]]
+        ctx = dataclasses.replace(ctx, avals_in=avals)
+    facts = _facts(note, ctx, axes[0], sizes, shards)
+    layout = Layout(len(note.names), note.around, axes, sizes)
     with paused():
         if note.looks_for_bad:
             _look(ctx, operands, facts, layout)
@@ -120,57 +144,52 @@ def _lower_note(ctx: Any, *operands: Any, axes: Any, sizes: Any, note: Note) -> 
     return []
 
 
-def _with_shard(ctx: Any, operands: Any, axes: Any, sizes: Any, note: Note) -> tuple:
-    """Return context, operands, their axes, and facts, with the number of the shard as a step.
-
-    It is that of a loop over the shards, which is outside of all others.
-    """
-    shards = 1
-    if jax_compat.shard_count(ctx) > 1:
-        shards = jax_compat.times_called(ctx, everywhere=True)  # of this process
-    if shards == 1:
-        return ctx, operands, axes, _facts(note, ctx, axes[0], sizes, 1)
-    at = 1 + len(note.names)
-    note = dataclasses.replace(note, loops=(shards, *note.loops))
-    operands = (*operands[:at], jax_compat.shard_number(ctx), *operands[at:])
-    axes = (*axes[:at], (None,) * len(sizes), *axes[at:])
-    avals = [*ctx.avals_in[:at], SHARD_NUMBER, *ctx.avals_in[at:]]
-    ctx = dataclasses.replace(ctx, avals_in=avals)
-    return ctx, operands, axes, _facts(note, ctx, axes[0], sizes, shards)
+def _facts(note: Note, ctx: Any, axes: Any, sizes: Any, shards: int) -> Facts:
+    aval, count = ctx.avals_in[0], math.prod(sizes)
+    shape = tuple(size for axis, size in enumerate(aval.shape) if axis not in axes)
+    counts = jax_compat.device_count, jax_compat.shard_count, jax_compat.group_count
+    return Facts(
+        note, shape, str(aval.dtype), batch=tuple(reversed(sizes)), shards=shards,
+        elements=count if count <= MOST_ELEMENTS else 1,
+        is_wide=aval.dtype in (np.float64, np.complex128),
+        can_stop=all(count(ctx) == 1 for count in counts), values=values_sent(shape, sizes),
+    )  # fmt: skip
 
 
 def _look(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> None:
     """Send a value to the host if it is bad."""
     bad = facts.note.options.bad
     if is_readable(ctx, bad, layout):
-        brief, places = layout.of_value()
-        own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[at] for at in places])
-        of = [operands[at] for at in places]
+        brief, numbers = layout.of_value()
+        own = dataclasses.replace(ctx, avals_in=[ctx.avals_in[n] for n in numbers])
+        of = [operands[n] for n in numbers]
         (sign,) = _lower(own, of, lambda *arrays: [sign_of(bad, brief, *arrays)])
-        vectors, avals = _flat(operands, ctx.avals_in)
+        # Small operands are summed as vectors: else XLA computes each twice.
+        pairs = [*zip(operands, ctx.avals_in, strict=True)]
+        pairs = [jax_compat.flat(*p) if p[1].size <= MOST_SUMMED else p for p in pairs]
+        avals = [aval for _, aval in pairs]
         own = dataclasses.replace(ctx, avals_in=avals, avals_out=[], tokens_out=None)
-        call = lower_joined_call(own, *vectors, make=Suspects, when=sign)
+        call = lower_joined_call(own, *(x for x, _ in pairs), make=Suspects, when=sign)
         if call is not None:
             call.values.append((facts, layout, [aval.shape for aval in ctx.avals_in]))
             return
     _lower(ctx, operands, lambda *arrays: send_if_bad(send_p.bind, facts, layout, *arrays))
 
 
-def _flat(operands: Sequence[Any], avals: Sequence[Any]) -> tuple[list, list]:
-    """Return small operands as vectors, as which they are summed: else XLA computes each twice."""
-    pairs = zip(operands, avals, strict=True)
-    found = [jax_compat.flat(*one) if one[1].size <= MOST_SUMMED else one for one in pairs]
-    return [value for value, _ in found], [aval for _, aval in found]
-
-
 def _send_numbers(ctx: Any, operands: Sequence[Any], facts: Facts, layout: Layout) -> None:
     options = facts.note.options
     if options.every > 1 and facts.note.loops:
-        send = functools.partial(send_p.bind, call=_block_of(facts))
+        send = functools.partial(send_p.bind, call=Block(facts))
         _lower(ctx, operands, lambda *arrays: rarely(options.every, send, options, layout, *arrays))
+        return
+    (numbers,) = _lower(ctx, operands, lambda *arrays: [numbers_in(options, layout, *arrays)])
+    aval = jax_compat.shaped_array((facts.elements, facts.size // facts.elements), np.dtype("i4"))
+    ctx = dataclasses.replace(ctx, avals_in=[aval], avals_out=[], tokens_out=None)
+    block = lower_joined_call(ctx, numbers, make=Block)
+    if block is None:
+        _lower_send(ctx, numbers, call=Block(facts))
     else:
-        (numbers,) = _lower(ctx, operands, lambda *arrays: [numbers_in(options, layout, *arrays)])
-        _send(ctx, numbers, facts)
+        block.facts.append(facts)
 
 
 def _lower(ctx: Any, operands: Sequence[Any], function: Any) -> Any:
@@ -178,42 +197,9 @@ def _lower(ctx: Any, operands: Sequence[Any], function: Any) -> Any:
     return jax_compat.mlir.lower_fun(function)(ctx, *operands)
 
 
-def _block_of(facts: Facts) -> Block:
-    block = Block()
-    block.facts.append(facts)
-    return block
-
-
-def _facts(note: Note, ctx: Any, axes: Any, sizes: Any, shards: int) -> Facts:
-    aval = ctx.avals_in[0]
-    own = [a for a in axes if a is not None]
-    shape = tuple(size for place, size in enumerate(aval.shape) if place not in own)
-    count = math.prod(sizes)
-    is_wide = aval.dtype in (np.float64, np.complex128)
-    elements = count if count <= MOST_ELEMENTS else 1
-    batch = tuple(reversed(sizes))
-    counts = jax_compat.device_count, jax_compat.shard_count, jax_compat.group_count
-    is_alone = all(count(ctx) == 1 for count in counts)
-    values = values_sent(shape, sizes)
-    dtype = str(aval.dtype)
-    return Facts(note, shape, dtype, batch, elements, is_wide, is_alone, shards, values)
-
-
-def _send(ctx: Any, value: Any, facts: Facts) -> None:
-    """Add the numbers of a value to what its block sends."""
-    aval = jax_compat.shaped_array((facts.elements, facts.size // facts.elements), np.dtype("i4"))
-    ctx = dataclasses.replace(ctx, avals_in=[aval], avals_out=[], tokens_out=None)
-    block = lower_joined_call(ctx, value, make=Block)
-    if block is None:
-        block = Block()
-        lower_plain_call(ctx, value, call=block, bind=functools.partial(send_p.bind, call=block))
-    block.facts.append(facts)
-
-
 def _lower_send(ctx: Any, *operands: Any, call: Any) -> Any:
-    return lower_plain_call(
-        ctx, *operands, call=call, bind=functools.partial(send_p.bind, call=call)
-    )
+    bind = functools.partial(send_p.bind, call=call)
+    return lower_plain_call(ctx, *operands, call=call, bind=bind)
 
 
 for _primitive in OWN:
@@ -225,14 +211,13 @@ for _primitive in (watched_p, linear_p):
     _primitive.def_abstract_eval(lambda aval, *others, **params: [aval])
     _primitive.def_impl(lambda value, *others, **params: [jnp.asarray(value)])
     jax_compat.mlir.register_lowering(_primitive, lambda ctx, value, *others, **params: [value])
+    jax_compat.ad.primitive_jvps[_primitive] = _jvp(_primitive)
+    # That of `watched_p` transposes a tangent in a rule of the user.
+    jax_compat.ad.primitive_transposes[_primitive] = _transpose
 for _primitive in (note_p, watched_p, linear_p):
     jax_compat.register_batching(_primitive, _batch(_primitive))
 jax_compat.ad.primitive_jvps[note_p] = _note_jvp
-jax_compat.ad.primitive_jvps[watched_p] = _jvp
-jax_compat.ad.primitive_jvps[linear_p] = _linear_jvp
 jax_compat.ad.primitive_transposes[note_p] = _no_cotangents
-jax_compat.ad.primitive_transposes[linear_p] = _transpose
-jax_compat.ad.primitive_transposes[watched_p] = _transpose  # of a tangent in a rule of the user
 jax_compat.stay_in_loops(note_p)
 jax_compat.partial_eval_jaxpr_custom_rules[note_p] = _partial_eval_custom
 jax_compat.leaves_references_as_they_are(note_p)

@@ -21,13 +21,12 @@ from ... import jax_compat
 from ...stack import dispatch
 from ...stack.trace import is_user_code
 from ._binding import note_variable
-from ._choice import numbers_watched
-from ._contexts import is_watching, key, paused
-from ._lines import Loop, Running, leaves, loops, stores
-from ._note import Note, Options
-from ._place import Place
-from ._received import Block, Facts, Store
-from ._reductions import numbers_of, values_sent
+from ._context import is_watching, key, paused
+from ._note import Note
+from ._numbers import numbers_of, values_sent
+from ._options import Options, numbers_watched
+from ._source import Loop, Place, loops, stores
+from ._store import Block, Facts, Store
 
 MOST_ARRAYS = 16  # of one variable
 _NO_ARRAYS = {bool, int, float, str, bytes, type(None)}  # for speed
@@ -39,12 +38,37 @@ _CALLBACKS_OF_JAX = {
 _COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
+class _Running:
+    """A function of the user that runs: its line, and the iterations of its loops."""
+
+    def __init__(self, frame: FrameType, outside: Sequence[Loop] = ()) -> None:
+        self._loops = [loop for loop in loops(frame.f_code) if loop not in outside]
+        self._iterations: dict[Loop, int] = {}
+        self.line = frame.f_lineno
+        self.has_failed = False  # an exception left the line before it assigned anything
+        # The last array that is noted under each name, which the user may delete.
+        self.noted: dict[str, weakref.ref[Any]] = {}
+
+    def reaches(self, line: int) -> None:
+        """Count the iterations."""
+        for loop in self._loops:
+            if line == loop.header:
+                inside = loop.header <= self.line <= loop.last and loop in self._iterations
+                self._iterations[loop] = self._iterations[loop] + 1 if inside else 0
+        self.line, self.has_failed = line, False
+
+    def iterations(self) -> list[int]:
+        """Return the iteration of each loop around the line, the outermost first."""
+        around = [loop for loop in self._loops if loop.header <= self.line <= loop.last]
+        return [self._iterations.get(loop, 0) for loop in around]
+
+
 class Following:
     """The trace function of a block, for `sys.settrace`."""
 
     def __init__(self, store: Store, options: Options) -> None:
         self._store, self._options = store, options
-        self._running: list[Running] = []  # the outermost first
+        self._running: list[_Running] = []  # the outermost first
         # What a note of the block's last line raised. Python calls no `__exit__` if the trace
         # function raises on the way there, so `__exit__` raises it.
         self.failure: BaseException | None = None
@@ -75,10 +99,6 @@ class Following:
         """Return whether no other trace function has taken its place in this thread."""
         return sys.gettrace() == self._called
 
-    def iterations(self) -> tuple[int, ...]:
-        """Return the iterations of the Python loops that run now, the outermost first."""
-        return tuple(n for running in self._running for n in running.iterations())
-
     def _called(self, frame: FrameType, event: str, _: Any) -> Any:
         if self._is_on_host:
             return None
@@ -94,7 +114,7 @@ class Following:
         return self._on_host
 
     def _enter(self, frame: FrameType, outside: Sequence[Loop] = ()) -> Callable[..., Any]:
-        running = Running(frame, outside)
+        running = _Running(frame, outside)
         self._running.append(running)
         names = stores(frame.f_code)
 
@@ -115,7 +135,7 @@ class Following:
             if running.iterations() and jax_compat.jaxpr_trace() is None:
                 jax.effects_barrier()  # so that what arrives later belongs to the next iteration
             running.reaches(frame.f_lineno)
-            self._store.iterations = self.iterations()
+            self._store.iterations = tuple(n for each in self._running for n in each.iterations())
             return follow
 
         return follow
@@ -130,22 +150,21 @@ class Following:
                 raise
             self.failure = error
 
-    def _note(self, frame: FrameType, running: Running, name: str, value: Any) -> None:
+    def _note(self, frame: FrameType, running: _Running, name: str, value: Any) -> None:
         if type(value) in _NO_ARRAYS or not is_watching():
             return
-        code = frame.f_code
-        kind = numbers_watched(
-            self._options.names, name, code.co_name, code.co_filename, running.line
-        )
+        code, line = frame.f_code, running.line
+        kind = numbers_watched(self._options.names, name, code.co_name, code.co_filename, line)
         if kind is None:
             return
         with paused():
-            found = [pair for pair in leaves(name, value) if _counts(*pair, kind, running)]
-            if len(found) > MOST_ARRAYS:
-                self._store.left_out[name] = len(found) - MOST_ARRAYS
-        for label, x in found[:MOST_ARRAYS]:
+            arrays = [pair for pair in _arrays(name, value) if _counts(*pair, kind, running)]
+        if len(arrays) > MOST_ARRAYS:
+            self._store.left_out[name] = len(arrays) - MOST_ARRAYS
+        for label, x in arrays[:MOST_ARRAYS]:
             running.noted[label] = weakref.ref(x)
-            place = _place(code, code.co_filename, running.line, label)
+            source = linecache.getline(code.co_filename, line).strip()
+            place = Place(code.co_filename, line, code.co_name, source, label)
             if isinstance(x, Tracer):
                 note_variable(place, frame, x)
             elif x.is_fully_addressable and x.size and not x.is_deleted():
@@ -157,10 +176,9 @@ class Following:
         if of not in self._blocks:
             wide = x.dtype in (jnp.float64, jnp.complex128)
             note = Note(place, self._options, rows=self._options.rows)
-            self._blocks[of] = block = Block()
             values = values_sent(x.shape, ())
             facts = Facts(note, x.shape, str(x.dtype), (), 1, wide, values=values)
-            block.facts.append(facts)
+            self._blocks[of] = Block(facts)
         # Evaluated at once, also where JAX traces: a constant of the program.
         with paused(), key(None), jax.ensure_compile_time_eval():
             self._store.add_array(self._blocks[of], *numbers_of(x, self._options))
@@ -177,7 +195,19 @@ def _has_lines(file: str) -> bool:
     return is_user_code(file) and bool(linecache.getlines(file))
 
 
-def _counts(label: str, x: Any, kind: Any, running: Running) -> bool:
+def _arrays(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return the arrays in a value, with their names, such as ``params['w']``."""
+    if isinstance(value, jax.Array):
+        return [(name, value)]
+    try:
+        leaves, _ = jax.tree_util.tree_flatten_with_path(value)
+    except Exception:  # not a tree: a dict with keys that have no order, a class in a bad state
+        return []
+    arrays = [(path, leaf) for path, leaf in leaves if isinstance(leaf, jax.Array)]
+    return [(name + jax.tree_util.keystr(path), leaf) for path, leaf in arrays]
+
+
+def _counts(label: str, x: Any, kind: Any, running: _Running) -> bool:
     """Return whether an array is to be noted: under each name that is chosen, else under one."""
     each = kind is jnp.number
     is_noted = any(
@@ -188,9 +218,3 @@ def _counts(label: str, x: Any, kind: Any, running: Running) -> bool:
 
 def _value(frame: FrameType, name: str) -> Any:
     return frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name)
-
-
-@functools.lru_cache(maxsize=4096)
-def _place(code: Any, file: str, line: int, label: str) -> Place:
-    source = linecache.getline(file, line).strip()
-    return Place(file, line, code.co_name, source, label, ())

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...stack.trace import is_cell
-from ._rows import element_of
-from ._series import Series, numbered
+from ._series import Series, element_of, numbered
 from ._text import cells, label, title
 
 _MOST = 20  # sentences
@@ -51,8 +50,8 @@ class Comparison:
     def __str__(self) -> str:
         if not self.differences:
             return f"no difference in {self.compared:,} variable{'s' * (self.compared != 1)}"
+        sentences = [str(difference) for difference in self.differences[:_MOST]]
         more = len(self.differences) - _MOST
-        sentences = [str(one) for one in self.differences[:_MOST]]
         return "\n".join([*sentences, *([f"and {more:,} more differ"] if more > 0 else [])])
 
 
@@ -65,39 +64,38 @@ def compare(now: Sequence[Series], before: Sequence[Series], rtol: float) -> Com
     if not isinstance(rtol, (int, float)) or not 0 <= rtol < 1:
         raise ValueError(f"rtol={rtol!r} is no relative difference. Pass a number such as 1e-5.")
     news, olds = _by_name(now), _by_name(before)
-    found, compared = [], 0
-    for key, new in news.items():
-        old = olds.get(key, [])
+    differences, compared = [], 0
+    for key in [*news, *(key for key in olds if key not in news)]:
+        new, old = news.get(key, []), olds.get(key, [])
         if len(new) == len(old):
             compared += len(new)
-            for one, other in zip(new, old, strict=True):
-                found += _differences(one, other, rtol)
+            for pair in zip(new, old, strict=True):
+                differences += _differences(*pair, rtol)
         elif not old:
-            found += [_difference(one, "is only in this run") for one in new]
+            differences += [_difference(series, "is only in this run") for series in new]
+        elif not new:
+            differences += [_difference(series, "is only in the earlier run") for series in old]
         else:
             rows = f"{len(new)} row{'s' * (len(new) != 1)}"
             words = f"has {rows}, had {len(old)}, so it is not compared"
-            found.append(_difference(new[0], words))
-    for key, old in olds.items():
-        if key not in news:
-            found += [_difference(one, "is only in the earlier run") for one in old]
-    return Comparison(tuple(found), compared)
+            differences.append(_difference(new[0], words))
+    return Comparison(tuple(differences), compared)
 
 
-def _by_name(series: Sequence[Series]) -> dict[tuple, list[Series]]:
-    found: dict[tuple, list[Series]] = {}
-    for one in series:
+def _by_name(all_series: Sequence[Series]) -> dict[tuple, list[Series]]:
+    groups: dict[tuple, list[Series]] = {}
+    for series in all_series:
         # The name of a cell changes with its source.
-        file = "" if is_cell(one.file) else label(one.file)
-        key = file, one.function, one.name, one.direction
-        found.setdefault(key, []).append(one)
-    return found
+        file = "" if is_cell(series.file) else label(series.file)
+        key = file, series.function, series.name, series.direction
+        groups.setdefault(key, []).append(series)
+    return groups
 
 
-def _difference(one: Series, words: str, steps: tuple[int, ...] | None = None) -> Difference:
-    name = title(one)
-    sentence = f"line {one.line} of {one.function}: {name} {words}"
-    return Difference(name, one.function, steps, sentence)
+def _difference(series: Series, words: str, steps: tuple[int, ...] | None = None) -> Difference:
+    name = title(series)
+    sentence = f"line {series.line} of {series.function}: {name} {words}"
+    return Difference(name, series.function, steps, sentence)
 
 
 def _differences(now: Series, before: Series, rtol: float) -> Iterator[Difference]:
@@ -105,13 +103,16 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
     if shape != was:
         yield _difference(now, f"is {shape}, was {was}")
         return
-    rows, others = _rows(now), _rows(before)
-    common = [key for key in rows if key in others]
+    places, others = (
+        {key: place for place, key in enumerate(numbered(map(tuple, series.steps.tolist())))}
+        for series in (now, before)
+    )
+    common = [key for key in places if key in others]
     if not common:
         yield _difference(now, "has no step in common with the earlier run")
         return
     own = [name for name in now.own if name in before.own]
-    a = _numbers(now, own)[[rows[key] for key in common]]
+    a = _numbers(now, own)[[places[key] for key in common]]
     b = _numbers(before, own)[[others[key] for key in common]]
     differs = ~np.isclose(a, b, rtol=rtol, atol=0, equal_nan=True)
     where = np.flatnonzero(differs.any(axis=(1, 2)))
@@ -120,26 +121,24 @@ def _differences(now: Series, before: Series, rtol: float) -> Iterator[Differenc
         _, steps = common[first]
         element, field = np.argwhere(differs[first])[0]
         names = [f"value {place}" for place in range(now.values.shape[-1])]
-        what = ("mean", "min", "max", "NaN", "inf", *own, *names)[field]
-        values = _values(now, what, a[first, element, field], b[first, element, field])
+        what = ("mean", "min", "max", "NaN", "inf", *own, *names)[field] + " "
+        if what == "mean " and now.is_scalar:
+            what = ""
+        values = _values(a[first, element, field], b[first, element, field])
         which = ""
         if a.shape[1] > 1:
             which = f" in batch element {element_of(int(element), now.batch)}"
-        words = f"differs{_steps(steps, where, len(common))}{which}: {values}"
+        words = f"differs{_steps(steps, where, len(common))}{which}: {what}{values}"
         yield _difference(now, words, steps)
     elif now.count != before.count:
         yield _difference(now, f"is equal, but has {now.count:,} steps, had {before.count:,}")
 
 
-def _rows(one: Series) -> dict[tuple[int, tuple[int, ...]], int]:
-    """Return the place of each step, see `numbered`."""
-    return {key: place for place, key in enumerate(numbered(map(tuple, one.steps.tolist())))}
-
-
-def _numbers(one: Series, own: Sequence[str]) -> np.ndarray:
+def _numbers(series: Series, own: Sequence[str]) -> np.ndarray:
     """Return the numbers of each step and batch element, those in `own`, and the values."""
-    numbers = [one.mean, one.min, one.max, one.nan, one.inf, *(one.own[name] for name in own)]
-    return np.concatenate([np.stack(numbers, axis=-1), one.values], axis=-1)
+    numbers = [series.mean, series.min, series.max, series.nan, series.inf]
+    numbers += [series.own[name] for name in own]
+    return np.concatenate([np.stack(numbers, axis=-1), series.values], axis=-1)
 
 
 def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:
@@ -153,11 +152,8 @@ def _steps(steps: tuple[int, ...], where: np.ndarray, count: int) -> str:
     return f" in {len(where):,} of {count:,} steps, first in {first}"
 
 
-def _values(one: Series, what: str, now: float, before: float) -> str:
-    if what == "mean" and one.is_scalar:
-        what = ""
-    new, old = (f"{x:.4g}" for x in (now, before))
+def _values(now: float, before: float) -> str:
+    new, old = f"{now:.4g}", f"{before:.4g}"
     if new == old:
-        new, old = (f"{x:.9g}" for x in (now, before))
-    new, old = ("not finite" if text == "nan" else text for text in (new, old))
-    return f"{what} {new}, was {old}".strip()
+        new, old = f"{now:.9g}", f"{before:.9g}"
+    return f"{new}, was {old}".replace("nan", "not finite")

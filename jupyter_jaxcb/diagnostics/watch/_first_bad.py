@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..notes import Note, Store
-from ._rows import element_of
+from ..notes import Facts, Note, Store
+from ._series import element_of
 
 _SPREADING = {"nan", "both"}  # what comes of an infinite or a large value need not be like it
 
@@ -42,33 +42,26 @@ class Bad(NamedTuple):
     def __str__(self) -> str:
         made = f"gave {self.what}"
         if self.direction == "backward":
-            made = f"gave {self.what} as the cotangent of `{self.cotangent_of}`"
-        where = [made, *_steps_in_words(self)]
+            made += f" as the cotangent of `{self.cotangent_of}`"
+        where = ["an unknown step"]
+        if self.knows_steps:
+            words = ["step", *["inner step"] * (len(self.steps) - 1)]
+            where = [f"{word} {step}" for word, step in zip(words, self.steps, strict=False)]
         if self.shard is not None:
             where.append(f"shard {self.shard}")
         if self.element:
             where.append(f"element {', '.join(map(str, self.element))}")
-        where.append(self.direction)
-        sentence = f"line {self.line} of {self.function}: `{self.expression}` " + (
-            f"{where[0]} in {', '.join(where[1:])}" if len(where) > 2 else ", ".join(where)
-        )
+        made += f" in {', '.join(where)}" if where else ""
+        sentence = f"line {self.line} of {self.function}: `{self.expression}` {made}"
+        sentence += f", {self.direction}"
         if not self.inputs:
             return sentence
-        said = ", ".join(f"{name} {description}" for name, description in self.inputs)
         were = "bad too"
         if self.inputs_are_good:
             are_finite = not any(words.startswith("with") for _, words in self.inputs)
             were = "finite" if are_finite else f"without {self.what}"
-        return f"{sentence}; its inputs were {were}: {said}"
-
-
-def _steps_in_words(bad: Bad) -> list[str]:
-    if not bad.knows_steps:
-        return ["an unknown step"]
-    outer, *inner = bad.steps or (None,)
-    if outer is None:
-        return []
-    return [f"step {outer}", *(f"inner step {step}" for step in inner)]
+        inputs = ", ".join(f"{name} {description}" for name, description in self.inputs)
+        return f"{sentence}; its inputs were {were}: {inputs}"
 
 
 def first_bad(store: Store) -> Bad | None:
@@ -78,49 +71,48 @@ def first_bad(store: Store) -> Bad | None:
     `jnp.where` hides it, others are preferred. Among several, the steps of a loop arrive one after
     another, and within a step the program's order decides.
     """
-    bads = [(when, facts, _bad(facts, numbers, steps)) for when, facts, numbers, steps in store.bad]
-    inner = [one for one in bads if not one[1].note.encloses] or bads
-    made = [one for one in inner if one[2].inputs_are_good] or inner
+    bads = [(when, facts.note, _bad(facts, numbers, at)) for when, facts, numbers, at in store.bad]
+    inner = [each for each in bads if not each[1].encloses] or bads
+    made = [each for each in inner if each[2].inputs_are_good] or inner
     if not made:
         return None
-    found: dict[int, list] = {}
-    for _, facts, bad in bads:
-        if not facts.note.is_backward:
-            found.setdefault(facts.note.number, []).append((facts.note, bad.steps))
-    if made[0][1].note.options.bad.text in _SPREADING:
-        made = [one for one in made if _spreads(one[1].note, one[2].steps, found)] or made
-    _, first, bad = min(made, key=lambda one: one[0])
-    at = first.note.loops, bad.steps
-    together = [one for one in made if (one[1].note.loops, one[2].steps) == at]
-    return min(together, key=lambda one: one[1].note.number)[2]
+    steps_of: dict[int, list] = {}
+    for _, note, bad in bads:
+        if not note.is_backward:
+            steps_of.setdefault(note.number, []).append((note, bad.steps))
+    if made[0][1].options.bad.text in _SPREADING:
+        made = [each for each in made if _spreads(each[1], each[2].steps, steps_of)] or made
+    _, note, first = min(made, key=lambda each: each[0])
+    together = [
+        each for each in made if (each[1].loops, each[2].steps) == (note.loops, first.steps)
+    ]
+    return min(together, key=lambda each: each[1].number)[2]
 
 
-def _spreads(note: Note, steps: tuple[int, ...], found: dict[int, list]) -> bool:
+def _spreads(note: Note, steps: tuple[int, ...], steps_of: dict[int, list]) -> bool:
     """Return whether a bad value makes others bad, up to one that nothing uses."""
     if note.is_backward or not note.used_by:
         return True
     return any(
-        _spreads(user, at, found)
+        _spreads(user, at, steps_of)
         for number in note.used_by
-        for user, at in found.get(number, ())
+        for user, at in steps_of.get(number, ())
         if at[: len(steps)] == steps[: len(at)]
     )
 
 
-def _bad(call: Any, numbers: list[float], steps: list[int]) -> Bad:
+def _bad(facts: Facts, numbers: list[float], at: list[int]) -> Bad:
     own, *inputs = np.array(numbers).reshape(-1, 7).tolist()
-    note = call.note
-    bad = note.options.bad
+    note, (element, *steps) = facts.note, at
+    bad, place = note.options.bad, note.place
     what = "NaN" if own[3] and bad.text in ("nan", "both") else "inf"
     what = what if bad.is_finite else f"a value with {bad.text}"
-    element, *within = steps
-    shard = within.pop(0) if call.shards > 1 else None
-    described = tuple((name, _describe(one)) for name, one in zip(note.names, inputs, strict=True))
+    shard = steps.pop(0) if facts.shards > 1 else None
+    described = tuple((name, _describe(x)) for name, x in zip(note.names, inputs, strict=True))
     return Bad(
-        note.place.file, note.place.line, note.place.function, note.place.expression,
-        tuple(within), note.knows_steps, element_of(element, call.batch), shard, note.direction,
-        note.cotangent_of, what, described,
-        not any(one[6] for one in inputs),
+        place.file, place.line, place.function, place.expression, tuple(steps), not note.lost,
+        element_of(element, facts.batch), shard, note.direction, note.cotangent_of, what, described,
+        not any(x[6] for x in inputs),
     )  # fmt: skip
 
 

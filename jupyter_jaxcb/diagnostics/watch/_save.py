@@ -11,7 +11,7 @@ from typing import Any
 
 from ...recording import element, spreadsheet_cell
 from ..notes import History
-from ._rows import Row
+from ._series import Row
 
 Write = Callable[[Any, str], None]
 

@@ -17,7 +17,6 @@ from ... import jax_compat
 from ...recording import on_one_line, visible
 from ...stack.lowering import forget_open_calls
 from ..notes import (
-    WRAPPERS,
     Following,
     Options,
     Store,
@@ -32,9 +31,8 @@ from ._compare import Comparison, compare
 from ._first_bad import Bad, first_bad
 from ._html import page
 from ._progress import Progress
-from ._rows import Row, rows_of
 from ._save import writer_of
-from ._series import Series, series_of
+from ._series import Row, Series, rows_of, series_of
 from ._sink import Sink, Sinking
 from ._text import table
 
@@ -82,7 +80,7 @@ class Watch:
 
     @property
     def rows(self) -> list[Row]:
-        return rows_of(self._store)
+        return rows_of(self._store.histories())
 
     @property
     def first_bad(self) -> Bad | None:
@@ -281,9 +279,8 @@ class watching:  # used as a function
             stack.callback(forget_open_calls)
             stack.callback(changes.revert)
             jax_compat.intercept_binds(around_bind, changes)
-            jax_compat.intercept_loops(WRAPPERS, changes)
             jax_compat.intercept_other_programs(unwatched, changes)
-            stack.enter_context(key((self._options, 0)))
+            stack.enter_context(key(self._options))
             stack.callback(jax.effects_barrier)
             following = Following(watch._store, self._options)
             stack.callback(following.stop)

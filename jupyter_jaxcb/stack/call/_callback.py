@@ -72,7 +72,7 @@ class HostFunction:
         return _same(self.current, other.current)
 
     def __hash__(self) -> int:
-        if not self.late_bound and isinstance(self.current, Hashable):
+        if not self.late_bound and issubclass(type(self.current), Hashable):
             try:
                 return hash(self.current)
             except TypeError:  # its type is hashable, its contents are not

@@ -233,7 +233,7 @@ def _run_of(function: types.FunctionType) -> Run | None:
 def _is_defined_at_top_level(function: Callable[..., Any]) -> bool:
     """Return whether its name identifies it: not a closure, lambda, method or wrapper."""
     return (
-        isinstance(function, types.FunctionType)
+        type(function) is types.FunctionType
         and function.__code__.co_qualname == function.__qualname__
         and "<" not in function.__qualname__
     )

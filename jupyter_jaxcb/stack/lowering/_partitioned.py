@@ -19,7 +19,7 @@ from jax.experimental.custom_partitioning import custom_partitioning
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ... import jax_compat
-from ...recording import Aval, LoweredSite
+from ...recording import Aval, LoweredSite, on_one_line
 from ..call import ArrayNames, HostCallback
 from ..dispatch import Crossing
 from ..options import check
@@ -45,6 +45,17 @@ def _check_partitioned(partitioned: Any) -> Any:
             "it out for one call with all rows."
         )
     return named
+
+
+@check("sharding")
+def _check_sharding(sharding: Any) -> Any:
+    __tracebackhide__ = True
+    if not isinstance(sharding, jax.sharding.Sharding):
+        raise TypeError(
+            f"sharding must be the device to call from, but got {on_one_line(repr(sharding))}. "
+            "Pass jax.sharding.SingleDeviceSharding(device)."
+        )
+    return sharding
 
 
 def in_rows(

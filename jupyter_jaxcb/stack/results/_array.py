@@ -110,9 +110,9 @@ def array_words(shape: tuple[int, ...], dtype: np.dtype) -> str:
 
 def shown(value: Any) -> str:
     """Return a short text for `value`, on one line."""
-    if isinstance(value, MaskedArray):
+    if issubclass(type(value), MaskedArray):  # the `__class__` of a value may raise
         return f"a masked array {value.dtype.name}{list(value.shape)}"
-    if isinstance(value, np.ndarray):
+    if issubclass(type(value), np.ndarray):
         dtype = value.dtype if value.dtype.fields else value.dtype.name
         return f"an array {dtype}{list(value.shape)} ({_first(value)})"
     return in_one_line(_SHOWN.repr(value))

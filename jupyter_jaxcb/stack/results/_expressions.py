@@ -110,7 +110,7 @@ def result_avals(
     if not isinstance(result, str):
         whole = _call(result, function, args, kwargs) if _is_function(result) else result
         return _avals(whole, result, function)
-    key = _key(result, args, kwargs) if isinstance(function, FunctionType) else None
+    key = _key(result, args, kwargs) if type(function) is FunctionType else None
     known = {} if key is None else _known.setdefault(function, {})
     if key in known:
         return known[key]

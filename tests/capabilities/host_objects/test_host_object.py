@@ -2,7 +2,6 @@
 
 import threading
 
-import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,35 +80,6 @@ def test_threads_that_need_the_same_object_compute_it_once():
         thread.join()
     assert computed == [3]
     assert all(one is found[0] for one in found)
-
-
-def test_failed_computation_is_tried_again_by_those_who_waited():
-    outcomes, results = iter([ValueError("singular"), 5]), []
-    first, go = threading.Event(), threading.Event()
-
-    @jaxcb.host_object
-    def factor(x):
-        first.set()
-        go.wait()
-        outcome = next(outcomes)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    def run():
-        try:
-            results.append(factor(1))
-        except ValueError as error:
-            results.append(str(error))
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    threads[0].start()
-    first.wait()
-    threads[1].start()
-    go.set()
-    for thread in threads:
-        thread.join()
-    assert sorted(results, key=str) == [5, "singular"]
 
 
 def test_interrupted_computation_leaves_nothing_behind():
@@ -211,34 +181,6 @@ def test_traced_argument_is_refused():
         jax.jit(factor)(A)
 
 
-def test_functions_of_two_threads_that_need_each_other_are_refused():
-    both, errors = threading.Barrier(2), []
-
-    @jaxcb.host_object
-    def one(x):
-        both.wait()
-        return other(x)
-
-    @jaxcb.host_object
-    def other(x):
-        both.wait()
-        return one(x)
-
-    def run(function):
-        try:
-            function(1)
-        except (RuntimeError, threading.BrokenBarrierError) as error:
-            both.abort()
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(f,)) for f in (one, other)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert any("needs its own object" in str(error) for error in errors)
-
-
 def test_object_used_least_recently_is_pushed_out():
     keep = jaxcb.host_object(max_objects=2)(lambda x: [x])
     one = keep(1)
@@ -333,13 +275,6 @@ def test_note_says_when_objects_are_computed_in_vain(options, words):
         for n in range(12):
             solve(A + n, B)
     assert words in str(r.recording)
-
-
-def test_function_in_another_process_keeps_its_objects_between_tasks():
-    factor, _ = solver()
-    factor(A)
-    sent = cloudpickle.dumps(factor)
-    assert cloudpickle.loads(sent) is factor
 
 
 def test_workers_in_processes_compute_the_object_once_each():

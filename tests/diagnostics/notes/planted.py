@@ -335,6 +335,42 @@ def linearized_in_and_outside_of_a_loop(xs):  # as optimistix does
     return lax.scan(step, linear(xs[0]), xs)
 
 
+@planted(steps=(3,), args=(PASSES,))
+def shard_map_in_scan(xs):
+    def shard(x):
+        return jnp.log(x) * 2  # here
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
+    spec = jax.sharding.PartitionSpec("d")
+    f = jax.shard_map(shard, mesh=mesh, in_specs=spec, out_specs=spec)
+    return lax.scan(lambda c, x: (c + f(x[None])[0], None), 0.0, xs)
+
+
+@planted(steps=(3,), args=(PASSES,))
+def linear_solve_in_scan(xs):
+    def step(c, x):
+        def matrix(v):
+            return v * jnp.sqrt(x)  # here
+
+        def solve(matvec, b):
+            return b / matvec(jnp.ones(()))
+
+        return c + lax.custom_linear_solve(matrix, x, solve, solve), None
+
+    return lax.scan(step, 0.0, xs)
+
+
+@planted(steps=(3,), element=(1,), args=(np.array([3.0, 4.0, 9.0], np.float32),))
+def predicate_of_a_batched_while(xs):
+    def one(x):
+        def goes_on(c):
+            return jnp.sqrt(c - x / 2) < 2  # here
+
+        return lax.while_loop(goes_on, lambda c: c - jnp.where(x == 4, 1.0, -1.0), x)
+
+    return jax.vmap(one)(xs)
+
+
 @planted(args=(1.0,))
 def data_that_is_a_constant(w):
     return w * jnp.log(PASSES)  # here

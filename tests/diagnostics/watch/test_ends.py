@@ -1,11 +1,9 @@
 """How a block ends: on its last line, with an exception, with Ctrl-C."""
 
-import jax
 import jax.numpy as jnp
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics.notes import Block, Store
 
 
 def watch_nothing():
@@ -29,42 +27,6 @@ def test_reduction_of_the_user_that_fails_on_the_last_line_raises_its_exception(
         with jaxcb.watching(number=fails):
             a = jnp.float32(2) + 1
     del a
-    watch_nothing()
-
-
-def test_interrupt_while_a_compiled_loop_sends_its_steps_is_a_keyboard_interrupt(monkeypatch):
-    def body(x, _):
-        y = jnp.sin(x)
-        return y, None
-
-    add, count = Store.add, []
-
-    def add_or_press(store, block, numbers):
-        count.append(block)
-        if len(count) == 3:
-            raise KeyboardInterrupt
-        add(store, block, numbers)
-
-    monkeypatch.setattr(Store, "add", add_or_press)
-    with pytest.raises(KeyboardInterrupt), jaxcb.watching("y") as seen:
-        jax.block_until_ready(jax.lax.scan(body, 1.0, length=5))
-    assert len(seen.rows) == 2
-    monkeypatch.undo()
-    watch_nothing()
-
-
-def test_interrupt_before_the_numbers_of_a_step_are_received_is_a_keyboard_interrupt(monkeypatch):
-    def body(x, _):
-        y = jnp.sin(x)
-        return y, None
-
-    def press(block, *arrays):  # Python looks for signals where a function begins
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Block, "__call__", press)
-    with pytest.raises(KeyboardInterrupt), jaxcb.watching("y"):
-        jax.block_until_ready(jax.lax.scan(body, 1.0, length=5))
-    monkeypatch.undo()
     watch_nothing()
 
 

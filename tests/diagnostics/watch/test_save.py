@@ -2,14 +2,12 @@
 
 import csv
 import json
-import types
 
 import jax
 import numpy as np
 import pytest
 
 import jupyter_jaxcb as jaxcb
-from jupyter_jaxcb.diagnostics.watch._save import WRITERS
 
 
 def half(x, by):
@@ -32,7 +30,7 @@ def nothing():
     return seen
 
 
-@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("ending", [".csv", ".json", ".html"])
 def test_every_format_can_be_written_with_and_without_values(seen, nothing, tmp_path, ending):
     for number, one in enumerate((seen, nothing)):
         path = tmp_path / f"values{number}{ending.upper()}"
@@ -85,12 +83,3 @@ def test_unknown_ending_is_refused_with_those_that_are_known(seen, tmp_path):
     with pytest.raises(ValueError, match=words):
         seen.save(tmp_path / "values.xlsx")
     assert not list(tmp_path.iterdir())
-
-
-def test_text_that_a_spreadsheet_reads_as_a_formula_has_an_apostrophe_in_csv(seen, tmp_path):
-    texts = ["=1", "+1", "-1", "@a", "a"]
-    rows = [seen.rows[0]._replace(source=text) for text in texts]
-    WRITERS[".csv"](types.SimpleNamespace(rows=rows), str(tmp_path / "values.csv"))
-    with (tmp_path / "values.csv").open(newline="") as file:
-        written = [row["source"] for row in csv.DictReader(file)]
-    assert written == ["'=1", "'+1", "'-1", "'@a", "a"]

@@ -167,3 +167,19 @@ def test_exception_that_is_raised_repeatedly_has_one_note_per_call_site():
     assert user == "of the user"
     assert len(ours) == 2
     assert all("bound at" in note and "in call" in note for note in ours)
+
+
+class NoClassOfFunction:
+    @property
+    def __class__(self):
+        raise TypeError("no class")
+
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("run", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_callable_whose_class_cannot_be_asked_for_is_registered_and_called(run):
+    of_decorator = jaxcb.pure(NoClassOfFunction(), result="x")
+    assert run(lambda x: of_decorator(x))(np.float32(2)) == 2
+    assert run(lambda x: jaxcb.pure_callback(NoClassOfFunction(), SCALAR, x))(np.float32(3)) == 3

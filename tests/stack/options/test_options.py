@@ -203,3 +203,10 @@ def test_star_import_has_every_public_name():
     public = {name for name in dir(jaxcb) if name[0] != "_"}
     assert {name for name in public if not inspect.ismodule(getattr(jaxcb, name))} <= names.keys()
     assert names["record"] is jaxcb.record
+
+
+@pytest.mark.parametrize("sharding", [jax.devices()[0], jax.devices()[:1], "cpu", 0])
+@pytest.mark.parametrize("flavor", [jaxcb.pure, jaxcb.io], ids=["pure", "io"])
+def test_sharding_that_is_none_is_refused_with_what_to_pass(flavor, sharding):
+    with pytest.raises(TypeError, match=r"sharding must be the device to call from, .*Pass"):
+        flavor(lambda x: x, result="x", sharding=sharding)

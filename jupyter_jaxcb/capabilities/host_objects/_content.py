@@ -1,8 +1,11 @@
-"""Find an object again by the content of the arguments that it was made from."""
+"""The content of arguments, by which an object is found again, and the memory of objects."""
 
 from __future__ import annotations
 
 import enum
+import os
+import re
+import sys
 import types
 from collections.abc import Hashable
 from typing import Any
@@ -12,6 +15,11 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}
+_UNITS |= {f"{letter}IB": 1024**power for power, letter in enumerate("KMGT", 1)}
+_SHARE = 8  # of the machine's memory, for each host object
+_UNKNOWN_MACHINE = 8 * 1024**3
 # Of these, each value is one object.
 _BY_IDENTITY = (
     types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.NoneType,
@@ -79,3 +87,63 @@ def _of_array(array: np.ndarray, place: str, whole: bool) -> Hashable:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     content = flat.tobytes() if whole else xxhash.xxh3_128_digest(flat.data)
     return array.dtype, array.shape, content
+
+
+def default_limit() -> int:
+    """Return an eighth of the machine's memory, in bytes."""
+    try:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not a POSIX system
+        machine = _UNKNOWN_MACHINE
+    return machine // _SHARE
+
+
+def parsed(size: int | str) -> int:
+    """Return a size in bytes: ``1_000_000``, ``"1 GB"``, ``"512 MiB"``.
+
+    Raises:
+        ValueError: it is not a size above zero.
+    """
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(size))
+    unit = match and _UNITS.get(match[2].upper())
+    number = float(match[1]) * unit if match and unit else 0
+    if isinstance(size, bool) or number < 1:
+        raise ValueError(
+            f'max_bytes={size!r} is not a size. Pass a number of bytes, or a string such as "1 GB" '
+            'or "512 MiB".'
+        )
+    return int(number)
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process; 0 where it is not known."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:  # not Linux
+        return 0
+
+
+def visible_bytes(value: Any, seen: set[int] | None = None) -> int | None:
+    """Return the memory of arrays, containers and attributes; None if none of these was found."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    nbytes = getattr(value, "nbytes", None)
+    if isinstance(nbytes, int):
+        return nbytes
+    if isinstance(value, str | bytes | bytearray | int | float | complex):
+        return sys.getsizeof(value)
+    attributes = getattr(value, "__dict__", None)
+    if isinstance(value, dict):
+        parts = [*value, *value.values()]
+    elif isinstance(value, tuple | list | set | frozenset):
+        parts = [*value]
+    elif isinstance(value, type) or callable(value) or not isinstance(attributes, dict):
+        return None
+    else:
+        parts = [*attributes.values()]
+    sizes = [visible_bytes(part, seen) for part in parts]
+    known = [nbytes for nbytes in sizes if nbytes is not None]
+    return sys.getsizeof(value) + sum(known) if known or not parts else None

@@ -30,12 +30,12 @@ class Facts:
         dtype: its name.
         batch: the sizes of the vmap levels, outermost first.
         elements: how many batch elements have numbers of their own; 1 if they are together.
-        values: how many values are sent too; 0 but for small arrays outside of a vmap.
         is_wide: whether the numbers have 64 bits.
         can_stop: whether the program can end early: one device alone cannot, because the others
             wait for it, and then XLA ends the process.
         shards: how many devices of this process compute it, each on its shard. If there are
             several, the first of the note's loops is that over the shards.
+        values: how many values are sent too; 0 but for small arrays outside of a vmap.
     """
 
     note: Note
@@ -59,13 +59,6 @@ class Facts:
         """The lengths of the loops, outermost first."""
         return self.note.loops[self.shards > 1 :]
 
-    def shard_of(self, sent: bytes) -> int | None:
-        """Return which device sent a step; None if only one computes it."""
-        if self.shards == 1:
-            return None
-        at = 4 * (self.size // self.elements - len(self.note.loops))
-        return int.from_bytes(sent[at : at + 4], sys.byteorder)
-
     @property
     def is_together(self) -> bool:
         """Whether the numbers are those of all batch elements."""
@@ -76,6 +69,13 @@ class Facts:
         """How many 32-bit integers one step has."""
         numbers = 6 + len(self.note.options.reductions) + self.values
         return self.elements * (numbers * (1 + self.is_wide) + len(self.note.loops))
+
+    def shard_of(self, sent: bytes) -> int | None:
+        """Return which device sent a step; None if only one computes it."""
+        if self.shards == 1:
+            return None
+        at = 4 * (self.size // self.elements - len(self.note.loops))
+        return int.from_bytes(sent[at : at + 4], sys.byteorder)
 
     def read(self, sent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers and the steps, of shape ``(n, elements, loops)``.
@@ -123,8 +123,8 @@ def merged(totals: Iterable[Totals]) -> Totals:
 class Block:
     """What one call of a program sends at each step: the numbers of all its values."""
 
-    def __init__(self) -> None:
-        self.facts: list[Facts] = []  # in the order of the arguments
+    def __init__(self, *facts: Facts) -> None:
+        self.facts = [*facts]  # in the order of the arguments
 
     def __call__(self, *arrays: np.ndarray) -> tuple:
         store = _store
@@ -133,7 +133,51 @@ class Block:
         return ()
 
 
-Sender = tuple[Block, int | None]  # and the shard
+@dataclasses.dataclass(frozen=True, eq=False)
+class History:
+    """The numbers of one value at each step that is kept.
+
+    Attributes:
+        facts: what is known of the value.
+        shard: the device that sent them; None if only one computes the value.
+        count: how many steps there were; more than are kept in a long run.
+        arrivals: of shape ``(n,)``, in nanoseconds, grows.
+        numbers: of shape ``(n, elements, m)``: the six, those of the user, then the values.
+        steps: of shape ``(n, elements, loops)``.
+        around: for each of the ``n``, the iterations of the Python loops around.
+        dropped: the totals of the steps that are not kept.
+    """
+
+    facts: Facts
+    shard: int | None
+    count: int
+    arrivals: np.ndarray
+    numbers: np.ndarray
+    steps: np.ndarray
+    around: list[tuple[int, ...]]
+    dropped: Totals
+
+
+class _Sent:
+    """What a block sent from one device.
+
+    Attributes:
+        kept: the time, the iterations of the Python loops, and the bytes of each step.
+        count: how many steps there were.
+        dropped: of each value, the totals of the steps that are not kept any more.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.kept: list[tuple[int, tuple[int, ...], bytes]] = []
+        self.count, self.dropped = 0, [Totals()] * len(block.facts)
+
+    def thin(self, block: Block) -> None:
+        """Drop every second of the older steps, and keep their totals."""
+        older = slice(1, len(self.kept) // 2, 2)  # the recent ones stay whole
+        sent = [numbers for *_, numbers in self.kept[older]]
+        totals = [totals_of(numbers) for _, numbers, _ in values_of(block, sent)]
+        self.dropped = [merged(pair) for pair in zip(self.dropped, totals, strict=True)]
+        del self.kept[older]
 
 
 class Store:
@@ -142,12 +186,10 @@ class Store:
     def __init__(self, stops: bool = False, sink: Callable[..., None] | None = None) -> None:
         self._sink = sink  # called with each block, the number of the step, and what it sent
         self._stops, self.is_stopped = stops, False
-        self.sent: dict[Sender, list[tuple[int, tuple[int, ...], bytes]]] = {}
+        self._sent: dict[tuple[Block, int | None], _Sent] = {}  # by block and shard
         self.iterations: tuple[int, ...] = ()  # of the Python loops that run
         self.latest: tuple[Block, bytes] | None = None
         self.left_out: dict[str, int] = {}  # arrays of variables that have many
-        self.counts: collections.Counter[Sender] = collections.Counter()
-        self.dropped: dict[Sender, list[Totals]] = {}  # of each value, in steps not kept any more
         self.bad: list[tuple[int, Facts, list[float], list[int]]] = []
         self._bad_of: collections.Counter[Facts] = collections.Counter()
         self._lock = threading.Lock()  # several devices send at once
@@ -162,25 +204,14 @@ class Store:
         """Keep the numbers of one step."""
         sender = block, block.facts[0].shard_of(numbers)
         with self._lock:
-            kept = self.sent.setdefault(sender, [])
-            if len(kept) >= _MOST_STEPS:
-                self._thin(sender, kept)
-            kept.append((time.perf_counter_ns(), self.iterations, numbers))
+            sent = self._sent.get(sender) or self._sent.setdefault(sender, _Sent(block))
+            if len(sent.kept) >= _MOST_STEPS:
+                sent.thin(block)
+            sent.kept.append((time.perf_counter_ns(), self.iterations, numbers))
             self.latest = block, numbers
-            step = self.counts[sender]
-            self.counts[sender] += 1
+            step, sent.count = sent.count, sent.count + 1
             if self._sink is not None:
                 self._sink(block, step, numbers)  # in order; it only puts it into a queue
-
-    def _thin(self, sender: Sender, kept: list[tuple[int, tuple[int, ...], bytes]]) -> None:
-        """Drop every second of the older steps, and keep their totals."""
-        block, _ = sender
-        older = slice(1, len(kept) // 2, 2)  # the recent ones stay whole
-        sent = [numbers for *_, numbers in kept[older]]
-        found = [totals_of(numbers) for _, numbers, _ in values_of(block, sent)]
-        before = self.dropped.get(sender, [Totals()] * len(found))
-        self.dropped[sender] = [merged(pair) for pair in zip(before, found, strict=True)]
-        del kept[older]
 
     def add_array(self, block: Block, numbers: Any, is_bad: Any) -> None:
         """Keep the numbers of an array that is computed."""
@@ -230,56 +261,19 @@ class Store:
     def histories(self) -> list[History]:
         """Return what each value was, in the order of the program."""
         with self._lock:
-            sent = [
-                (one, list(kept), self.counts[one], self.dropped.get(one))
-                for one, kept in self.sent.items()
+            copies = [
+                (sender, [*sent.kept], sent.count, sent.dropped)
+                for sender, sent in self._sent.items()
             ]
-        found = [
-            one
-            for sender, kept, count, dropped in sent
-            for one in _histories(*sender, kept, count, dropped)
-        ]
-        return sorted(found, key=lambda one: one.facts.note.number)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class History:
-    """The numbers of one value at each step that is kept.
-
-    Attributes:
-        facts: what is known of the value.
-        shard: the device that sent them; None if only one computes the value.
-        count: how many steps there were; more than are kept in a long run.
-        arrivals: of shape ``(n,)``, in nanoseconds, grows.
-        numbers: of shape ``(n, elements, m)``: the six, those of the user, then the values.
-        steps: of shape ``(n, elements, loops)``.
-        around: for each of the ``n``, the iterations of the Python loops around.
-        dropped: the totals of the steps that are not kept.
-    """
-
-    facts: Facts
-    shard: int | None
-    count: int
-    arrivals: np.ndarray
-    numbers: np.ndarray
-    steps: np.ndarray
-    around: list[tuple[int, ...]]
-    dropped: Totals
-
-
-def _histories(
-    block: Block, shard: int | None, kept: list[tuple[int, tuple[int, ...], bytes]], count: int,
-    dropped: list[Totals] | None,
-) -> list[History]:  # fmt: skip
-    arrivals = np.array([arrival for arrival, _, _ in kept])
-    around = [iterations for _, iterations, _ in kept]
-    values = values_of(block, [sent for *_, sent in kept])
-    return [
-        History(facts, shard, count, arrivals, numbers, steps, around, totals)
-        for (facts, numbers, steps), totals in zip(
-            values, dropped or [Totals()] * len(block.facts), strict=True
-        )
-    ]
+        histories = []
+        for (block, shard), kept, count, dropped in copies:
+            times, around, sent = map(list, zip(*kept, strict=True))
+            arrivals, values = np.array(times), values_of(block, sent)
+            for (facts, numbers, steps), totals in zip(values, dropped, strict=True):
+                histories.append(
+                    History(facts, shard, count, arrivals, numbers, steps, around, totals)
+                )
+        return sorted(histories, key=lambda history: history.facts.note.number)
 
 
 def values_of(block: Block, sent: list[bytes]) -> Iterator[tuple[Facts, np.ndarray, np.ndarray]]:
@@ -307,21 +301,6 @@ def receive_into(store: Store | None) -> None:
     _store = store
 
 
-def bound_unwatched() -> None:
-    """See `Store.bound_unwatched`."""
-    store = _store
-    if store is not None:
-        store.bound_unwatched()
-
-
-def receive_bad(facts: Facts, numbers: list, steps: list) -> None:
-    """Keep the numbers of a bad value and its inputs."""
-    store = _store
-    if store is not None:
-        store.add_bad(facts, numbers, steps)
-
-
-def wants_bad(facts: Facts) -> bool:
-    """Return whether one more bad value is needed."""
-    store = _store
-    return store is not None and store.wants_bad(facts)
+def receiver() -> Store | None:
+    """Return where programs send to now; None: nowhere."""
+    return _store
