@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from ...recording import Frame, Site, Status
-from ..summary import DiagramView, SiteSummary, VariantView
+from ..summary import QUEUE_OPTION, DiagramView, SiteSummary, VariantView
 
 SCHEMA = 1  # of all JSON for the front end: of saved outputs and of messages
 
@@ -218,7 +218,7 @@ def _of_summary(summary: SiteSummary) -> list[Proposal]:
     """Return the proposals for a vmap that loops, which an order keeps, and for a slow logger."""
     found = [
         Proposal('vmap_method="expand_dims"', summary.loop_advice, ("ordered",)),
-        Proposal("queued=True", summary.queue_advice),
+        Proposal(QUEUE_OPTION, summary.queue_advice),
     ]
     return [one for one in found if one.advice]
 

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Sequence
 
 from ...recording import EXPECTED, SampleValues, Site, Status
+from . import _queue
 from ._batch import NO_LOOP, Loop
 from ._not_finite import NO_NOT_FINITE, NotFiniteCalls
 from ._phrases import DATA_DECIDE, SOME_OF, WORDS
@@ -165,10 +166,7 @@ class SiteSummary:
         silent = self.site.flavor in ("debug", "io") and not any(x.results for x in self.shapes)
         if not self.cost or self.library or not silent:
             return ""
-        return (
-            f"the program waited {time_words(self.host_ns)} for it, and needs no result; with "
-            "queued=True it goes on meanwhile"
-        )
+        return _queue.ADVICE.format(time=time_words(self.host_ns))
 
     @property
     def loop_advice(self) -> str:

@@ -128,7 +128,7 @@ def _summarize_site(
         impure=any(fact.impure for fact in lowered),
         library=library,
         hints=site_hints(() if library else outcomes, about_programs, _mask.decides(lowered)),
-        share=0.0 if any(fact.queued for fact in lowered) else _share(recording, host_ns),
+        share=_share(recording, host_ns) if all(f.is_awaited for f in lowered) else 0.0,
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...recording import Reason, Recording, Status, on_one_line
 from ..summary import (
     INSTEAD_OF,
+    QUEUE_HINT,
     SIGNS,
     TONES,
     WORDS,
@@ -233,10 +234,8 @@ def _cost(own: Sequence[SiteSummary]) -> list[Part]:
         return []
     took, share = sum(one.host_ns for one in own), sum(one.share for one in own)
     name = shorten(own[0].site.function, _LONGEST)
-    queued = [Part("quiet", "queued=True would not wait for it")] * any(
-        one.queue_advice for one in own
-    )
-    return [Part("warning", f"{name} {time_words(took)} ({100 * share:.0f} %)"), *queued]
+    cost = Part("warning", f"{name} {time_words(took)} ({100 * share:.0f} %)")
+    return [cost, *[Part("quiet", QUEUE_HINT)] * any(one.queue_advice for one in own)]
 
 
 def _brief(own: Sequence[SiteSummary]) -> Part:

@@ -2,6 +2,7 @@
 
 import threading
 
+import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -350,3 +351,67 @@ def test_what_a_size_function_raises_says_which_it_was():
 def test_a_size_is_any_real_number(number):
     keep = jaxcb.host_object(size=lambda value: number)(lambda n: [n])
     assert keep(3) == [3] and keep.info().nbytes == 8
+
+
+def test_failed_computation_is_tried_again_by_those_who_waited():
+    outcomes, results = iter([ValueError("singular"), 5]), []
+    first, go = threading.Event(), threading.Event()
+
+    @jaxcb.host_object
+    def factor(x):
+        first.set()
+        go.wait()
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def run():
+        try:
+            results.append(factor(1))
+        except ValueError as error:
+            results.append(str(error))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    threads[0].start()
+    first.wait()
+    threads[1].start()
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(results, key=str) == [5, "singular"]
+
+
+def test_functions_of_two_threads_that_need_each_other_are_refused():
+    both, errors = threading.Barrier(2), []
+
+    @jaxcb.host_object
+    def one(x):
+        both.wait()
+        return other(x)
+
+    @jaxcb.host_object
+    def other(x):
+        both.wait()
+        return one(x)
+
+    def run(function):
+        try:
+            function(1)
+        except (RuntimeError, threading.BrokenBarrierError) as error:
+            both.abort()
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(f,)) for f in (one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any("needs its own object" in str(error) for error in errors)
+
+
+def test_function_in_another_process_keeps_its_objects_between_tasks():
+    factor, _ = solver()
+    factor(A)
+    sent = cloudpickle.dumps(factor)
+    assert cloudpickle.loads(sent) is factor
