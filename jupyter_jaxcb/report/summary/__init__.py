@@ -9,8 +9,7 @@ from ._counts import Stopped
 from ._mask import Mask, could_have_mask
 from ._out_of_order import out_of_order
 from ._phrases import AXES, INSTEAD_OF, MEANINGS, MUST_RETURN, OWN_AXES, SIGNS, TONES, WORDS
-from ._queue import HINT as QUEUE_HINT
-from ._queue import OPTION as QUEUE_OPTION
+from ._queue import QUEUE_HINT, QUEUE_OPTION
 from ._reasons import advice_words, causes_of, note_words, reason_words
 from ._retraces import Retraces, retraces
 from ._rows import Rows, path

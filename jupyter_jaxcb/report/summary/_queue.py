@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ...recording import LoweredSite, NoteKind, QueueUse, Recording
 from ._words import call_words
 
-OPTION = "queued=True"
-HINT = f"{OPTION} would not wait for it"
+QUEUE_OPTION = "queued=True"
+QUEUE_HINT = f"{QUEUE_OPTION} would not wait for it"
 ADVICE = (
     f"the program waited {{time}} for it, and needs no result; with {OPTION} it goes on meanwhile"
 )
