@@ -10,7 +10,8 @@ from ._words import call_words
 
 QUEUE_OPTION = "queued=True"
 QUEUE_HINT = f"{QUEUE_OPTION} would not wait for it"
-ADVICE = f"the program waited {{time}} for it, and needs no result; with {QUEUE_OPTION} it goes on meanwhile"
+ADVICE = "the program waited {time} for it, and needs no result; with "
+ADVICE += f"{QUEUE_OPTION} it goes on meanwhile"
 NOTES = {NoteKind.QUEUED: "queued: the program does not wait for its calls"}
 
 
