@@ -284,6 +284,9 @@ def _may_be_moved(seen: Evidence) -> bool:
         # An earlier trace may have been in more loops than this program has. But its innermost
         # loop is around the bind in each program that uses the trace; only derivatives move it out.
         return seen.differentiated or (deepest == 0 and seen.traced_in[0][0] in LOOPS)
+    # The predicate of a vmapped loop is evaluated before it, too.
+    if all(path.exact for path in seen.paths) and not may_be_elided(seen.bind.site):
+        return False
     # A function under `jax.checkpoint` is traced once, and may be used in a loop and outside.
     turns = {len(_turning(path)) for path in paths}
     return seen.differentiated and len(turns) > 1 and min(turns) < traced <= deepest

@@ -141,3 +141,22 @@ def test_diagram_of_a_branch_names_what_reaches_it():
     assert "<strong>2 calls for 2 of 3 elements</strong>" in drawn
     assert "<code>reached</code>" in drawn
     assert "calls for the elements that reach it" in explained
+
+
+def test_call_in_the_predicate_of_a_differentiated_loop_is_kept():
+    see = jaxcb.debug(lambda x: None)
+
+    def scaled(x):
+        def below(c):
+            see(c)
+            return c < 3
+
+        stopped = jax.lax.stop_gradient(x)
+        return x * jax.lax.while_loop(below, lambda c: c + 1, stopped)
+
+    g = jax.jit(jax.vmap(jax.grad(scaled)))
+    with jaxcb.record() as r:
+        g(np.float32([0, 1])).block_until_ready()
+    (site,) = summarize(r.recording)
+    assert (site.status, site.calls) == ("kept", 7)
+    assert site.notes == ("7 of 8 batch elements reached it",)

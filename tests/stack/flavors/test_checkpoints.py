@@ -1,5 +1,7 @@
 """With rematerialize=False a differentiated jax.checkpoint makes no call again, however deep."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,3 +142,26 @@ def test_policies_of_programs_without_such_calls_stay_as_they_are():
     grad = jax.grad(jax.checkpoint(lambda x: jnp.sin(x * f(x)), policy=policy))
     (checkpoint,) = [e for e in jax.make_jaxpr(grad)(X).eqns if "policy" in e.params]
     assert checkpoint.params["policy"] is policy
+
+
+@pytest.mark.parametrize("log", [jax.debug.callback, jaxcb.debug_callback])
+def test_policy_that_answers_with_a_marker_is_read_as_by_jax(log):
+    """Some policies of JAX return its marker for the contrary of saved, which is true in Python."""
+    policy = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    calls = []
+
+    @functools.partial(jax.checkpoint, policy=policy)
+    def logged(x):
+        log(calls.append, x)
+        return jnp.sin(jnp.sin(x))
+
+    for each, number in ((logged, 2), (lambda x: jax.vmap(logged)(x[None]).sum(), 4)):
+        jax.block_until_ready(jax.jit(jax.grad(each))(X))
+        jax.effects_barrier()
+        assert len(calls) == number
+
+
+@pytest.mark.parametrize("value", [None, 0, 1, "no", []])
+def test_option_that_is_no_boolean_is_refused(value):
+    with pytest.raises(ValueError, match="is neither True nor False"):
+        jaxcb.debug(print, rematerialize=value)
