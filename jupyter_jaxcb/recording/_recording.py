@@ -63,6 +63,8 @@ class Recording:
         masks: for how many batch elements the masks of masked calls were true, by site.
         objects: what happened to host objects, by name.
         wall_ns: how long the recorded code took; 0: unknown.
+        not_observed: how many of JAX's own callbacks the programs have that were compiled
+            meanwhile, without being recorded.
         late_ns: how long after the code the last host call ended: a program that nobody waits for
             goes on.
         profile: where the wall time went, if `jupyter_jaxcb.profile` made the recording.
@@ -98,6 +100,7 @@ class Recording:
     objects: tuple[ObjectUse, ...] = ()
     wall_ns: int = 0
     late_ns: int = 0
+    not_observed: int = 0
     profile: Profile | None = None
 
     def __len__(self) -> int:

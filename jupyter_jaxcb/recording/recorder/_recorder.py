@@ -70,6 +70,9 @@ QUEUE_THREAD = "queued calls"  # the name of the thread that makes queued calls
 COMPILED_THREAD = "compiled code"  # the name for all threads on which compiled code runs
 
 
+_NOT_OBSERVED = "JAX's own callbacks"  # their key in `Recorder.counts`
+
+
 class Recorder:
     """Collects facts from the callback stack, in any thread; `freeze` returns a `Recording`.
 
@@ -140,6 +143,10 @@ class Recorder:
         """Record that a program has these sites; see `adrift`."""
         with self._lock:
             self.adrift.difference_update(sites)
+
+    def not_observed(self, count: int) -> None:
+        """Record how many of JAX's own callbacks a program has, which are not recorded."""
+        self.counts.add(_NOT_OBSERVED, sites=count)
 
     def lowered(self, lowered: LoweredSite) -> None:
         """Record that a site was lowered into a program."""
@@ -445,6 +452,7 @@ class Recorder:
                 use._replace(nbytes=self._object_bytes[use.name]) for use in made(ObjectUse)
             ),
             wall_ns=took_ns,
+            not_observed=new.get(_NOT_OBSERVED, {}).get("sites", 0),
             late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
 

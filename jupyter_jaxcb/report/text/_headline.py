@@ -15,6 +15,7 @@ from ..summary import (
     WORDS,
     SiteSummary,
     call_words,
+    counted,
     folded,
     is_costly,
     not_finite_words,
@@ -25,6 +26,7 @@ from ..summary import (
 )
 from ._time import host_time
 
+NOT_OBSERVED = "{callbacks} of JAX not recorded: use observe_jax() or --jax"
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
@@ -95,13 +97,20 @@ class View:
     @functools.cached_property
     def headline(self) -> list[Part]:
         """Its headline, which is the same in every run."""
-        return headline(self.sites)
+        return headline(self.sites) + self._others
 
     @functools.cached_property
     def timed_headline(self) -> list[Part]:
         """Its headline, with what took a third of the time or more; empty if nothing did."""
         costly = any(map(is_costly, _by_function(self.sites)))
-        return headline(self.sites, times=True) if costly else []
+        return headline(self.sites, times=True) + self._others if costly else []
+
+    @property
+    def _others(self) -> list[Part]:
+        count = self.recording.not_observed
+        return [Part("quiet", NOT_OBSERVED.format(callbacks=counted(count, "callback")))] * (
+            count > 0
+        )
 
     def headline_words(self, times: bool) -> str:
         """Return the headline as text; with the time in host functions if `times` is true."""

@@ -53,7 +53,8 @@ def to_html(
     shown = view(recording)
     recording, sites = shown.recording, shown.sites
     if not sites:
-        return html()
+        words = shown.headline_words(times)
+        return element("p", words, class_="jaxcb") if words else html()
     items = [_item(summary, values, times) for summary in sites[:MAX_SITES]]
     notes = (left_out(sites), full_words(recording))
     notes += tuple(by_other_threads(recording)) if times else ()

@@ -34,7 +34,7 @@ def to_markdown(recording: Recording) -> str:
     shown = view(recording)
     sites = shown.sites
     if not sites:
-        return ""
+        return plain_words(shown.headline_words(times=False))
     listed = sites[:MAX_SITES]
     more = left_out(sites), full_words(recording)
     about = (*more, *by_other_threads(recording), *out_of_order(recording, sites))

@@ -35,7 +35,7 @@ def to_text(recording: Recording | View, *, times: bool = True, values: bool = F
     shown = view(recording)
     recording, sites = shown.recording, shown.sites
     if not sites:
-        return ""
+        return shown.headline_words(times=False)
     listed = sites[:MAX_SITES]
     rows = [_rows(summary, times) for summary in listed]
     lines = [shown.headline_words(times)]

@@ -161,6 +161,27 @@ def is_derivative(jaxpr: Any) -> bool:
     return False
 
 
+# The primitives of JAX's own callbacks, which are not recorded unless they are observed.
+_OF_JAX = ("pure_callback", "io_callback", "debug_callback", "debug_print", "buffer_callback")
+
+
+def count_of_jax(jaxpr: Any) -> int:
+    """Count the callbacks in a program that are of JAX's own API."""
+    waiting, seen, count = [jaxpr], set(), 0
+    while waiting:
+        part = waiting.pop()
+        part = getattr(part, "jaxpr", part)
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        for equation in part.eqns:
+            is_of_jax = equation.primitive.name in _OF_JAX
+            count += is_of_jax
+            if not is_of_jax:
+                waiting += _jaxprs(equation.params.values())
+    return count
+
+
 class _Walk:
     """A walk through all equations of a program.
 

@@ -33,7 +33,7 @@ from ...recording import (
 )
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
-from ._asked import Path, Step, is_derivative, paths
+from ._asked import Path, Step, count_of_jax, is_derivative, paths
 from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
 from ._identity import code_number, is_of_jax, number
 from ._made import HostCall, host_calls
@@ -107,6 +107,8 @@ class _Lowering(Block):
         vanished = _pending.vanished(dispatch, there)
         if (recorder := listener()) is not None and recorder.adrift:
             recorder.placed(there.union(gone.bind.site for gone in vanished))
+        if recorder is not None and not is_observing() and (count := count_of_jax(self.jaxpr)):
+            recorder.not_observed(count)
         if not (by_bind or vanished):
             return None
         # Which of the paths JAX keeps, where calls of several are lowered as one.
