@@ -26,7 +26,6 @@ from ..summary import (
 )
 from ._time import host_time
 
-NOT_OBSERVED = "{callbacks} of JAX not recorded: use observe_jax() or --jax"
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
@@ -107,10 +106,12 @@ class View:
 
     @property
     def _others(self) -> list[Part]:
+        """What is said of JAX's own callbacks, which are not recorded unless they are observed."""
         count = self.recording.not_observed
-        return [Part("quiet", NOT_OBSERVED.format(callbacks=counted(count, "callback")))] * (
-            count > 0
-        )
+        way = "%%jax_record --jax" if self.recording.cells else "observe_jax()"
+        them = "it" if count == 1 else "them"
+        words = f"{counted(count, 'callback')} of JAX not recorded; {way} records {them}"
+        return [Part("quiet", words)] if count else []
 
     def headline_words(self, times: bool) -> str:
         """Return the headline as text; with the time in host functions if `times` is true."""
