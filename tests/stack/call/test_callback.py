@@ -42,7 +42,7 @@ def test_unhashable_callable_works():
     assert float(jaxcb.pure_callback(host, SCALAR, 1.0)) == 2.0
 
 
-OURS = ("arrays", "executor", "chunksize", "timeout", "queued", "on_full")
+OURS = ("arrays", "executor", "chunksize", "timeout", "queued", "on_full", "rematerialize")
 
 
 @pytest.mark.parametrize(
