@@ -3,9 +3,9 @@
 `_subjects` lists the private names by subject, with the versions of JAX in which they were seen.
 Read it first if a JAX release breaks something. Host calls need all of "calls" (`_calls`, `_axes`,
 `_lowering_context`, `_while_loops`), without which this import fails. The other subjects have a
-module each (`_statuses`, `_runs`, `_interrupts`, `_watch`, `_observation`) and are off without
-their names. `jax.extend` and `jax.interpreters` have no stability guarantee either, so their uses
-are here too.
+module or two each (`_statuses`, `_runs`, `_interrupts`, `_watch` with `_numbered`, `_exact` with
+`_checkpoints`, `_observation`) and are off without their names. `jax.extend` and `jax.interpreters`
+have no stability guarantee either, so their uses are here too.
 """
 
 import jax
