@@ -111,7 +111,7 @@ class View:
         way = "%%jax_record --jax" if self.recording.cells else "observe_jax()"
         them = "it" if count == 1 else "them"
         words = f"{counted(count, 'callback')} of JAX not recorded; {way} records {them}"
-        return [Part("quiet", words)] if count else []
+        return [Part("quiet", words)] if count and not self.recording.ahead else []
 
     def headline_words(self, times: bool) -> str:
         """Return the headline as text; with the time in host functions if `times` is true."""
