@@ -144,8 +144,8 @@ def paths(jaxpr: Any, platform: str) -> list[Path]:
     return list(itertools.islice(_Walk(platform).paths(jaxpr, Path()), MAX_PATHS))
 
 
-def is_derivative(jaxpr: Any) -> bool:
-    """Return whether a part of a program is differentiated."""
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """Yield the equations of a program, in each of its jaxprs once."""
     waiting, seen = [jaxpr], set()
     while waiting:
         part = waiting.pop()
@@ -154,11 +154,14 @@ def is_derivative(jaxpr: Any) -> bool:
             continue
         seen.add(id(part))
         for equation in part.eqns:
-            if jax_compat.is_differentiated(equation):
-                return True
+            yield equation
             if "callback" not in equation.params and "fmt" not in equation.params:
                 waiting += _jaxprs(equation.params.values())
-    return False
+
+
+def is_derivative(jaxpr: Any) -> bool:
+    """Return whether a part of a program is differentiated."""
+    return any(map(jax_compat.is_differentiated, _equations(jaxpr)))
 
 
 # The primitives of JAX's own callbacks, which are not recorded unless they are observed.
@@ -167,19 +170,7 @@ _OF_JAX = ("pure_callback", "io_callback", "debug_callback", "debug_print", "buf
 
 def count_of_jax(jaxpr: Any) -> int:
     """Count the callbacks in a program that are of JAX's own API."""
-    waiting, seen, count = [jaxpr], set(), 0
-    while waiting:
-        part = waiting.pop()
-        part = getattr(part, "jaxpr", part)
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        for equation in part.eqns:
-            is_of_jax = equation.primitive.name in _OF_JAX
-            count += is_of_jax
-            if not is_of_jax:
-                waiting += _jaxprs(equation.params.values())
-    return count
+    return sum(equation.primitive.name in _OF_JAX for equation in _equations(jaxpr))
 
 
 class _Walk:
