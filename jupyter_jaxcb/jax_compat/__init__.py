@@ -3,9 +3,9 @@
 `_subjects` lists the private names by subject, with the versions of JAX in which they were seen.
 Read it first if a JAX release breaks something. Host calls need all of "calls" (`_calls`, `_axes`,
 `_lowering_context`, `_while_loops`), without which this import fails. The other subjects have a
-module or two each (`_statuses`, `_runs`, `_interrupts`, `_watch` with `_numbered`, `_exact` with
-`_checkpoints`, `_observation`) and are off without their names. `jax.extend` and `jax.interpreters`
-have no stability guarantee either, so their uses are here too.
+few modules each (`_statuses`, `_runs`, `_interrupts`, `_watch` with `_numbered`, `_exact` with
+`_masks` and `_checkpoints`, `_observation`) and are off without their names. `jax.extend` and
+`jax.interpreters` have no stability guarantee either, so their uses are here too.
 """
 
 import jax
@@ -27,8 +27,8 @@ from ._axes import (
 )
 from ._calls import (
     Effect, Primitive, TokenSet, abstract_token, ad, after_barriers, apply_primitive, batching,
-    build_ffi_lowering_function, callback_sharding, current_trace, forget_tokens,
-    has_ordered_effects, held_weakly, host_function_can_block, is_staging, is_within, jax_effect,
+    build_ffi_lowering_function, callback_sharding, forget_tokens,
+    has_ordered_effects, held_weakly, host_function_can_block, is_staging, jax_effect,
     jaxpr_trace, keep_and_order, keep_under_partial_evaluation, key_implementation,
     leave_out_of_tracebacks, leaves_references_as_they_are, mlir, partial_eval_jaxpr_custom_rules,
     requires_devices_during_lowering, set_sharding, shaped_array, wait_for_ordered, without_mesh,
@@ -43,6 +43,7 @@ from ._lowering_context import (
     automatic_axes, device_count, group_count, is_for_export, program_devices, shard_count,
     shard_devices, shard_number, times_called,
 )
+from ._masks import in_rule, mask_of_rule
 from ._numbered import BRANCH, Add, Around, Numbering
 from ._observation import (
     copy_of, frames_of, lost_axes, user_arguments, user_function, watch_calls, watch_traces,

@@ -212,18 +212,6 @@ def is_staging() -> bool:
     return jaxpr_trace() is not None
 
 
-def is_within(trace: Any) -> bool:
-    """Return whether operations reach `trace` without being staged into an inner jaxpr first.
-
-    Such a jaxpr, of a jit or a loop, may be cached, or differentiated on its own. It must not
-    contain tracers of `trace`.
-    """
-    for now in traces():
-        if now is trace or type(now) is _partial_eval.DynamicJaxprTrace:
-            return now is trace
-    return False
-
-
 @contextlib.contextmanager
 def without_mesh() -> Iterator[None]:
     """Hide the meshes that the surrounding code has set."""

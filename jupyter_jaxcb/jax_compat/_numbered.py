@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from ._calls import Primitive
-from ._exact import traced_like
+from ._masks import traced_like
 from ._subjects import module
 
 BRANCH = "branch"

@@ -12,18 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jax.core import Tracer
-from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
+from jax.tree_util import tree_flatten, tree_unflatten
 
 from ..capabilities.derivatives import with_rule
 from ..capabilities.lint import JaxInHostFunctionWarning, look_at_new_body, reached
 from ..capabilities.masked import (
     MASK,
     checked_mask,
-    mask_of_rule,
     otherwise_of,
     select,
-    with_stand_ins,
 )
 from ..stack.call import HostFunction, plain_signature, text_of, without_leading
 from ..stack.options import Options
@@ -92,11 +89,8 @@ class Callback:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        mask = mask_of_rule()
         if watched.report is not None:
-            watched.report(self, args, kwargs, True if mask is None else mask)
-        if mask is not None and self._is_masked_by(mask, args, kwargs):
-            return with_stand_ins(mask, self._call_where(mask, *args, **kwargs))
+            watched.report(self, args, kwargs, True)
         return self._call(*args, **kwargs)
 
     def where(self, mask: Any, /, *args: Any, otherwise: Any = MISSING, **kwargs: Any) -> Any:
@@ -141,7 +135,7 @@ class Callback:
         if problem is not None:
             raise TypeError(f"cannot mask the calls of {self.host.name}: {problem}")
         self._check_own_otherwise(args, kwargs)
-        mask, of_rule = checked_mask(self.host.name, mask), mask_of_rule()
+        mask = checked_mask(self.host.name, mask)
         if watched.report is not None:
             watched.report(self, args, kwargs, mask)
         if self.declared is None:
@@ -151,22 +145,7 @@ class Callback:
         declared = result_avals(self.declared, function, args, kwargs)
         others = otherwise_of(self.host.name, otherwise, declared)
         results, tree = tree_flatten(self._call_where(mask, *args, **kwargs))
-        selected = tree_unflatten(tree, select(mask, results, others))
-        return selected if of_rule is None else with_stand_ins(of_rule, selected)
-
-    def _is_masked_by(self, mask: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Return whether the mask of a derivative rule applies to a call in the rule.
-
-        Not if the call is the same for all batch elements, or must not be batched: then a vmap of
-        the mask alone would make several calls of one, or raise an error.
-        """
-        if self._why_not_masked() is not None:
-            return False
-        if not isinstance(mask, Tracer):
-            return True
-        cannot_vmap = self.settings.get("ordered") or self.settings.get("vmap_method", "") is None
-        leaves = tree_leaves((args, kwargs))
-        return not cannot_vmap and any(isinstance(leaf, Tracer) for leaf in leaves)
+        return tree_unflatten(tree, select(mask, results, others))
 
     def _why_not_masked(self) -> str | None:
         """Return why its calls cannot be masked, and what to do; None if they can."""

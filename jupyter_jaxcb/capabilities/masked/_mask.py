@@ -1,16 +1,13 @@
-"""The side of JAX: check masks, select results, and mask the callbacks inside a derivative rule."""
+"""The side of JAX: check masks, and select results."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jax.tree_util import PyTreeDef, tree_leaves, tree_map, tree_unflatten
 
 from ... import jax_compat
@@ -18,40 +15,8 @@ from ...stack.call import is_array
 from ...stack.results import MISSING
 
 
-class _Rule(threading.local):
-    mask: Any = None  # of the derivative rule that this thread runs; None: there is none
-    trace: Any = None  # to which its operations go
-
-
-_rule = _Rule()
-
-
-def mask_of_rule() -> Any:
-    """Return the mask of the derivative rule in which the caller is; None outside of such rules.
-
-    What JAX traces on its own is not inside: the body of a jit or a loop, or a host function.
-    """
-    if _rule.mask is None or not jax_compat.is_within(_rule.trace):
-        return None
-    return _rule.mask
-
-
-@contextlib.contextmanager
-def masking(mask: Any) -> Iterator[None]:
-    """Mask the callbacks that are called in the block: a derivative rule of a masked call."""
-    if not isinstance(mask, Tracer) and mask:  # eager code that needs the call
-        yield
-        return
-    before = _rule.mask, _rule.trace
-    _rule.mask, _rule.trace = mask, jax_compat.current_trace()
-    try:
-        yield
-    finally:
-        _rule.mask, _rule.trace = before
-
-
 def checked_mask(name: str, mask: Any) -> Any:
-    """Return the mask of a call, inside a rule combined with that of the rule.
+    """Return the mask of a call.
 
     Args:
         name: the name of the host function, for messages.
@@ -75,8 +40,7 @@ def checked_mask(name: str, mask: Any) -> Any:
             f"{jnp.shape(mask)}. Map over it: jax.vmap(lambda mask, x: {name}.where(mask, x, "
             "otherwise=...))(mask, x)."
         )
-    outer = mask_of_rule()
-    return jnp.asarray(mask) if outer is None else jnp.logical_and(mask, outer)
+    return jnp.asarray(mask)
 
 
 def otherwise_of(

@@ -16,7 +16,7 @@ from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 from ... import jax_compat
 from ...stack.call import is_array
 from ..derivatives import Gate
-from ._mask import masking, zero_elsewhere
+from ._mask import zero_elsewhere
 
 
 def with_stand_ins(mask: Any, tree: Any) -> Any:
@@ -115,6 +115,12 @@ def _at(x: jax.Array, first: jax.Array) -> jax.Array:
     return jax.lax.dynamic_index_in_dim(jax_compat.first_axis_whole(x), first)
 
 
+def _in_rule(mask: Any, rule: Callable[..., Any], *args: Any) -> Any:
+    if not isinstance(mask, Tracer) and mask:  # eager code that needs the call
+        return rule(*args)
+    return jax_compat.in_rule(mask, with_stand_ins, rule, *args)
+
+
 def _jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Return a rule whose first primal is a mask, which masks its callbacks too."""
 
@@ -123,8 +129,7 @@ def _jvp(rule: Callable[..., Any]) -> Callable[..., Any]:
         *fixed, (mask, *primals), (_, *tangents) = args
         primals = with_stand_ins(mask, tuple(primals))
         tangents = zero_elsewhere(mask, tuple(tangents))
-        with masking(mask):
-            return rule(*fixed, primals, tangents)
+        return _in_rule(mask, rule, *fixed, primals, tangents)
 
     return masked
 
@@ -140,8 +145,7 @@ def _vjp(
         mask = _plain(mask)
         moving = iter(_stood_in(mask, [x for n, x in enumerate(args) if n not in places]))
         args = tuple(x if n in places else next(moving) for n, x in enumerate(args))
-        with masking(mask):
-            pair = forward(*args)
+        pair = _in_rule(mask, forward, *args)
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             return pair  # JAX says what is wrong with it
         out, residuals = pair
@@ -150,8 +154,7 @@ def _vjp(
     @functools.wraps(backward)
     def masked_backward(*args: Any) -> Any:
         *fixed, (mask, residuals), cotangent = args
-        with masking(mask):
-            cotangents = backward(*fixed, residuals, cotangent)
+        cotangents = _in_rule(mask, backward, *fixed, residuals, cotangent)
         if not isinstance(cotangents, tuple | list):
             return cotangents  # JAX says what is wrong with them
         return (None, *zero_elsewhere(mask, tuple(cotangents)))

@@ -140,11 +140,12 @@ def _calls_of(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any
         if callback in known or callback.flavor == "tap":
             return
         leaves, tree = tree_flatten((args, kwargs))
-        *values, needed = map(jax_compat.first_value, (*leaves, mask))
-        if needed is None or any(value is None for value in values):
+        masks = mask, jax_compat.mask_of_rule()
+        *values, needed, by_rule = map(jax_compat.first_value, (*leaves, *masks))
+        if any(value is None for value in (*values, needed, by_rule)):
             why = "JAX traces all of its calls, as in jax.checkpoint, so its arguments have no "
             unknown.setdefault(callback, f"{why}values")
-        elif not needed:
+        elif not (needed and by_rule):
             unknown.setdefault(callback, "its mask is not true for the first batch element")
         else:
             unknown.pop(callback, None)

@@ -264,12 +264,18 @@ class Flavor:
         return not callback.options.drop_in
 
     def add_mask(
-        self, mask: Any, args: Sequence[Any], params: dict[str, Any]
+        self, mask: Any, args: Sequence[Any], params: dict[str, Any], of_rule: bool
     ) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Add the mask of a branch or loop around a call, its last operand from then on."""
+        """Add the mask of a branch or loop around a call, its last operand from then on.
+
+        Or that of the masked call whose derivative rule makes this one; the drop-ins do not take
+        it.
+        """
         __tracebackhide__ = True
         callback, options = params["callback"], params["callback"].options
-        if options.flavor == "io" and options.ordered:
+        if of_rule and options.drop_in:
+            return args, params
+        if options.flavor == "io" and options.ordered and not of_rule:
             self.refuse_mask(params, "a branch or loop with a batched predicate")
         if options.masked:
             args, levels = (*args[:-1], args[-1] & mask), params["levels"]
@@ -278,7 +284,8 @@ class Flavor:
             for level in levels:  # of vmaps inside the branch or loop, which do not map over it
                 mask = passed(mask, level.vmap_method.unbatched, level.size)
             args = (*args, mask)
-        callback = dataclasses.replace(callback, options=options.with_mask_of_text)
+        options = options.with_mask_of_rule if of_rule else options.with_mask_of_text
+        callback = dataclasses.replace(callback, options=options)
         return args, {**params, "callback": callback, "levels": levels}
 
     def refuse_mask(self, params: dict[str, Any], where: str) -> None:

@@ -162,9 +162,10 @@ def batch_host_call(
     """
     __tracebackhide__ = True
     given = callback.options
-    if given.masked == "text" and dims[-1] is not None:
+    if given.masked and "where" not in given.masked and dims[-1] is not None:
         alone = all(dim is None for dim in dims[:-1])
-        if _gets_whole_batches(given) and given.flavor == "io":
+        is_whole = _gets_whole_batches(given) and "rule" not in given.masked
+        if is_whole and given.flavor == "io":
             raise ValueError(
                 f"cannot vmap {callback} in a branch or loop with a batched predicate: with "
                 f"vmap_method={method!r} one call gets all batch elements, also those that do not "
@@ -172,7 +173,7 @@ def batch_host_call(
                 f"{callback.host.variable}.where(predicate, ...) instead of the branch: then it "
                 "gets the elements that need it."
             )
-        if _gets_whole_batches(given) or (alone and given.may_repeat):
+        if is_whole or (alone and (given.may_repeat or given.masked == "rule")):
             # One call serves all batch elements, if any of them reaches it.
             args, dims = (*args[:-1], args[-1].any(dims[-1])), (*dims[:-1], None)
             if alone:

@@ -116,7 +116,8 @@ class Options:
     input_output_aliases: tuple[tuple[int, int], ...] = _row((), "")
     command_buffer_compatible: bool = _row(False, "")
     # Not typed: whether the function of a tap has a second parameter; and if the last operand of a
-    # call is a mask, whose: of ``.where``, of a branch or loop around it ("text"), or of both.
+    # call is a mask, whose, in words: "where", "rule" (a derivative rule of a masked call makes the
+    # call) and "text" (of a branch or loop around it).
     transforms: bool = _row(False, "tap")
     masked: str = _row("", "")
     # Not typed: whether a function with the signature of JAX's makes the call.
@@ -142,12 +143,20 @@ class Options:
     @functools.cached_property
     def with_mask(self) -> Options:
         """The options of the calls that have the mask of ``.where``."""
-        return dataclasses.replace(self, masked="where")
+        return self._masked_by("where")
+
+    @functools.cached_property
+    def with_mask_of_rule(self) -> Options:
+        """The options of the calls that have the mask of a derivative rule, too."""
+        return self._masked_by("rule")
 
     @functools.cached_property
     def with_mask_of_text(self) -> Options:
         """The options of the calls that have the mask of a branch or loop around them, too."""
-        return dataclasses.replace(self, masked="where, text" if "where" in self.masked else "text")
+        return self._masked_by("text")
+
+    def _masked_by(self, mask: str) -> Options:
+        return dataclasses.replace(self, masked=" ".join(sorted({*self.masked.split(), mask})))
 
     def with_operands_of(self, other: Options) -> Options:
         """Return the options of calls with the operands that those of `other` have at their end."""
