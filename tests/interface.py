@@ -91,7 +91,7 @@ from jupyter_jaxcb.report import (
     unfinished,
 )
 from jupyter_jaxcb.report.frontend import to_page
-from jupyter_jaxcb.report.text import host_time, other_time, to_markdown
+from jupyter_jaxcb.report.text import time_split, to_markdown
 from jupyter_jaxcb.stack import (
     ResultError,
     cell_begins,

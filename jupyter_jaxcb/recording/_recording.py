@@ -63,6 +63,8 @@ class Recording:
         masks: for how many batch elements the masks of masked calls were true, by site.
         objects: what happened to host objects, by name.
         wall_ns: how long the recorded code took; 0: unknown.
+        compiled_ns: how long JAX traced, lowered and compiled meanwhile, programs without callbacks
+            too; summed over threads.
         not_observed: how many of JAX's own callbacks the programs have that were compiled
             meanwhile, without being recorded.
         late_ns: how long after the code the last host call ended: a program that nobody waits for
@@ -99,6 +101,7 @@ class Recording:
     masks: tuple[MaskUse, ...] = ()
     objects: tuple[ObjectUse, ...] = ()
     wall_ns: int = 0
+    compiled_ns: int = 0
     late_ns: int = 0
     not_observed: int = 0
     profile: Profile | None = None

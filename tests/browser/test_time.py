@@ -62,12 +62,12 @@ def test_profiled_cell_opens_at_the_time_and_stays_so_when_saved(notebook, fresh
 
 
 @pytest.mark.long
-def test_a_cell_with_a_large_gap_is_profiled_by_a_click_which_can_be_undone(notebook):
+def test_a_cell_is_profiled_by_a_click_which_can_be_undone(notebook):
     opened = notebook(LOAD, SLOW, WAITS)
     opened.run_and_wait()
     view = opened.cell(2).locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
-    view.get_by_role("button", name="profile this cell").click()
+    view.get_by_role("button", name="Profile this cell").click()
     expect(view.locator(".jaxcb-profile")).to_contain_text("idle")
     cell = opened.cell(2).locator(".cm-content")
     expect(cell).to_contain_text("%%jax_profile")

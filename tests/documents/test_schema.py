@@ -54,6 +54,7 @@ def full():
         stale=frozenset([0]),
         cells=("<cell>",),
         not_observed=2,
+        compiled_ns=1,
         profile=Profile(
             0, 9, (Part(PartKind.HOST, "f", Frame("f", "a.py", 3), 9, 9, 3, 0),),
             (Lane("wall time", (0, 9, 0)),), r.recording.compilations, 10, 300, 10**6,

@@ -1,10 +1,15 @@
-"""How long host functions took, of how long the code took, and what the rest was."""
+"""What took the time of the code: host functions, compilation, the rest."""
 
 import dataclasses
 import json
+import re
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import jupyter_jaxcb as jaxcb
 from tests.interface import (
     MIME_TYPE,
     Aval,
@@ -15,10 +20,9 @@ from tests.interface import (
     Recording,
     Site,
     headline,
-    host_time,
-    other_time,
     record_call,
     summarize,
+    time_split,
     to_html,
     to_markdown,
     to_mimebundle,
@@ -32,13 +36,17 @@ PROGRAM = Program("jit_f", "cpu")
 COMPILED = Compilation(PROGRAM, 1, (), 30 * MS, 72 * MS)
 
 
-def recorded(wall_ms, *calls, ended_ms=10_000, compilations=(), site=SITE, results=(), **more):
+def recorded(
+    wall_ms, *calls, ended_ms=10_000, compiled=0, compilations=(), site=SITE, results=(), **more
+):
     """Return a recording of code of `wall_ms`, with calls from and to these milliseconds."""
     recorder = Recorder(clock=lambda: 0)
     recorder.bound(site)
     fact = LoweredSite(site, PROGRAM, 0, (Aval((), "float32"),), results, (), **more)
     mark = recorder.mark()
     recorder.lowered(fact)
+    if compiled:
+        recorder.compiled(compiled * MS)
     for start, end in calls:
         record_call(recorder, fact, 1, int(start * MS), int(end * MS))
     code = int(wall_ms * MS), int(ended_ms * MS)
@@ -56,21 +64,31 @@ def on_two_threads(recording):
 @pytest.mark.parametrize(
     ("recording", "words"),
     [
-        (recorded(5.3, (0, 1), (2, 2.5)), "1.5 ms of 5.3 ms"),
-        (recorded(0, (0, 1)), "1 ms"),
+        (recorded(5.3, (0, 1), (2, 2.5)), "5.3 ms: host functions 1.5 ms, rest 3.8 ms"),
+        (
+            recorded(5.3, (0, 1), compiled=3),
+            "5.3 ms: host functions 1 ms, compilation 3 ms, rest 1.3 ms",
+        ),
+        (recorded(0, (0, 1)), "host functions 1 ms"),
         # A program that nobody waited for.
-        (recorded(5, (0, 1), (9, 200), ended_ms=10), "192 ms; the code ended after 5 ms"),
-        (recorded(1000, (0, 1), (9, 12), ended_ms=10), "4 ms of 1 s"),
+        (
+            recorded(5, (0, 1), (9, 200), ended_ms=10),
+            "host functions 192 ms; the code ended after 5 ms",
+        ),
+        (recorded(1000, (0, 1), (9, 12), ended_ms=10), "1 s: host functions 4 ms, rest 996 ms"),
         # A host function called another one: their sum is no part of the code's time.
-        (recorded(5, (0, 4), (1, 3)), "6 ms"),
-        (on_two_threads(recorded(5, (0, 4), (0, 4))), "8 ms summed over 2 threads in 5 ms"),
+        (recorded(5, (0, 4), (1, 3)), "host functions 6 ms"),
+        # Another thread compiled.
+        (recorded(5, (0, 4), compiled=3), "host functions 4 ms"),
+        (
+            on_two_threads(recorded(5, (0, 4), (0, 4))),
+            "host functions 8 ms summed over 2 threads in 5 ms",
+        ),
     ],
 )
-def test_time_of_host_functions_is_a_part_of_that_of_the_code_or_is_said_not_to_be(
-    recording, words
-):
+def test_the_time_of_the_code_is_divided_or_what_is_no_part_of_it_is_told_alone(recording, words):
     sites = summarize(recording)
-    assert host_time(recording, sites) == words
+    assert time_split(recording, sites) == words
     # Every report says the same, as does one that was saved.
     again = Recording.from_json(recording.to_json())
     said = [
@@ -85,36 +103,38 @@ def test_time_of_host_functions_is_a_part_of_that_of_the_code_or_is_said_not_to_
 
 
 @pytest.mark.kept
-@pytest.mark.parametrize(
-    ("recording", "words"),
-    [
-        (
-            recorded(1370, (0, 0.0834), compilations=(COMPILED,)),
-            "Of 1.37 s, host functions took 83.4 µs, compiling their programs 102 ms, "
-            "and other code 1.27 s (Python, imports, JAX and XLA)",
-        ),
-        (
-            recorded(1370, (0, 1)),
-            "Of 1.37 s, host functions took 1 ms, and other code 1.37 s "
-            "(Python, imports, JAX and XLA)",
-        ),
-        (recorded(1370, (0, 700)), ""),  # most of it
-        (recorded(400, (0, 1)), ""),  # not long
-        (recorded(1370, (0, 10), (1500, 1600), ended_ms=1400), ""),  # some after the code
-        (recorded(0, (0, 1)), ""),
-    ],
-)
-def test_what_the_rest_of_the_time_was_is_said_if_it_is_long(recording, words):
-    assert other_time(recording, summarize(recording)) == words
-    _, metadata = to_mimebundle(recording)
-    assert metadata[MIME_TYPE].get("other_time", "") == words
-
-
-@pytest.mark.kept
 def test_times_are_not_in_the_data_of_an_output():
     run = recorded(1370, (0, 1), compilations=(COMPILED,))
     data, _ = to_mimebundle(run)
     assert "1.37 s" not in json.dumps(data)
+
+
+def test_compilation_is_counted_once_and_not_in_a_run_without_any():
+    slow = jaxcb.pure(lambda x: x, result="x")
+    program = jax.jit(lambda x: jnp.linalg.inv(jnp.eye(5)) + x)
+    for _ in range(5):  # each is traced, compiled and run while JAX traces the next one
+
+        @jax.jit
+        def program(x, inner=program):
+            with jax.ensure_compile_time_eval():
+                constant = inner(np.float32(1))
+            return slow(x) + constant
+
+    runs = []
+    for _ in range(2):
+        with jaxcb.record() as r:
+            program(np.float32(1)).block_until_ready()
+        runs.append(r.recording)
+    assert 0 < runs[0].compiled_ns < runs[0].wall_ns
+    assert "compilation" in str(runs[0]).splitlines()[0]
+    assert runs[1].compiled_ns == 0
+    assert "compilation" not in str(runs[1]).splitlines()[0]
+
+
+def test_compilation_of_a_program_whose_calls_are_unused_is_told():
+    with jaxcb.record() as r:
+        jax.jit(lambda x: (jaxcb.pure(np.sin, result="x")(x), x)[1])(np.float32(1))
+    assert re.search(r" · [^·]*: compilation [^·]*, rest [^·]*$", str(r.recording).splitlines()[0])
 
 
 NUMBER = (Aval((), "float32"),)

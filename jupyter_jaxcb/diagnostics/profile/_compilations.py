@@ -12,13 +12,6 @@ import jax
 from ...recording import Compilation
 from ...stack import elision
 
-_COMPILE = "/jax/core/compile/backend_compile_duration"
-_STAGES = (  # events of `jax.monitoring`
-    "/jax/core/compile/jaxpr_trace_duration",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration",
-    _COMPILE,
-)
-
 
 class Stage(NamedTuple):
     """One step of a compilation: JAX traces or lowers, or XLA compiles."""
@@ -68,8 +61,8 @@ class Compilations:
 
     def _ended(self, event: str, duration_secs: float, **kwargs: Any) -> None:
         end = time.perf_counter_ns()
-        if event in _STAGES:
+        if event in elision.STAGES:
             name = str(kwargs.get("fun_name", ""))
             name = name[4:-1] if name.startswith("jit(") and name.endswith(")") else name
             start, thread = end - round(duration_secs * 1e9), threading.get_ident()
-            self._stages.append(Stage(start, end, name, thread, event == _COMPILE))
+            self._stages.append(Stage(start, end, name, thread, event == elision.STAGES[-1]))

@@ -95,8 +95,7 @@ class MeasuredView(TypedDict, total=False):
     threads: list[str]
     wall_ns: int  # how long the recorded code took; 0: unknown
     headline: list[Annotated[list[str], Part]]  # with the costly function; empty: as in the facts
-    time: str  # "36 µs of 5.3 ms": in host functions, of the code; empty: nothing was called
-    other_time: str  # where the time of the code went, if most of it went elsewhere
+    time: str  # "5.3 ms: host functions 36 µs, rest 5.26 ms"; empty: nothing was called or compiled
     errors: list[str]
     calls: SavedCallsView | None  # None: sent separately, or there are none
     calls_not_saved: int

@@ -23,7 +23,7 @@ from ..summary import (
     is_stop,
     out_of_order,
 )
-from ..text import View, by_other_threads, host_time, other_time, to_html
+from ..text import View, by_other_threads, time_split, to_html
 from ..text import to_text as sites_to_text
 from ._columns import (
     CallColumns,
@@ -195,8 +195,7 @@ class _Document:
             "threads": list(recording.threads),
             "wall_ns": recording.wall_ns,
             "headline": [list(part) for part in self.view.timed_headline],
-            "time": host_time(recording, self.sites),
-            "other_time": other_time(recording, self.sites),
+            "time": time_split(recording, self.sites),
             "errors": [STOPPED_BY_YOU if is_stop(one) else one for one in recording.errors],
             "sites": [view.measured(brief=brief) for view in self.views],
         }

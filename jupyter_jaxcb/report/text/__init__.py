@@ -14,4 +14,4 @@ from ._matrix import (
 )
 from ._other_threads import by_other_threads
 from ._text import outcome_to_text, to_text
-from ._time import host_time, other_time
+from ._time import time_split

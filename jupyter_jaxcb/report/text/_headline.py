@@ -24,7 +24,7 @@ from ..summary import (
     summarize,
     time_words,
 )
-from ._time import host_time
+from ._time import time_split
 
 LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
@@ -114,8 +114,8 @@ class View:
         return [Part("quiet", words)] if count and not self.recording.ahead else []
 
     def headline_words(self, times: bool) -> str:
-        """Return the headline as text; with the time in host functions if `times` is true."""
-        time = host_time(self.recording, self.sites) if times else ""
+        """Return the headline as text; with what took the time if `times` is true."""
+        time = time_split(self.recording, self.sites) if times else ""
         parts = (times and self.timed_headline) or self.headline
         return " · ".join(filter(None, (*(part.text for part in parts), time)))
 

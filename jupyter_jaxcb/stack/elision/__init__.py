@@ -9,6 +9,7 @@ again, and `_one_device` warns of results that JAX leaves on one device. Read `_
 from ._made import Operation, operations, program_number, without_number
 from ._one_device import OneDeviceWarning, warn_of_one_device
 from ._programs import (
+    STAGES,
     all_counted,
     bound,
     executed,

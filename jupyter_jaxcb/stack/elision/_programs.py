@@ -8,6 +8,8 @@ remaining ones (`lowered`); and the optimized program has the host calls that XL
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -16,6 +18,8 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+
+import jax
 
 from ... import jax_compat
 from ...jax_compat import Changes
@@ -41,6 +45,12 @@ from ._one_device import warn_of_one_device
 from ._verdict import LOWERED_ONCE, Evidence, HostCallIndex, dropped_outcome, is_moved, outcome
 
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest are dropped first
+
+# What JAX does before a program runs: events of `jax.monitoring`.
+STAGES = tuple(
+    f"/jax/core/compile/{stage}_duration"
+    for stage in ("jaxpr_trace", "jaxpr_to_mlir_module", "backend_compile")
+)
 
 # JAX only looks at what it traces here, or replaces it by what a rule computes.
 _NOT_FOR_A_PROGRAM = frozenset({"transpose", "custom batching"})
@@ -238,6 +248,13 @@ class _Lowerings(threading.local):
         self.under_way: list[_Lowering] = []
 
 
+class _Stages(threading.local):
+    """The last stages of compilations that this thread ended, with their ends and times."""
+
+    def __init__(self) -> None:
+        self.ended: collections.deque[tuple[int, int]] = collections.deque(maxlen=10_000)
+
+
 class _Memory:
     """The outcomes of compiled programs, for recorders that start later, and which are counted."""
 
@@ -313,6 +330,7 @@ class _Memory:
 _numbers = itertools.count(1)
 _memory = _Memory()
 _lowerings = _Lowerings()
+_stages = _Stages()
 _pending = PendingBinds()
 _uncounted: set[Program] = set()  # programs whose runs are not counted
 _observing: weakref.ref[Recorder] | None = None  # the recorder that has JAX's own callbacks
@@ -413,6 +431,8 @@ def watch(
     if is_observing():
         watch_own(recorder)
     jax_compat.watch(_Watcher(look), _changes)
+    listen = jax.monitoring.register_event_duration_secs_listener
+    _changes.make(lambda: listen(_compiled), _listen_no_longer)
 
 
 def watch_own(recorder: Recorder) -> None:
@@ -430,6 +450,23 @@ def unwatch() -> None:
     """Stop watching, and undo all changes to JAX."""
     _changes.revert()
     forget_all()
+
+
+def _listen_no_longer() -> None:
+    with contextlib.suppress(AssertionError, ValueError):  # it is not there
+        jax.monitoring.unregister_event_duration_listener(_compiled)
+
+
+def _compiled(event: str, duration_secs: float, **_: Any) -> None:
+    """Record a stage of a compilation, without the stages inside, which end before it does."""
+    if event not in STAGES or (recorder := listener()) is None:
+        return
+    end, took = time.perf_counter_ns(), round(duration_secs * 1e9)
+    own = took
+    while _stages.ended and _stages.ended[-1][0] > end - took:
+        own -= _stages.ended.pop()[1]
+    _stages.ended.append((end, took))
+    recorder.compiled(max(own, 0))
 
 
 class _Watcher:

@@ -1,6 +1,6 @@
 /** The footer of a recording: missing calls, call order, environment, compilations, actions. */
 
-import { button, h, type Child } from './dom/elements.js';
+import { h, type Child } from './dom/elements.js';
 import { disclosure } from './sites/details.js';
 import { timesKnown } from './sites/words.js';
 import phrases from './data/phrases.json';
@@ -21,22 +21,16 @@ const MOST_PROGRAMS = 50;
  * Warnings, details, and actions.
  *
  * Args:
- *   actions: opens the view elsewhere, pins it to compare.
- *   profile: runs the cell again with a profile; absent: nothing can.
+ *   actions: opens the view elsewhere, pins it to compare, profiles the cell.
  */
 export function viewFooter(
   facts: ReadFacts,
   measured: Measured,
-  actions: readonly Child[] = [],
-  profile?: () => void
+  actions: readonly Child[] = []
 ): HTMLElement {
   const footer = h('div', { class: 'jaxcb-footer' });
   for (const words of warnings(facts, measured)) {
     footer.append(h('p', { class: 'jaxcb-warning' }, warningWords(words)));
-  }
-  if (profile && measured.other_time) {
-    const link = button({ class: 'jaxcb-link' }, profile, 'profile this cell');
-    footer.append(h('p', {}, `${measured.other_time} · `, link));
   }
   for (const words of measured.by_worker) {
     footer.append(h('p', {}, words));

@@ -256,10 +256,13 @@ export class TraceView {
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
     const footing = [
+      profile &&
+        !measured.profile &&
+        button({ class: 'jaxcb-link' }, profile, 'Profile this cell'),
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
       remembers && this.comparison.actions
     ];
-    this.footer.replaceChildren(viewFooter(facts, measured, footing, profile));
+    this.footer.replaceChildren(viewFooter(facts, measured, footing));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
     this.tabs.count(SITES, numberWords(facts.sites.length + facts.left_out));
     this.tabs.count(CALLS, numberWords(calls));

@@ -93,7 +93,9 @@ def test_time_of_a_cell_is_that_of_its_code(timed, cell):
     noted = timed.run("print(*map(cells[-1].get, ['parsed', 'began', 'ended', 'shown']))")
     parsed, began, ended, shown = map(int, noted.text.split())
     assert ended - began <= trace["wall_ns"] <= shown - parsed
-    assert re.fullmatch(r"[\d.]+ .?s of [\d.]+ .?s", trace["time"])
+    assert re.fullmatch(
+        r"[\d.]+ .?s: host functions [^,]+(, compilation [^,]+)?, rest [^,]+", trace["time"]
+    )
     if "run" in cell.split("use")[0]:
         assert timed.run("print(run.wall_ns)").text.split() == [str(trace["wall_ns"])]
 

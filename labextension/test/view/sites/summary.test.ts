@@ -29,9 +29,9 @@ describe('summaryLine', () => {
 
   it('says the time in the words of Python', () => {
     const facts = someFacts([aSite({ host_ns: 167e6 })]);
-    const time = '167 ms of 5.3 s';
+    const time = '5.3 s: host functions 167 ms, rest 5.13 s';
     const line = summaryLine(facts, someMeasured({ time }));
-    expect(line.textContent).toBe('bessel · 167 ms of 5.3 s');
+    expect(line.textContent).toBe('bessel · 5.3 s: host functions 167 ms, rest 5.13 s');
     expect(line.querySelector('.jaxcb-summary-time')!.textContent).toBe(time); // unbroken
     const profiled = someMeasured({ time: '167 ms', profile: aProfile() });
     expect(words(facts, profiled)).toBe('bessel · 167 ms · 1 s wall time, 80 % host functions');
