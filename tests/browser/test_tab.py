@@ -1,5 +1,7 @@
 """A host trace can be opened in a tab of its own, which is as wide as the window."""
 
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from ._cells import DOUBLE, LOAD, USE
@@ -16,6 +18,10 @@ def test_tab_has_the_whole_trace_and_its_links_lead_back_to_the_notebook(noteboo
     view = opened.cell(2).locator(".jaxcb-view")
     view.locator(".jaxcb-disclosure").click()
     width = view.bounding_box()["width"]
+    with page.expect_download() as csv:
+        view.get_by_role("button", name="Save as CSV").click()
+    assert csv.value.suggested_filename.endswith("-3.csv")
+    assert len(Path(csv.value.path()).read_text().splitlines()) == 2
     view.get_by_role("button", name="Open in a tab").click()
     tab = page.locator(TAB)
     expect(tab.locator(".jaxcb-site-where")).to_have_count(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import uuid
 from collections.abc import Callable
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from typing import Any
 import comm
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...recording import Recording
+from ...recording import FORMATS, Recording
 from ...report import SCHEMA, Place, RunsView, SnapshotView, to_message
 
 NAME = "jupyter_jaxcb"  # of the comm target, and of the only comm
@@ -112,3 +113,16 @@ class Link:
             reply |= {"facts": facts, "measured": measured}
             reply |= {"rows": calls.rows, "unit_ns": calls.unit_ns}
             self._send(reply, [calls.raw, calls.crossings])
+        elif request.get("type") == "file":
+            name, suffix, written = str(request.get("id")), str(request.get("suffix")), []
+            try:
+                written = [self._file(name, suffix)]
+            finally:  # the page waits for a reply
+                self._send({"type": "file", "id": name, "suffix": suffix}, written)
+
+    def _file(self, name: str, suffix: str) -> bytes:
+        """Return what `Recording.save` writes for a suffix; empty if the recording is gone."""
+        recording, file = self._recordings.get(name), io.BytesIO()
+        if recording is not None and suffix in FORMATS:
+            FORMATS[suffix](recording, file)
+        return file.getvalue()

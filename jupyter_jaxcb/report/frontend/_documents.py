@@ -25,6 +25,7 @@ class FactsView(TypedDict, total=False):
     sites: Required[list[SiteJson]]  # in program order; an output has `measured` keys elsewhere
     full: str  # "the log was full: 3 calls were counted but not logged"; empty: it was not
     ahead: bool  # nothing ran: `expected` is that of one run
+    not_observed: int  # JAX's own callbacks that were not recorded: the last part of the headline
 
 
 class CompilationView(TypedDict):

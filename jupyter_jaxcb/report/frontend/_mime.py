@@ -247,6 +247,7 @@ def _facts(view: View, views: list[SiteView], *, brief: bool = False) -> FactsVi
         "sites": [view.facts(brief=brief) for view in views],
         "full": full_words(view.recording),
         "ahead": view.recording.ahead,
+        "not_observed": 0 if view.recording.ahead else view.recording.not_observed,
     }
 
 

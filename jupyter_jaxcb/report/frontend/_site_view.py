@@ -96,6 +96,7 @@ class SiteView:
     host_ns: int | None = None  # in the host function, summed over calls; None: it was not saved
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
+    looped: int = 0  # calls for single batch elements that fewer calls would replace
     slow_calls: int = 0  # of a vmap that loops where it need not; 0: they take little
     figures: tuple[Figure, ...] = ()  # what else is said beside the number of calls
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell

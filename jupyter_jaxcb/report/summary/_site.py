@@ -58,6 +58,11 @@ class SiteSummary:
     hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
     share: float = 0.0  # of the time of the recorded code, in its calls; 0: unknown
 
+    @property
+    def looped(self) -> int:
+        """The calls for single batch elements that fewer calls would replace."""
+        return self.loop.calls
+
     @functools.cached_property
     def consequence(self) -> str:
         """What matters most: ``raised``, ``stopped``, ``not_finite``, or its status.

@@ -15,7 +15,7 @@ export interface Output {
 }
 
 /** What an output can use. */
-export interface Services extends Required<Pick<Around, 'reveal' | 'apply' | 'profile' | 'everything'>> {
+export interface Services extends Required<Pick<Around, 'reveal' | 'apply' | 'rerun' | 'save' | 'everything'>> {
   /** Shows a widget about the output in a tab of its own. */
   openTab(widget: Widget): void;
 }

@@ -27,11 +27,12 @@ import { ownerOf, type Owner } from './lines/owner.js';
 import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { showInTrace } from './lines/trace.js';
-import { insertCheck, writeProfile, writeProposal } from './lines/write.js';
+import { insertCheck, writeMagic, writeProposal } from './lines/write.js';
 import { listenForSave } from './save-key.js';
 import { Switch } from './switch.js';
 import type { Proposal, Site } from '../view/data/schema.js';
 import type { Target } from '../view/sites/row.js';
+import type { Magic } from '../view/view.js';
 import { offerRestart } from '../view/restart.js';
 
 const CATEGORY = 'JAX callbacks';
@@ -197,7 +198,8 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
       },
       openTab: widget => openTab(app, find(), widget),
       apply: (site, proposal) => void apply(find(), site, proposal),
-      profile: () => void profile(find()),
+      rerun: magic => void rerun(find(), magic),
+      save: (id, suffix) => void save(find(), id, suffix),
       everything: async id => {
         const owner = find();
         return owner ? stateOf(owner.panel).everything(id) : null;
@@ -229,14 +231,29 @@ async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promi
   }
 }
 
-async function profile(owner: Owner | null): Promise<void> {
-  if (owner && !writeProfile(owner)) {
+async function rerun(owner: Owner | null, magic: Magic): Promise<void> {
+  if (owner && !writeMagic(owner, magic)) {
     const why = 'no magic can run a cell with await';
-    Notification.info(`Not profiled: ${why}. Move the other lines to a cell of their own.`, BRIEFLY);
+    Notification.info(`Not run: ${why}. Move the other lines to a cell of their own.`, BRIEFLY);
   } else if (owner) {
-    Notification.info('The cell now has %%jax_profile; Ctrl+Z in it removes that.', BRIEFLY);
+    Notification.info(`The cell now has ${magic}; Ctrl+Z in it removes that.`, BRIEFLY);
     await NotebookActions.run(owner.panel.content, owner.panel.sessionContext);
   }
+}
+
+/** Downloads a recording as a file that the kernel writes. */
+async function save(owner: Owner | null, id: string, suffix: string): Promise<void> {
+  const data = owner && (await stateOf(owner.panel).file(id, suffix));
+  if (!data) {
+    Notification.info('The kernel no longer has this recording: run the cell again.', BRIEFLY);
+    return;
+  }
+  const number = (owner.panel.content.widgets[owner.cell]?.model as ICodeCellModel).executionCount;
+  const name = owner.panel.context.path.split('/').at(-1)!.replace(/\.ipynb$/, '');
+  const url = URL.createObjectURL(new Blob([data as DataView<ArrayBuffer>]));
+  const link = Object.assign(document.createElement('a'), { href: url, download: `${name}-${number}${suffix}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000); // after the download has begun
 }
 
 async function jump(app: JupyterFrontEnd, { panel, cell }: Owner, target: Target): Promise<void> {

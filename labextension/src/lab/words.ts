@@ -82,12 +82,12 @@ function instead({ calls, written }: Site): string {
     : '';
 }
 
-/** `12 × vmap` of slow loops, `26 calls, 15 × vmap` of some calls; empty if the word counts the calls. */
+/** `12 × vmap` of loops, `26 calls, 15 × vmap` of some calls; empty if the word counts the calls. */
 function callsAfter(word: string, site: Site): string {
-  const looped = site.slow_calls;
-  const slow = looped && say(phrases.times_vmap, { count: numberWords(looped) });
+  const { looped } = site;
+  const loop = looped && say(phrases.times_vmap, { count: numberWords(looped) });
   const calls = word.includes(callWords(site.calls)) ? '' : callsOf(site);
-  return slow ? [looped < site.calls && calls, slow].filter(Boolean).join(', ') : calls;
+  return loop ? [looped < site.calls && calls, loop].filter(Boolean).join(', ') : calls;
 }
 
 /** The lines of the tooltip of a site's badge. */

@@ -42,7 +42,7 @@ export function viewFooter(
   if (measured.compilations.length) {
     footer.append(compilations(measured.compilations));
   }
-  if (facts.sites.length && actions.some(Boolean)) {
+  if (actions.some(Boolean)) {
     footer.append(h('div', { class: 'jaxcb-actions' }, ...actions));
   }
   return footer;

@@ -20,14 +20,19 @@ import { Tabs } from './dom/tabs.js';
 
 export type { RawCalls } from './data/raw.js';
 
+/** What a cell runs below, to be seen better. */
+export type Magic = '%%jax_profile' | '%%jax_record --jax';
+
 /** Services of the host application; each may be absent. */
 export interface Around {
   /** Jumps to a line of a cell; absent: no links. */
   readonly reveal?: ((target: Target) => void) | undefined;
   /** Writes an option that advice proposes into the code; absent: no buttons. */
   readonly apply?: SiteActions['apply'];
-  /** Runs the cell again with a profile; absent: no button. */
-  readonly profile?: (() => void) | undefined;
+  /** Runs the cell again below a magic; absent: no buttons. */
+  readonly rerun?: ((magic: Magic) => void) | undefined;
+  /** Downloads the recording as a file with that suffix; absent: no buttons. */
+  readonly save?: ((id: string, suffix: string) => void) | undefined;
   /** Opens the recording in a tab of its own; absent: no button. */
   readonly openTab?: (() => void) | undefined;
   /** Requests the full recording from the kernel; null: not available. */
@@ -48,6 +53,12 @@ interface Shown extends Recording {
   readonly raw: RawCalls | null;
 }
 
+
+const FILES = [
+  ['.csv', 'Save as CSV'],
+  ['.perfetto.json', 'Save for Perfetto']
+] as const;
+const RECORD_JAX = '%%jax_record --jax';
 
 // A counter alone is not unique, because a page may contain several bundles of this library.
 const PAGE = Math.random().toString(36).slice(2, 8);
@@ -171,7 +182,12 @@ export class TraceView {
 
   /** Opens and closes the view; a click on a problem of the headline shows its row. */
   private readonly press = (event: Event): void => {
-    const named = (event.target as Element).closest('[data-site]')?.getAttribute('data-site');
+    const pressed = event.target as Element;
+    if (pressed.closest('[data-jax]')) {
+      this.around().rerun?.(RECORD_JAX);
+      return;
+    }
+    const named = pressed.closest('[data-site]')?.getAttribute('data-site');
     const site = this.shown?.facts.sites[Number(named ?? -1)];
     const same = ({ where, source, function: name }: Site): boolean =>
       where === site!.where && source === site!.source && name === site!.function;
@@ -193,7 +209,7 @@ export class TraceView {
     this.clear();
     this.shown = shown;
     const { facts, measured, damage, raw } = shown;
-    const summary = summaryLine(facts, measured);
+    const summary = summaryLine(facts, measured, this.around().rerun !== undefined);
     summary.append(this.comparison.words);
     this.button.replaceChildren(summary);
     this.comparison.show(() => runOf(facts, measured, raw));
@@ -234,7 +250,7 @@ export class TraceView {
     this.stale = false;
     const { facts, measured, raw } = shown;
     const hasCalls = CallsPanel.has(measured, raw);
-    const { apply, openTab, profile, remembers, reveal } = this.around();
+    const { apply, openTab, rerun, remembers, reveal, save } = this.around();
     const actions = {
       apply,
       reveal,
@@ -256,11 +272,19 @@ export class TraceView {
       this.tabs.count(TIME, timeWords(measured.profile.wall_ns));
     }
     const footing = [
-      profile &&
+      rerun &&
         !measured.profile &&
-        button({ class: 'jaxcb-link' }, profile, 'Profile this cell'),
+        button({ class: 'jaxcb-link' }, () => rerun('%%jax_profile'), 'Profile this cell'),
+      rerun &&
+        facts.not_observed &&
+        button({ class: 'jaxcb-link' }, () => rerun(RECORD_JAX), "Record JAX's callbacks"),
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
-      remembers && this.comparison.actions
+      remembers && this.comparison.actions,
+      ...(save && hasCalls && measured.id
+        ? FILES.map(([suffix, words]) =>
+            button({ class: 'jaxcb-link' }, () => save(measured.id, suffix), words)
+          )
+        : [])
     ];
     this.footer.replaceChildren(viewFooter(facts, measured, footing));
     const calls = facts.sites.reduce((sum, site) => sum + site.calls, 0);
@@ -332,7 +356,7 @@ function tabsOf({ facts, measured, raw }: Shown): string[] {
   const { profile } = measured;
   const tabs: readonly (readonly [string, boolean])[] = [
     [SITES, facts.sites.length > 0 || !profile],
-    [CALLS, CallsPanel.has(measured, raw)],
+    [CALLS, facts.sites.length > 0 && CallsPanel.has(measured, raw)],
     [TIME, profile !== undefined]
   ];
   return tabs.filter(([, shown]) => shown).map(([name]) => name);

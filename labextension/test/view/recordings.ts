@@ -81,7 +81,7 @@ export function unusedSite(more: Partial<Site> = {}): Site {
 }
 
 export function someFacts(sites: Site[] = [aSite()], more: Partial<Facts> = {}): Facts {
-  return { schema: 1, headline: [['kept', 'bessel']], sites, full: '', ahead: false, ...more };
+  return { schema: 1, headline: [['kept', 'bessel']], sites, full: '', ahead: false, not_observed: 0, ...more };
 }
 
 export function someMeasured(more: Partial<Measured> = {}): Measured {

@@ -223,11 +223,25 @@ describe('the footer of TraceView', () => {
       const buttons = view.node.querySelectorAll<HTMLButtonElement>('.jaxcb-footer button');
       return [...buttons].find(each => each.textContent === 'Profile this cell');
     };
-    const profile = vi.fn();
-    offered({ profile })!.click();
-    expect(profile).toHaveBeenCalledOnce();
+    const rerun = vi.fn();
+    offered({ rerun })!.click();
+    expect(rerun).toHaveBeenCalledExactlyOnceWith('%%jax_profile');
     expect(offered({})).toBeUndefined();
-    expect(offered({ profile }, { profile: aProfile() })).toBeUndefined();
+    expect(offered({ rerun }, { profile: aProfile() })).toBeUndefined();
+  });
+
+  it("records JAX's own callbacks at a click on the words that they were not recorded", () => {
+    const words = '2 callbacks of JAX not recorded; %%jax_record --jax records them';
+    const facts = { ...FACTS, headline: [['kept', 'f 5 calls'], ['quiet', words]], not_observed: 2 };
+    const rerun = vi.fn();
+    createView({ rerun }).show(facts, someMetadata([], { headline: [] }));
+    const part = find('.jaxcb-summary [data-jax]');
+    expect(part.textContent).toBe(words);
+    part.click();
+    expect(rerun).toHaveBeenCalledExactlyOnceWith('%%jax_record --jax');
+    expect(find('.jaxcb-disclosure').getAttribute('aria-expanded')).toBe('false');
+    createView().show(facts, someMetadata([], { headline: [] })); // nothing can run the cell
+    expect(find('[data-jax]')).toBeNull();
   });
 
   it('counts the sites that are not listed', () => {

@@ -105,6 +105,26 @@ def test_requested_recording_is_sent_with_its_id_and_sample_values(kernel, unpac
     assert first == ["1 → 2", False]
 
 
+def test_requested_file_is_what_save_writes_and_empty_if_the_recording_is_gone(kernel, tmp_path):
+    kernel.run(SETUP)
+    ran = kernel.run("%%jax_record run\ny = double(double(1.0))")
+    ((_, metadata),) = ran.traces
+    (measured,) = metadata.values()
+
+    def file(**request):
+        (message,) = replies(kernel, {"type": "file", **request})
+        data = message["content"]["data"]
+        assert {name: data[name] for name in request} == request
+        return b"".join(map(bytes, message["buffers"]))
+
+    for suffix in (".csv", ".perfetto.json"):
+        path = tmp_path / f"run{suffix}"
+        kernel.run(f"run.save({str(path)!r})")
+        assert file(id=measured["id"], suffix=suffix) == path.read_bytes() != b""
+        assert file(id="gone", suffix=suffix) == b""
+    assert file(id=measured["id"], suffix=".exe") == b""
+
+
 def test_helper_called_on_two_lines_has_two_rows_until_their_cell_changes(sent):
     sent(SETUP + "\n", "cell-a")
     sent("helper = lambda x: double(x)", "cell-b")

@@ -3,9 +3,17 @@
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import type { Everything } from '../../view/view.js';
 import { SCHEMA } from '../../view/data/schema.js';
-import { readMessage, type Reply, type Snapshot } from './snapshot.js';
+import { readMessage, type Message, type Snapshot } from './snapshot.js';
 
 const NAME = 'jupyter_jaxcb'; // both the comm's id and its target
+
+/** What is sent to a kernel. */
+type Request = {
+  readonly type: 'hello' | 'recording' | 'file';
+  readonly id?: string;
+  readonly suffix?: string;
+  readonly schema?: number;
+};
 
 /** The latest state received from a kernel. */
 export interface Received {
@@ -19,7 +27,7 @@ export const NOTHING: Received = { snapshot: null, trouble: '' };
 export class KernelLink {
   received: Received = NOTHING;
   private comm: Kernel.IComm | null = null;
-  private readonly waiting = new Set<(reply: Reply | null) => void>();
+  private readonly waiting = new Set<(message: Message | null) => void>();
 
   constructor(
     private readonly kernel: Kernel.IKernelConnection,
@@ -33,15 +41,35 @@ export class KernelLink {
 
   /** The full recording with that id, or only the runs of its cell, when the kernel is not busy; null if it has neither, or ends. */
   everything(id: string): Promise<Everything | null> {
+    return this.request({ type: 'recording', id }, message => {
+      const reply = message.type === 'recording' && message.reply.id === id && message.reply;
+      return reply && (reply.facts !== null || reply.runs !== null || null) && reply;
+    });
+  }
+
+  /** The recording with that id as a file with that suffix; null if the kernel has it no longer, or ends. */
+  file(id: string, suffix: string): Promise<DataView | null> {
+    return this.request(
+      { type: 'file', id, suffix },
+      message => message.type === 'file' && message.id === id && message.suffix === suffix && message.data
+    );
+  }
+
+  /** Sends a request, and waits for the message that answers it: until `answer` returns no false. */
+  private request<T>(
+    data: Request,
+    answer: (message: Message) => T | null | false
+  ): Promise<T | null> {
     return new Promise(resolve => {
-      const settle = (reply: Reply | null): void => {
-        if (reply === null || reply.id === id) {
+      const settle = (message: Message | null): void => {
+        const reply = message && answer(message);
+        if (reply !== false) {
           this.waiting.delete(settle);
-          resolve(reply && (reply.facts !== null || reply.runs !== null) ? reply : null);
+          resolve(reply);
         }
       };
       this.waiting.add(settle);
-      if (!this.send({ type: 'recording', id })) {
+      if (!this.send(data)) {
         settle(null);
       }
     });
@@ -104,8 +132,8 @@ export class KernelLink {
 
   private onMessage(message: KernelMessage.ICommMsgMsg): void {
     const read = readMessage(message.content.data, message.buffers);
-    if (read.type === 'recording') {
-      [...this.waiting].forEach(settle => settle(read.reply));
+    if (read.type === 'recording' || read.type === 'file') {
+      [...this.waiting].forEach(settle => settle(read));
     } else if (read.type === 'snapshot') {
       this.receive({ snapshot: read.snapshot, trouble: '' });
     } else {
@@ -117,7 +145,7 @@ export class KernelLink {
     return this.kernel.isDisposed || this.kernel.status === 'dead';
   }
 
-  private send(data: { type: string; id?: string; schema?: number }): boolean {
+  private send(data: Request): boolean {
     if (!this.comm || this.comm.isDisposed || this.gone) {
       return false;
     }

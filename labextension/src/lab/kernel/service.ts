@@ -50,6 +50,11 @@ export class NotebookState {
     return (await this.linked()).everything(id);
   }
 
+  /** The recording with that id as a file; null if the kernel no longer has it. */
+  async file(id: string, suffix: string): Promise<DataView | null> {
+    return (await this.linked()).file(id, suffix);
+  }
+
   private linked(): Promise<KernelLink> {
     return new Promise(resolve => {
       const look = (): void => {

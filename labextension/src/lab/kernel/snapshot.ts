@@ -15,13 +15,19 @@ export type Message =
   | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
   | { readonly type: 'unloaded' }
   | { readonly type: 'recording'; readonly reply: Reply }
+  | { readonly type: 'file'; readonly id: string; readonly suffix: string; readonly data: DataView | null }
   | { readonly type: 'trouble'; readonly text: string };
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 
 /** Reads a message of the kernel; returns `trouble`, with a text for the user, if it is malformed. */
 export function readMessage(data: unknown, buffers: readonly Bytes[] = []): Message {
-  const { type, schema = null, sites } = isObject(data) ? data : {};
+  const { type, schema = null, sites, id, suffix } = isObject(data) ? data : {};
+  if (type === 'file') {
+    const [written] = buffers;
+    const file = written?.byteLength ? viewOf(written) : null; // empty: the kernel cannot write it
+    return { type, id: String(id), suffix: String(suffix), data: file };
+  }
   if (type === 'recording') {
     const [reply, damage] = conform('Reply', data);
     return damage ? trouble(data, damage) : { type, reply: { ...reply, calls: callsIn(reply, buffers) } };

@@ -1,6 +1,7 @@
 /** Writes options of callbacks and magics into cells, where that is certainly right. */
 
 import type { Proposal } from '../../view/data/schema.js';
+import type { Magic } from '../../view/view.js';
 
 /** Characters `from` to `to` of a cell, and what replaces them. */
 interface Edit {
@@ -61,15 +62,15 @@ export function optionEdit(
 const AWAITS = /^(?:[^\s#].*)?\bawait\b|^async (?:for|with)\b/m;
 
 /**
- * The edit after which a cell is profiled: the magic that records it becomes one that profiles it;
+ * The edit after which a cell runs below a magic, in place of one that records it;
  * null: the cell awaits, and would not run.
  */
-export function profileEdit(source: string): Edit | null {
+export function magicEdit(source: string, magic: Magic): Edit | null {
   if (AWAITS.test(source)) {
     return null;
   }
   const [recorded = '', options = ''] = /^\s*%%jax_record\b(.*)\n?/.exec(source) ?? [];
-  const text = `%%jax_profile${options.replace(/ --jax\b/, '').trimEnd()}\n`; // which profiles have anyway
+  const text = `${magic}${options.replace(/ --jax\b/, '').trimEnd()}\n`; // which profiles have anyway
   return { from: 0, to: recorded.length, text };
 }
 

@@ -1,10 +1,11 @@
 /** Writes an option that advice proposes into the cell that registers the callback. */
 
 import type { Proposal, Site } from '../../view/data/schema.js';
+import type { Magic } from '../../view/view.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import type { Owner } from './owner.js';
 import { reveal } from './reveal.js';
-import { optionEdit, profileEdit } from './write-option.js';
+import { magicEdit, optionEdit } from './write-option.js';
 
 /** Writes the option, shows the line, and returns what to do next; null: no line was found. */
 export async function writeProposal(
@@ -32,13 +33,13 @@ export async function writeProposal(
 }
 
 /**
- * Writes the magic that profiles it into the cell of an output, and makes it the selected cell.
+ * Writes a magic into the cell of an output, and makes it the selected cell.
  *
  * Returns whether it did: a cell that awaits stays as it is.
  */
-export function writeProfile({ panel: { content }, cell }: Owner): boolean {
+export function writeMagic({ panel: { content }, cell }: Owner, magic: Magic): boolean {
   const { sharedModel } = content.widgets[cell]!.model;
-  const edit = profileEdit(sharedModel.getSource());
+  const edit = magicEdit(sharedModel.getSource(), magic);
   if (!edit) {
     return false;
   }

@@ -6,8 +6,13 @@ import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part, Tone } from '../data/schema.js';
 import { callWords, counted, placeOf, siteTone, timeWords } from '../data/words.js';
 
-/** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
-export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
+/**
+ * `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`.
+ *
+ * Args:
+ *   canRerun: whether a click can record JAX's own callbacks that were not recorded.
+ */
+export function summaryLine(facts: Facts, measured: Measured, canRerun = false): HTMLElement {
   const found: HTMLElement[] = [];
   const told = measured.headline.length ? measured.headline : facts.headline;
   const parts = told.length ? told : totals(facts, measured);
@@ -20,6 +25,10 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
       part.dataset['site'] = String(site);
     }
     found.push(part);
+  }
+  if (canRerun && facts.not_observed && !measured.profile) {
+    found.at(-1)!.dataset['jax'] = '';
+    found.at(-1)!.title = 'run the cell again below %%jax_record --jax';
   }
   const [time, wall] = [timeWord(facts, measured), wallTime(facts, measured)];
   if (time) {

@@ -104,6 +104,17 @@ test('returns null for a recording that the kernel no longer has', async () => {
   expect(await reply).toBeNull();
 });
 
+test('requests a file with a suffix, which is null if the kernel cannot write it', async () => {
+  const link = createLink();
+  const [csv, gone] = [link.file('r1', '.csv'), link.file('r2', '.csv')];
+  expect(kernel.comm.sent[1]).toEqual({ type: 'file', id: 'r1', suffix: '.csv' });
+  kernel.sends({ type: 'file', id: 'r1', suffix: '.perfetto.json' }, [new Uint8Array([9]).buffer]);
+  kernel.sends({ type: 'file', id: 'r1', suffix: '.csv' }, [new Uint8Array([65, 66]).buffer]);
+  kernel.sends({ type: 'file', id: 'r2', suffix: '.csv' });
+  expect(new TextDecoder().decode((await csv)!)).toBe('AB');
+  expect(await gone).toBeNull();
+});
+
 test('returns the runs of a cell also if the kernel no longer has the recording', async () => {
   const reply = createLink().everything('r1');
   kernel.sends({ type: 'recording', id: 'r1', facts: null, runs: { sites: [], runs: [] } });

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 
-import { optionEdit, profileEdit } from '../../../src/lab/lines/write-option.js';
+import { magicEdit, optionEdit } from '../../../src/lab/lines/write-option.js';
 import type { Proposal } from '../../../src/view/data/schema.js';
 
 const BATCH: Proposal = ['vmap_method="expand_dims"', '', ['ordered']];
@@ -54,13 +54,15 @@ describe('optionEdit', () => {
 });
 
 test.each([
-  ['f(1.0)', '%%jax_profile\nf(1.0)'],
-  ['%%jax_record\nf(1.0)', '%%jax_profile\nf(1.0)'],
-  ['\n%%jax_record run --jax --values \nf(1.0)', '%%jax_profile run --values\nf(1.0)'],
-  ['%%time\nf(1.0)', '%%jax_profile\n%%time\nf(1.0)']
-])('%j is profiled as %j', (source, profiled) => {
-  const { from, to, text } = profileEdit(source)!;
-  expect(source.slice(0, from) + text + source.slice(to)).toBe(profiled);
+  ['f(1.0)', '', 'f(1.0)'],
+  ['%%jax_record\nf(1.0)', '', 'f(1.0)'],
+  ['\n%%jax_record run --jax --values \nf(1.0)', ' run --values', 'f(1.0)'],
+  ['%%time\nf(1.0)', '', '%%time\nf(1.0)']
+])('%j runs below a magic with the options %j', (source, options, code) => {
+  for (const magic of ['%%jax_profile', '%%jax_record --jax'] as const) {
+    const { from, to, text } = magicEdit(source, magic)!;
+    expect(source.slice(0, from) + text + source.slice(to)).toBe(`${magic}${options}\n${code}`);
+  }
 });
 
 test.each([
@@ -69,6 +71,6 @@ test.each([
   ['async with lock:\n    f(1.0)', false],
   ['async def g():\n    return await fetched(1)', true],
   ['# await it\nf(1.0)', true]
-])('%j can be profiled: %s', (source, can) => {
-  expect(profileEdit(source) !== null).toBe(can);
+])('%j can run below a magic: %s', (source, can) => {
+  expect(magicEdit(source, '%%jax_profile') !== null).toBe(can);
 });

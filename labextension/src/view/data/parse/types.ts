@@ -29,6 +29,7 @@ export interface Site {
   readonly host_ns: number | null; // in the host function, summed over calls; null: it was not saved
   readonly wall_ns: number; // of crossings whose calls ran in workers of an executor; 0: not all did
   readonly variants_ns: readonly number[]; // the same by variant
+  readonly looped: number; // calls for single batch elements that fewer calls would replace
   readonly slow_calls: number; // of a vmap that loops where it need not; 0: they take little
   readonly figures: readonly Figure[]; // what else is said beside the number of calls
   readonly cell_id: string | null; // the front end's id of the cell; null: a file or an unknown cell
@@ -96,6 +97,7 @@ export interface Facts {
   readonly sites: readonly Site[]; // in program order; an output has `measured` keys elsewhere
   readonly full: string; // "the log was full: 3 calls were counted but not logged"; empty: it was not
   readonly ahead: boolean; // nothing ran: `expected` is that of one run
+  readonly not_observed: number; // JAX's own callbacks that were not recorded: the last part of the headline
 }
 
 /** One part of the headline. */
