@@ -75,8 +75,6 @@ function environmentWords({ environment }: Measured): string {
 }
 
 function compilations(all: readonly Compilation[]): HTMLElement {
-  const total = all.reduce((sum, one) => sum + one.lower_ns + one.compile_ns, 0);
-  const count = counted(all.length, 'compilation');
   const items = (): Child[] => [
     h(
       'ul',
@@ -85,7 +83,7 @@ function compilations(all: readonly Compilation[]): HTMLElement {
       all.length > MOST_PROGRAMS && h('li', {}, `and ${all.length - MOST_PROGRAMS} more`)
     )
   ];
-  return disclosure(`${count} · ${timeWords(total)}`, false, items);
+  return disclosure(counted(all.length, 'compilation'), false, items);
 }
 
 function compilationWords({ program, lower_ns, compile_ns }: Compilation): string {

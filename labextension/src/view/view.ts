@@ -276,7 +276,7 @@ export class TraceView {
         !measured.profile &&
         button({ class: 'jaxcb-link' }, () => rerun('%%jax_profile'), 'Profile this cell'),
       rerun &&
-        facts.not_observed &&
+        facts.not_observed > 0 &&
         button({ class: 'jaxcb-link' }, () => rerun(RECORD_JAX), "Record JAX's callbacks"),
       openTab && button({ class: 'jaxcb-link' }, openTab, 'Open in a tab'),
       remembers && this.comparison.actions,

@@ -205,7 +205,7 @@ describe('the footer of TraceView', () => {
       '⚠ the log was full',
       '4 calls by 1 worker: worker 1 · pid 7 4; queued 1 ms, ran 1 ms',
       'jax 0.10.2 · cpu',
-      '1 compilation · 92 ms'
+      '1 compilation'
     ]);
     const details = find('.jaxcb-footer details') as HTMLDetailsElement;
     details.open = true;
