@@ -103,6 +103,7 @@ class Session:
         self.bodies: list[str] = []
         self.at_end: list[Callable[[], None]] = []
         self._kept: list[tuple[Recording, bool]] = []  # to show at its end; with values?
+        self._displayed: list[Recording] = []  # by its own code
         self._values_here = False  # it asked for values
         self._live: LiveView | None = None
         self._progress: Sequence[SiteProgress] = ()
@@ -125,8 +126,8 @@ class Session:
             on_close(self.shell.events.unregister, event, hook)
         formatter: Any = self.shell.display_formatter.mimebundle_formatter  # type: ignore
         for kind, bundle in {
-            Recording: lambda recording: self.trace(recording).bundle(),
-            Record: lambda record: self.trace(record.recording).bundle(),
+            Recording: self._bundle,
+            Record: lambda record: self._bundle(record.recording),
             Matrix: lambda matrix: matrix_bundle(matrix, self.origins),
             Check: self._check_bundle,
             Checks: self._check_bundle,
@@ -182,6 +183,10 @@ class Session:
             place=self.origins.place,
             name=self._link.keep(recording),
         )
+
+    def _bundle(self, recording: Recording) -> tuple[dict, dict]:
+        self._displayed.append(recording)
+        return self.trace(recording).bundle()
 
     def _check_bundle(self, check: Check | Checks) -> tuple[dict, dict]:
         return check_bundle(check, self.origins, self.callbacks)
@@ -342,11 +347,20 @@ class Session:
         cells, self.bodies = self.bodies, []
         at_end, self.at_end = self.at_end, []
         kept, self._kept = self._kept, []
+        displayed, self._displayed = self._displayed, []
         recorded = [recording for recording, _ in kept]
         if self._recorder is not None:
-            recorded = [self._finish(self._recorder, cells)]
+            whole = self._finish(self._recorder, cells)
+            recorded = [whole]
             values = self.values or self._values_here
-            kept = kept or [(recorded[0], values)]
+            kept = kept or [(whole, values)]
+            # A displayed block that has all of it is shown once: the cell ends with `r`.
+            displayed = [each for each in displayed if _has_all(each, whole)]
+            if displayed and len(whole) and kept[0][0] is whole:
+                kept = []
+                if self.origins.running is not None and (name := self._link.keep(displayed[-1])):
+                    summaries = summarize(displayed[-1])
+                    self.history.add(self.origins.running, 0, name, self._last, summaries)
         self._routing.cell_over(in_flight, self._last)
         self._values_here = False
         self.line_values.add_raised(host_error(result.error_in_exec))
@@ -417,3 +431,8 @@ class Session:
     def _stop_recording(self) -> None:
         self._recorder = None
         stop(self)
+
+
+def _has_all(recording: Recording, whole: Recording) -> bool:
+    """Return whether a recording of a block has every bind and call of that of the cell."""
+    return recording.bound == whole.bound and len(recording) == len(whole)

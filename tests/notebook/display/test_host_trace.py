@@ -30,6 +30,20 @@ def test_error_of_a_host_function_is_shown_once_as_the_users_exception(double):
         assert ran.sites[0]["errors"] == ["ValueError: no luck"]
 
 
+@pytest.mark.parametrize("shown", ["r", "r.recording"])
+def test_a_cell_that_shows_the_recording_of_all_its_calls_has_one_host_trace(double, shown):
+    block = "with jaxcb.record() as r:\n    y = double(1.0)"
+    double.run("import jupyter_jaxcb as jaxcb")
+    (site,) = double.run(f"{block}\n{shown}").sites
+    assert site["calls"] == 1
+    assert len(double.run(block).traces) == 1
+    # The block has not all of it.
+    assert len(double.run(f"{block}\ndouble(2.0)\n{shown}").traces) == 2
+    assert (
+        len(double.run(f"{block}\njax.jit(lambda x: (double(x), x)[1])(2.0)\n{shown}").traces) == 2
+    )
+
+
 def test_elided_callback_is_named_with_reason_and_advice(double):
     ran = double.run(
         "@jax.jit\ndef f(x):\n    unused = double(x)\n    return double(x + 1)\nf(1.0)"
