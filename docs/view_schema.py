@@ -57,6 +57,7 @@ _MOST_TEXT = dict.fromkeys(
     200,
 ) | {
     **dict.fromkeys(("errors", "text", "stacks"), 10_000),
+    "codes": 20_000,
     **dict.fromkeys(("zlib", "crossings"), 64_000_000),
 }
 _MOST_ENTRIES = {
@@ -69,6 +70,7 @@ _MOST_ENTRIES = {
     "ProfileView.parts": 2_000,
     "ProfileLaneView.spans": 600_000,
     "RunsView.runs": 20,
+    "RunsView.codes": 20,
 }
 
 

@@ -56,6 +56,7 @@ from ._shown import (
     WIDGETS,
     Html,
     between,
+    compact_css,
     element,
     html,
     on_one_line,

@@ -7,6 +7,8 @@ recording is registered here by the layers above.
 
 from __future__ import annotations
 
+import functools
+import importlib.resources
 import re
 from collections.abc import Callable, Iterable
 from html import escape
@@ -98,6 +100,15 @@ def element(tag: str, *children: Child, **attributes: str | int | bool | None) -
 def html(*parts: Child) -> Html:
     """Return what stands side by side; strings become text."""
     return Html("".join(map(_part, parts)))
+
+
+@functools.cache
+def compact_css(module: str, file: str) -> str:
+    """Return the style sheet `file` beside a module, without comments and line ends."""
+    path = importlib.resources.files(module.rpartition(".")[0]) / file
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"\s*([{};,])\s*", r"\1", " ".join(text.split()))
+    return text.replace(": ", ":")  # a space before a colon belongs to a selector
 
 
 def between(separator: Child, parts: Iterable[Child]) -> Html:

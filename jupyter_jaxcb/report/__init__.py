@@ -56,6 +56,7 @@ from .summary import (
     causes_of,
     folded,
     note_words,
+    percentiles_95,
     reason_words,
     shorten,
     summarize,

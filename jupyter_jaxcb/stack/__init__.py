@@ -30,7 +30,6 @@ from .errors import (
     is_a,
     raise_interrupt,
     refused_frames,
-    set_cell_namer,
     set_running_reporter,
     stop_attaching_causes,
     strict_errors,
@@ -54,6 +53,7 @@ from .trace import (
     is_below,
     is_cell,
     is_user_code,
+    set_cell_numbers,
     spent_in_blocks,
     stack_of,
 )

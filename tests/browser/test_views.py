@@ -153,7 +153,7 @@ def slow(x):
     menu = view.get_by_role("combobox", name="Compare with an earlier run")
     menu.select_option(index=3)
     expect(view.locator(".jaxcb-summary")).to_contain_text(
-        "vs run [4]: same number of calls, time ×"
+        "vs run [4]: same number of calls, p95 ×"
     )
     check(fresh_page, ".jaxcb-view")
     view.get_by_role("combobox", name="Run to compare").select_option(index=1)
@@ -187,6 +187,42 @@ def test_next_run_is_compared_with_a_pinned_one(notebook, fresh_page):
     assert view.evaluate(TIMES) == [1, 1]
     view.get_by_role("button", name="Unpin").click()
     expect(view).not_to_contain_text("vs pinned run")
+
+
+@pytest.mark.long
+def test_pinned_run_its_code_and_the_open_view_are_there_after_a_reload(notebook, fresh_page):
+    opened = notebook(LOAD, DOUBLE, "for n in range(4): double(float(n))", on=fresh_page)
+    opened.run_and_wait()
+    view = opened_view(opened, 2)
+    view.get_by_role("button", name="Pin to compare").click()
+    opened.run_and_wait(2)
+    comparison = view.locator(".jaxcb-compare")
+    expect(comparison).to_contain_text("The code of the cell is the same.")
+    expect(comparison).to_contain_text("The pinned run was the first of its code")
+    opened.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.content.widgets[2].model.sharedModel"
+        ".setSource('for n in range(9): double(float(n))  # <b>bold</b>')"
+    )
+    opened.run_and_wait(2)
+    expect(comparison).to_contain_text("Times are compared with those of run [4]")
+    menu = comparison.get_by_label("Run to compare")
+    menu.select_option(index=1)
+    opened.save()
+    for _ in range(2):
+        opened.reload()
+        expect(comparison).to_be_visible()
+        expect(menu.locator("option:checked")).to_contain_text("[4]")
+        expect(view.get_by_role("button", name="Unpin")).to_be_visible()
+    menu.select_option(label="this run")
+    changed = [
+        "− for n in range(4): double(float(n))",
+        "+ for n in range(9): double(float(n))  # <b>bold</b>",
+    ]
+    expect(comparison.locator(".jaxcb-compare-code > *")).to_have_text(changed)
+    expect(view.locator(".jaxcb-summary")).to_contain_text("vs pinned run: +5 calls, p95 × ")
+    view.get_by_role("button", name="Unpin").click()
+    opened.reload()
+    expect(view.get_by_role("button", name="Pin to compare")).to_be_visible()
 
 
 @pytest.mark.long

@@ -63,8 +63,11 @@ for n in range(3):
     opened = notebook(LOAD + PROGRAM, STEP, cell, "x = 1")
     opened.run_and_wait()
     roots = values_at(opened.cell(1), "y = jnp.sqrt(w - x)")
-    expect(roots).to_have_text("y NaN from step 1, 0")
-    expect(roots).to_have_class(re.compile("jaxcb-tone-error"))
+    expect(roots).to_have_text("first NaN here: step 1, inner step 0")
+    expect(roots).to_have_class(re.compile("jaxcb-tone-error jaxcb-badge-filled"))
+    means = values_at(opened.cell(2), "last, means").last
+    expect(means).to_have_text("means NaN from step 1")  # and follows from it
+    expect(means).to_have_class(re.compile("jaxcb-tone-quiet"))
     last = values_at(opened.cell(2), "last, means")
     expect(last.first).to_have_text("last 0.75 → -1.25")
     expect(opened.cell(3).locator(".jaxcb-badge-note")).to_have_count(0)
@@ -78,4 +81,27 @@ for n in range(3):
     opened.page.keyboard.type("  # changed")
     expect(opened.cell(2).locator(".jaxcb-badge-edited")).to_have_count(1)
     opened.run_and_wait(1)
-    expect(roots).to_have_text("y NaN from step 1, 0")
+    expect(roots).to_have_text("first NaN here: step 1, inner step 0")
+
+
+def test_lines_of_the_table_and_of_the_first_bad_value_are_links(notebook, fresh_page):
+    cell = "%%jax_watch\nlast, means = jax.lax.scan(step, 0.5, jnp.ones((3, 2)))"
+    opened = notebook(LOAD + PROGRAM, STEP, cell)
+    opened.run_and_wait()
+    shown = opened.cell(2).locator(".jaxcb-watch")
+    sentence = shown.get_by_role("alert").get_by_role("button")
+    expect(sentence).to_contain_text("[2] line 2 of step: `jnp.sqrt(w - x)` gave NaN in step 0")
+    sentence.click()
+    expect(opened.cell(1).locator(".jaxcb-flash")).to_have_text(re.compile("y = jnp.sqrt"))
+    assert [each.strip() for each in shown.locator("caption").all_text_contents()] == ["[2]", "[3]"]
+    first = shown.locator("tr.jaxcb-watch-first")
+    expect(first.get_by_role("cell").nth(1)).to_have_text("y")
+    expect(shown.locator("tr.jaxcb-watch-later").first.get_by_role("cell").nth(1)).to_have_text(
+        "last"
+    )
+    shown.get_by_role("button", name="2", exact=True).last.click()
+    expect(opened.cell(2).locator(".jaxcb-flash")).to_have_text(re.compile("last, means"))
+    opened.page.set_viewport_size({"width": 700, "height": 800})
+    plot = first.locator("summary > svg")
+    expect(plot).to_be_in_viewport(ratio=1)
+    assert shown.evaluate("node => node.scrollWidth <= node.clientWidth")

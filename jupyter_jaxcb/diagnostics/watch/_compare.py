@@ -10,7 +10,7 @@ import numpy as np
 
 from ...stack.trace import is_cell
 from ._series import Series, element_of, numbered
-from ._text import cells, label, title
+from ._text import cells, label, place, title
 
 _MOST = 20  # sentences
 
@@ -94,7 +94,7 @@ def _by_name(all_series: Sequence[Series]) -> dict[tuple, list[Series]]:
 
 def _difference(series: Series, words: str, steps: tuple[int, ...] | None = None) -> Difference:
     name = title(series)
-    sentence = f"line {series.line} of {series.function}: {name} {words}"
+    sentence = f"{place(series.file, series.line, series.function)}: {name} {words}"
     return Difference(name, series.function, steps, sentence)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..notes import Facts, Note, Store
-from ._series import element_of
+from ._series import Series, element_of
+from ._text import place
 
+Mark = Literal["", "first", "bad", "later"]
 _SPREADING = {"nan", "both"}  # what comes of an infinite or a large value need not be like it
 
 
@@ -39,10 +42,9 @@ class Bad(NamedTuple):
     inputs: tuple[tuple[str, str], ...]
     inputs_are_good: bool
 
-    def __str__(self) -> str:
-        made = f"gave {self.what}"
-        if self.direction == "backward":
-            made += f" as the cotangent of `{self.cotangent_of}`"
+    @property
+    def when(self) -> str:
+        """The steps, the shard and the batch element in words; "" outside of all of them."""
         where = ["an unknown step"]
         if self.knows_steps:
             words = ["step", *["inner step"] * (len(self.steps) - 1)]
@@ -51,8 +53,14 @@ class Bad(NamedTuple):
             where.append(f"shard {self.shard}")
         if self.element:
             where.append(f"element {', '.join(map(str, self.element))}")
-        made += f" in {', '.join(where)}" if where else ""
-        sentence = f"line {self.line} of {self.function}: `{self.expression}` {made}"
+        return ", ".join(where)
+
+    def __str__(self) -> str:
+        made = f"gave {self.what}"
+        if self.direction == "backward":
+            made += f" as the cotangent of `{self.cotangent_of}`"
+        made += f" in {self.when}" if self.when else ""
+        sentence = f"{place(self.file, self.line, self.function)}: `{self.expression}` {made}"
         sentence += f", {self.direction}"
         if not self.inputs:
             return sentence
@@ -69,13 +77,15 @@ def first_bad(store: Store) -> Bad | None:
 
     A value whose inputs are good was made bad here. If only good values come of it, as where
     `jnp.where` hides it, others are preferred. Among several, the steps of a loop arrive one after
-    another, and within a step the program's order decides.
+    another, and within a step the program's order decides. A variable of Python code is the first
+    only if it arrived first.
     """
     bads = [(when, facts.note, _bad(facts, numbers, at)) for when, facts, numbers, at in store.bad]
     inner = [each for each in bads if not each[1].encloses] or bads
-    made = [each for each in inner if each[2].inputs_are_good] or inner
-    if not made:
+    if not inner:
         return None
+    begun = min(when for when, _, _ in inner)
+    made = [each for each in inner if _is_made(*each, begun)] or inner
     steps_of: dict[int, list] = {}
     for _, note, bad in bads:
         if not note.is_backward:
@@ -87,6 +97,41 @@ def first_bad(store: Store) -> Bad | None:
         each for each in made if (each[1].loops, each[2].steps) == (note.loops, first.steps)
     ]
     return min(together, key=lambda each: each[1].number)[2]
+
+
+def _is_made(when: int, note: Note, bad: Bad, begun: int) -> bool:
+    """Return whether good inputs became bad, where the first bad value arrived at `begun`.
+
+    Nothing is known of the inputs of a variable in Python, which is seen when its line has run.
+    """
+    return bad.inputs_are_good and (bool(note.names) or note.is_backward or when == begun)
+
+
+def marks(series: Sequence[Series], store: Store, first: Bad | None) -> list[Mark]:
+    """Say of each variable whether it is bad, and since when.
+
+    Returns:
+        For each, "first" for the variable of the first bad value, "bad" for other values that
+        were made bad, "later" for those that were bad after the first one and may follow from it,
+        and "" for good ones.
+    """
+    bads = [_bad(f, numbers, at) for _, f, numbers, at in store.bad if not f.note.encloses]
+    made = {_line(bad) for bad in bads if bad.inputs and bad.inputs_are_good}
+    found: list[Mark] = []
+    for one in series:
+        if not (one.totals.nan or one.totals.inf):
+            found.append("")
+        elif first is None or not one.totals.nan:
+            found.append("bad")
+        elif _line(one) == _line(first) and "first" not in found:
+            found.append("first")
+        else:
+            found.append("bad" if _line(one) in made else "later")
+    return found
+
+
+def _line(at: Bad | Series) -> tuple[str, int, str]:
+    return at.file, at.line, at.direction
 
 
 def _spreads(note: Note, steps: tuple[int, ...], steps_of: dict[int, list]) -> bool:

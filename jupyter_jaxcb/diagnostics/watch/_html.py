@@ -4,75 +4,96 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ...recording import Html, element, html
+from ...recording import Html, compact_css, element, html
 from ..notes import MOST_ELEMENTS
+from ._first_bad import Bad, Mark
 from ._series import Series
-from ._text import COLUMNS, cells, curve, label, thinned
+from ._text import COLUMNS, cells, curve, label, place, thinned
 
-_STYLE = """
-.jaxcb-watch{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:12px;\
-color:var(--jp-ui-font-color1,inherit)}
-.jaxcb-watch table{border-collapse:collapse}
-.jaxcb-watch td,.jaxcb-watch th{padding:1px 8px;text-align:right;white-space:nowrap;\
-vertical-align:top}
-.jaxcb-watch th{font-weight:600;color:var(--jp-ui-font-color2,inherit)}
-.jaxcb-watch td.text,.jaxcb-watch th.text,.jaxcb-watch caption.text{text-align:left}
-.jaxcb-watch td.text code{font-family:var(--jp-code-font-family,monospace);background:none;\
-color:inherit;white-space:nowrap;padding:0}
-.jaxcb-watch .bad{color:var(--jp-error-color1,#c62828);font-weight:600}
-.jaxcb-watch summary{cursor:pointer;list-style:none}
-.jaxcb-watch svg{vertical-align:middle;max-width:none}
-.jaxcb-watch details > svg{display:block;margin:6px 0 6px -280px}
-.jaxcb-watch details > div{margin-left:-280px}
-.jaxcb-watch .line{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:1.2}
-.jaxcb-watch .each{stroke:var(--jp-brand-color1,#1976d2);fill:none;stroke-width:.8;opacity:.6}
-.jaxcb-watch .band{fill:var(--jp-brand-color1,#1976d2);opacity:.18}
-.jaxcb-watch .nan{fill:var(--jp-error-color1,#c62828);opacity:.3}
-.jaxcb-watch .axis{fill:var(--jp-ui-font-color2,#666);font-size:10px;
-stroke:var(--jp-layout-color1,Canvas);stroke-width:3px;paint-order:stroke}
-"""
 _SMALL, _LARGE, _OWN = (120, 18), (400, 130), (400, 50)
+_PLOT = "jaxcb-plot-"
+_TEXT, _OF_TEXT = "jaxcb-watch-text", (1, 2, 9)  # the columns of text
+_TITLES: dict[Mark, str] = {
+    "first": "the first bad value",
+    "later": "bad after the first bad value",
+}
 
 
-def page(series: Sequence[Series], bad: object, notes: Sequence[str]) -> Html:
-    """Return the table, with the sentence about the first bad value above it."""
-    files = dict.fromkeys(one.file for one in series)
-    return element(
+class Spot(NamedTuple):
+    """The line of an element of class ``jaxcb-place``, which are in the order of the spots."""
+
+    file: str
+    line: int
+    source: str  # the line, stripped; empty: unknown
+
+
+def page(
+    marked: Sequence[tuple[Series, Mark]],
+    bad: Bad | None,
+    notes: Sequence[str],
+    above: str = "",
+) -> tuple[Html, list[Spot]]:
+    """Return the table, with the sentence about the first bad value above it, and its places.
+
+    Args:
+        marked: the variables, and which of them are bad, see `marks`.
+        bad: the first bad value.
+        notes: sentences below the table.
+        above: text above all; empty: none.
+    """
+    spots = [Spot(bad.file, bad.line, "")] if bad else []
+    sentence = bad and _place(str(bad), bad)
+    tables = []
+    for file in dict.fromkeys(one.file for one, _ in marked):
+        rows = [pair for pair in marked if pair[0].file == file]
+        tables.append(_table(file, rows))
+        spots += [Spot(one.file, one.line, one.source) for one, _ in rows]
+    shown = element(
         "div",
-        element("style", _STYLE),
-        None if bad is None else element("div", str(bad), class_="bad", role="alert"),
-        *(_table(file, [one for one in series if one.file == file]) for file in files),
+        element("style", compact_css(__name__, "watch.css")),
+        element("div", above, class_="jaxcb-watch-above", role="status") if above else None,
+        element("div", sentence, class_="jaxcb-watch-first", role="alert") if bad else None,
+        *tables,
         *(element("div", note) for note in notes),
         class_="jaxcb-watch",
     )
+    return shown, spots
 
 
-def _table(file: str, series: Sequence[Series]) -> Html:
+def _place(words: str, at: Bad | Series) -> Html:
+    """Return words about a line, of which JupyterLab makes a link."""
+    return element("span", words, class_="jaxcb-place", title=place(at.file, at.line))
+
+
+def _table(file: str, rows: Sequence[tuple[Series, Mark]]) -> Html:
     titles = (
-        element("th", title, scope="col", class_="text" if place in (1, 2, 9) else None)
-        for place, title in enumerate((*COLUMNS, "mean by step"))
+        element("th", title, scope="col", class_=_TEXT if column in _OF_TEXT else None)
+        for column, title in enumerate((*COLUMNS, "mean by step"))
     )
-    caption = element("caption", label(file), class_="text")
+    caption = element("caption", label(file), class_=_TEXT)
     head = element("thead", element("tr", *titles))
-    return element("table", caption, head, *map(_row, series))
+    return element("table", caption, head, element("tbody", *(_row(*row) for row in rows)))
 
 
-def _row(one: Series) -> Html:
+def _row(one: Series, mark: Mark) -> Html:
     line, name, shape, *numbers = cells(one)
     filled = (
-        element("td", text, class_="bad" if place in (4, 5) and text else None)
-        for place, text in enumerate(numbers)
+        element("td", text, class_="jaxcb-watch-count" if column in (4, 5) and text else None)
+        for column, text in enumerate(numbers)
     )
     return element(
         "tr",
-        element("td", line),
-        element("td", element("code", name), class_="text", title=one.source),
-        element("td", shape, class_="text"),
+        element("td", _place(line, one)),
+        element("td", element("code", name), class_=_TEXT, title=one.source),
+        element("td", shape, class_=_TEXT),
         *filled,
-        element("td", _plots(one), class_="text"),
+        element("td", _plots(one), class_=_TEXT),
+        class_=f"jaxcb-watch-{mark}" if mark else None,
+        title=_TITLES.get(mark),
     )
 
 
@@ -131,23 +152,31 @@ def _plot(one: Series, width: int, height: int, is_large: bool) -> Html:
     parts = []
     if is_large:
         band = [*points(low), *reversed(points(high))]
-        parts.append(element("polygon", class_="band", points=_text(band)))
+        parts.append(element("polygon", class_=_PLOT + "band", points=_text(band)))
         for curve_of_one in each:
-            parts.append(element("polyline", class_="each", points=_text(points(curve_of_one))))
-    parts.append(element("polyline", class_="line", points=_text(points(middle))))
+            parts.append(
+                element("polyline", class_=_PLOT + "each", points=_text(points(curve_of_one)))
+            )
+    parts.append(element("polyline", class_=_PLOT + "line", points=_text(points(middle))))
     for first, last in _runs(~np.isfinite(middle)):
         x = [place / max(1, len(middle) - 1) * width for place in (first - 0.5, last + 0.5)]
         size = {"x": f"{x[0]:.1f}", "width": f"{x[1] - x[0]:.1f}", "y": 0, "height": height}
-        parts.append(element("rect", element("title", "NaN or infinite"), class_="nan", **size))
+        parts.append(
+            element("rect", element("title", "NaN or infinite"), class_=_PLOT + "nan", **size)
+        )
     if is_large:
         ends = f"step {_step(one, 0)}", f"step {_step(one, -1)}"
         parts += [
-            element("text", f"{top:.4g}", class_="axis", x=0, y=10),
-            element("text", f"{bottom:.4g}", class_="axis", x=0, y=height - 2),
-            element("text", ends[0], class_="axis", x=0, y=height + 13),
-            element("text", ends[1], class_="axis", x=width, y=height + 13, text_anchor="end"),
+            element("text", f"{top:.4g}", class_=_PLOT + "axis", x=0, y=10),
+            element("text", f"{bottom:.4g}", class_=_PLOT + "axis", x=0, y=height - 2),
+            element("text", ends[0], class_=_PLOT + "axis", x=0, y=height + 13),
+            element(
+                "text", ends[1], class_=_PLOT + "axis", x=width, y=height + 13, text_anchor="end"
+            ),
         ]
-    return element("svg", *parts, width=width, height=height + 16 * is_large)
+    size = {"width": width, "height": height + 16 * is_large}
+    box = f"0 0 {size['width']} {size['height']}"
+    return element("svg", *parts, viewBox=box, preserveAspectRatio="none", **size)
 
 
 def _runs(holds: np.ndarray) -> list[tuple[int, int]]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...stack.trace import cell_number
 from ..notes import MOST_ELEMENTS, Facts, History, Totals, merged, totals_of
 
 
@@ -160,7 +161,8 @@ def series_of(histories: Iterable[History]) -> list[Series]:
 
     def order(group: list[History]) -> tuple:
         note = group[0].facts.note
-        return note.place.file, note.place.line, note.is_backward, note.number
+        file = note.place.file
+        return cell_number(file), file, note.place.line, note.is_backward, note.number
 
     return [_series(group) for group in sorted(groups.values(), key=order)]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...stack.trace import is_cell
+from ...stack.trace import cell_number, is_cell
 from ._series import Series
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -18,15 +18,15 @@ _LONG = 60
 COLUMNS = ("line", "variable", "shape", "times", "min", "mean", "max", "NaN", "inf")
 
 
-def table(series: Sequence[Series]) -> str:
-    """Return the variables, file by file."""
+def table(series: Sequence[Series], first: Sequence[bool]) -> str:
+    """Return the variables, file by file, with a mark at those that are `first`."""
     rows = [[*COLUMNS, "mean by step"]]
     lines: list[str | int] = [0]
-    for before, one in zip([None, *series], series, strict=False):
+    for before, one, is_first in zip([None, *series], series, first, strict=False):
         if before is None or before.file != one.file:
             lines.append(label(one.file))
         lines.append(len(rows))
-        rows.append([*cells(one), sparkline(curve(one))])
+        rows.append([*cells(one), sparkline(curve(one)) + "  ← first bad value" * is_first])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         line if isinstance(line, str) else _aligned(rows[line], widths) for line in lines
@@ -34,12 +34,20 @@ def table(series: Sequence[Series]) -> str:
 
 
 def label(file: str) -> str:
-    """Return the name of a file; of a cell, its first line that is no magic."""
+    """Return the name of a file; of a cell its number, ``[4]``, or else its first line."""
     if not is_cell(file):
         return os.path.basename(file)
+    if number := cell_number(file):
+        return f"[{number}]"
     lines = [line.strip() for line in linecache.getlines(file)]
     own = [line for line in lines if line and not line.startswith(("%", "get_ipython()"))]
     return f'cell "{shorten(own[0])}"' if own else "cell"
+
+
+def place(file: str, line: int, function: str = "") -> str:
+    """Return ``[4] line 3 of loss``, without the number where cells have none."""
+    number = cell_number(file)
+    return f"[{number}] " * (number > 0) + f"line {line}" + f" of {function}" * bool(function)
 
 
 def shorten(text: str) -> str:

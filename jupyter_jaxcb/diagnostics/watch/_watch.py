@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from ... import jax_compat
-from ...recording import on_one_line, visible
+from ...recording import Html, on_one_line, visible
 from ...stack.lowering import forget_open_calls
 from ..notes import (
     Following,
@@ -28,8 +28,8 @@ from ..notes import (
     unwatched,
 )
 from ._compare import Comparison, compare
-from ._first_bad import Bad, first_bad
-from ._html import page
+from ._first_bad import Bad, Mark, first_bad, marks
+from ._html import Spot, page
 from ._progress import Progress
 from ._save import writer_of
 from ._series import Row, Series, rows_of, series_of
@@ -141,13 +141,24 @@ class Watch:
         writer_of(path)(self, os.fspath(path))
 
     def __str__(self) -> str:
-        series = self.series
-        told = [table(series) if series else self._no_series()] if self._options.rows else []
+        marked = self.marked()
+        first = [mark == "first" for _, mark in marked]
+        told = [table([one for one, _ in marked], first) if marked else self._no_series()]
+        told = told if self._options.rows else []
         bad = [str(self.first_bad)] if self.first_bad else []
         return visible("\n".join([*told, *self._notes(), *bad]))
 
     def _repr_html_(self) -> str:
-        return page(self.series, self.first_bad, [*self._notes()])
+        return self.page()[0]
+
+    def page(self, above: str = "") -> tuple[Html, list[Spot]]:
+        """Return the table with its plots as HTML, and the lines that it names, in order."""
+        return page(self.marked(), self.first_bad, [*self._notes()], above)
+
+    def marked(self) -> list[tuple[Series, Mark]]:
+        """Return the series, each with whether it is bad, see `marks`."""
+        series = self.series
+        return [*zip(series, marks(series, self._store, self.first_bad), strict=True)]
 
     def _no_series(self) -> str:
         if self._has_ended is None:

@@ -10,7 +10,7 @@ from ._host_trace import HostTrace, widget_of
 from ._line_values import LineValues
 from ._live import LiveView
 from ._origins import Origins, blank_lines
-from ._output import check_bundle, matrix_bundle, output_bundle
+from ._output import check_bundle, matrix_bundle, output_bundle, watch_bundle
 from ._panel import snapshot
 from ._panel_link import Link
 from ._sites import Sites

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...report import RunSiteView, RunsView, SiteKeyView, SiteSummary
+from ...recording import Recording
+from ...report import RunSiteView, RunsView, SiteKeyView, SiteSummary, percentiles_95
 
 MOST_RUNS = 20  # of a cell
+MOST_CODE = 20_000  # characters of a cell; the code of a longer one is not kept
 _MOST_CELLS = 200
 _MOST_SITES = 200  # of a run
-
 
 _Figures = tuple[str, int, int, int]  # of `RunSiteView`, without the index of its key
 
@@ -19,6 +20,7 @@ _Figures = tuple[str, int, int, int]  # of `RunSiteView`, without the index of i
 class _Run(NamedTuple):
     name: str  # the id of its recording, which the metadata of its output has
     number: int  # of the execution, as in the prompt
+    code: str | None  # of the cell
     sites: tuple[tuple[SiteKeyView, _Figures], ...]
 
 
@@ -32,7 +34,14 @@ class History:
         self._runs: dict[tuple[str, int], deque[_Run]] = {}  # the cell that ran last is last
 
     def add(
-        self, cell: str, place: int, name: str, number: int, sites: Iterable[SiteSummary]
+        self,
+        cell: str,
+        place: int,
+        name: str,
+        number: int,
+        code: str,
+        recording: Recording,
+        sites: Sequence[SiteSummary],
     ) -> None:
         """Add a run.
 
@@ -41,10 +50,15 @@ class History:
             place: which of the host traces of the cell.
             name: the id of the recording.
             number: of the execution.
-            sites: the summaries of the recording.
+            code: of the cell.
+            recording: the recording.
+            sites: its summaries.
         """
         runs = self._runs.pop((cell, place), deque(maxlen=MOST_RUNS))
-        runs.append(_Run(name, number, tuple(map(_site_run, list(sites)[:_MOST_SITES]))))
+        kept = code if len(code) <= MOST_CODE else None
+        # Runs of the same code share it.
+        kept = next((run.code for run in runs if run.code == kept), kept)
+        runs.append(_Run(name, number, kept, _figures(recording, sites[:_MOST_SITES])))
         self._runs[cell, place] = runs
         while len(self._runs) > _MOST_CELLS:
             self._runs.pop(next(iter(self._runs)))
@@ -58,22 +72,32 @@ class History:
         return None
 
 
-def _site_run(summary: SiteSummary) -> tuple[SiteKeyView, _Figures]:
-    site = summary.site
-    key = SiteKeyView(site.function, site.flavor, summary.where, site.source)
-    return key, (summary.consequence, summary.calls, summary.host_ns, summary.elided)
+def _figures(
+    recording: Recording, sites: Sequence[SiteSummary]
+) -> tuple[tuple[SiteKeyView, _Figures], ...]:
+    p95 = percentiles_95(recording)
+    return tuple(
+        (
+            SiteKeyView(one.site.function, one.site.flavor, one.where, one.site.source),
+            (one.consequence, one.calls, one.host_ns, p95.get(one.site, 0)),
+        )
+        for one in sites
+    )
 
 
 def _to_json(runs: list[_Run]) -> RunsView:
-    """Return runs as JSON, with each site that they have in common once."""
+    """Return runs as JSON, with each site and each code that they have in common once."""
     keys = dict.fromkeys(key for run in runs for key, _ in run.sites)
     places = {key: place for place, key in enumerate(keys)}
+    codes = [*dict.fromkeys(run.code for run in runs if run.code is not None)]
     return {
         "sites": [vars(key) for key in keys],
+        "codes": codes,
         "runs": [
             {
                 "id": run.name,
                 "number": run.number,
+                "code": None if run.code is None else codes.index(run.code),
                 "sites": [RunSiteView(places[key], *figures) for key, figures in run.sites],
             }
             for run in runs

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from ...diagnostics import Series, brief, details, title
+from ...diagnostics import Bad, Series, brief, details, title
 from ...report import ValueView, shorten
 from ._origins import Origins
 
@@ -31,14 +31,22 @@ class LineValues:
         self._files: dict[str, list[ValueView]] = {}
         self._raised: dict[str, tuple[str, ValueView]] = {}  # file and value, by running cell
 
-    def add(self, series: Sequence[Series]) -> None:
-        """Replace what is known of each cell that these variables are in."""
-        files = self._origins.cells
+    def add(self, marked: Sequence[tuple[Series, str]], bad: Bad | None = None) -> None:
+        """Replace what is known of each cell that these variables are in.
+
+        Args:
+            marked: the variables, each with whether it is bad, as `Watch.marked` returns them.
+            bad: the first bad value.
+        """
+        cells = self._origins.cells
         known = {file: of for file, of in self._files.items() if self._origins.is_current(file)}
-        for file, of in itertools.groupby(series, lambda one: one.file):
-            if file in files:
-                known[file] = list(_by_line(of))
-        self._files = known
+        values = {
+            file: list(_by_line(of))
+            for file, of in itertools.groupby(marked, lambda pair: pair[0].file)
+        }
+        if bad is not None:
+            _add_first(values.setdefault(bad.file, []), bad)
+        self._files = known | {file: of for file, of in values.items() if file in cells}
 
     def add_raised(self, error: BaseException | None) -> None:
         """Note the line of a cell that raised `error` in a host function; None: none did.
@@ -61,6 +69,7 @@ class LineValues:
                 "name": code.co_name,
                 "text": f"✕ {shorten(text, _LONGEST)}",
                 "bad": True,
+                "first": False,
                 "details": ["raised here"],
             }
             self._raised[running] = code.co_filename, value
@@ -77,15 +86,37 @@ class LineValues:
         return found[:MAX_VALUES]
 
 
-def _by_line(series: Any) -> Any:
-    for line, of in itertools.groupby(series, lambda one: one.line):
-        words = [(one, *brief(one)) for one in of]
-        for one, text, is_bad in [each for each in words if each[1]][:MAX_OF_LINE]:
+def _by_line(marked: Any) -> Any:
+    for line, of in itertools.groupby(marked, lambda pair: pair[0].line):
+        words = [(one, mark, brief(one)[0]) for one, mark in of]
+        for one, mark, text in [each for each in words if each[2]][:MAX_OF_LINE]:
             yield {
                 "line": line,
                 "source": one.source,
                 "name": title(one),
                 "text": text,
-                "bad": is_bad,
+                "bad": mark in ("first", "bad"),
+                "first": mark == "first",
                 "details": details(one),
             }
+
+
+def _add_first(values: list[ValueView], bad: Bad) -> None:
+    """Say beside its line that a value is the first bad one: with its variable, or else alone."""
+    when = f"first {bad.what.removeprefix('a ')} here" + f": {bad.when}" * bool(bad.when)
+    for value in values:
+        if value["first"]:
+            value["text"], value["details"] = when, [str(bad), *value["details"]]
+            return
+    values.append(
+        {
+            "cell": None,
+            "line": bad.line,
+            "source": linecache.getline(bad.file, bad.line).strip(),
+            "name": bad.expression,
+            "text": when,
+            "bad": True,
+            "first": True,
+            "details": [str(bad)],
+        }
+    )

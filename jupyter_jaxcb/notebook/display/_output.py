@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ...diagnostics import Watch
 from ...recording import Check, Checks, Matrix
 from ...register import Callback
 from ...report import (
@@ -30,6 +31,14 @@ def _place(spot: Spot, origins: Origins) -> SpotView:
     cell, line, number = origins.place(spot.file, spot.line)
     shown = number if spot.numbered else 0
     return {"cell": cell, "line": line, "source": spot.source, "number": shown}
+
+
+def watch_bundle(seen: Watch, above: str, origins: Origins) -> tuple[dict, dict]:
+    """Return data and metadata of the display of what a block saw, with text `above` it."""
+    page, spots = seen.page(above)
+    text = f"{above}\n{seen}" if above else str(seen)
+    places = tuple(Spot(*spot, numbered=False) for spot in spots)
+    return output_bundle(text, Output(page, places), origins)
 
 
 def matrix_bundle(matrix: Matrix, origins: Origins) -> tuple[dict, dict]:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from IPython.display import DisplayHandle, display
 
 from ...diagnostics import Watch
-from ...recording import element, html
 from ._live import LIVE
+from ._origins import Origins
+from ._output import watch_bundle
 
 UPDATE_SECONDS = 1.0
 
@@ -22,10 +23,12 @@ class WatchedView:
     Args:
         seen: what the cell has seen.
         report: called with it whenever it is shown.
+        origins: the cells of the lines that it names.
     """
 
-    def __init__(self, seen: Watch, report: Callable[[Watch], None]) -> None:
+    def __init__(self, seen: Watch, report: Callable[[Watch], None], origins: Origins) -> None:
         self._seen = seen
+        self._origins = origins
         self._report = report
         self._over = threading.Event()
         self._handle: DisplayHandle | None = None
@@ -57,13 +60,9 @@ class WatchedView:
             self._show(self._seen.so_far(time.monotonic()))
 
     def _show(self, above: str) -> None:
-        text, page = str(self._seen), self._seen._repr_html_()
-        if above:
-            shown = element("div", above, role="status", style="white-space:pre-line")
-            text, page = f"{above}\n{text}", html(shown, page)
-        data = {"text/plain": text, "text/html": page}
+        data, metadata = watch_bundle(self._seen, above, self._origins)
         if self._handle is None:
-            self._handle = display(data, raw=True, display_id=True)
+            self._handle = display(data, metadata=metadata, raw=True, display_id=True)
         else:
-            self._handle.update(data, raw=True)
+            self._handle.update(data, metadata=metadata, raw=True)
         self._report(self._seen)

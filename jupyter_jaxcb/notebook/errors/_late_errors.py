@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import add_note, failed_while, set_cell_namer, set_running_reporter
+from ...stack import add_note, failed_while, set_cell_numbers, set_running_reporter
 
 
 class LateErrors:
@@ -21,13 +21,13 @@ class LateErrors:
         self._cell = self._named(running=True)
         self._shell.events.register("pre_run_cell", self._begins)
         set_running_reporter(self._running)
-        set_cell_namer(self._cell_of)
+        set_cell_numbers(self._number_of)
 
     def remove(self) -> None:
         """Undo `install`."""
         self._shell.events.unregister("pre_run_cell", self._begins)
         set_running_reporter(None)
-        set_cell_namer(None)
+        set_cell_numbers(None)
 
     def mark(self, error: BaseException) -> None:
         """Add a note to `error` that names its cell, unless that cell is still running."""
@@ -46,10 +46,10 @@ class LateErrors:
         inputs = len(getattr(self._shell.history_manager, "input_hist_raw", [""]))
         return f"In [{inputs - running}]"
 
-    def _cell_of(self, file: str) -> str:
-        """Return ``cell In[3]`` for the file name of a cell, as IPython's tracebacks number it."""
+    def _number_of(self, file: str) -> int:
+        """Return 3 for the file name of the cell that IPython's tracebacks call ``In[3]``."""
         found = self._shell.compile.format_code_name(file)
-        return f"cell {found[1]}" if found is not None else ""
+        return int(found[1].strip("In[]")) if found is not None else 0
 
     def _running(self) -> str:
         return self._cell

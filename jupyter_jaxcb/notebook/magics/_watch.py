@@ -101,7 +101,7 @@ class WatchMagics(SessionMagics):
             with block as seen:
                 if target:
                     self._namespace[target] = seen
-                view = WatchedView(seen, self._session.show_values)
+                view = WatchedView(seen, self._session.show_values, self._session.origins)
                 if self._session.is_attended:
                     view.begin()
                 return body.run()

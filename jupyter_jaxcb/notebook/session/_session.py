@@ -50,6 +50,7 @@ from ..display import (
     check_bundle,
     matrix_bundle,
     snapshot,
+    watch_bundle,
 )
 from ..errors import ErrorDisplay
 from ._cell_barrier import DEFAULT_SECONDS, ENDING_SECONDS, left_running, wait_for_calls
@@ -131,6 +132,7 @@ class Session:
             Matrix: lambda matrix: matrix_bundle(matrix, self.origins),
             Check: self._check_bundle,
             Checks: self._check_bundle,
+            Watch: lambda seen: watch_bundle(seen, "", self.origins),
         }.items():
             formatter.for_type(kind, bundle)
             on_close(formatter.pop, kind)
@@ -200,7 +202,7 @@ class Session:
 
     def show_values(self, seen: Watch) -> None:
         """Show beside the lines of the notebook what a watched cell has seen so far."""
-        self.line_values.add(seen.series)
+        self.line_values.add(seen.marked(), seen.first_bad)
         self._link.push()
 
     def callbacks(self) -> dict[str, Callback]:
@@ -376,7 +378,10 @@ class Session:
             if cell is not None and trace.name:  # a page can ask for it
                 summaries = sites.get(id(trace.recording))
                 summaries = summarize(trace.recording) if summaries is None else summaries
-                self.history.add(cell, place, trace.name, self._last, summaries)
+                code = result.info.raw_cell if result.info is not None else ""
+                self.history.add(
+                    cell, place, trace.name, self._last, code, trace.recording, summaries
+                )
         for trace in shown:
             display(trace)
         self._link.push()

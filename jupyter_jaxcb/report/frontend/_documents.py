@@ -133,7 +133,8 @@ class ValueView(TypedDict):
     source: str  # the line, stripped
     name: str
     text: str  # "loss 0.31 → 0.02"
-    bad: bool  # NaN, infinite or raised
+    bad: bool  # NaN, infinite or raised, but not only after the first bad value
+    first: bool  # the first bad value
     details: list[str]
 
 
@@ -166,7 +167,7 @@ class RunSiteView(NamedTuple):
     consequence: str
     calls: int
     host_ns: int
-    elided: int
+    p95_ns: int  # of its calls; 0: unknown
 
 
 class RunView(TypedDict):
@@ -174,6 +175,7 @@ class RunView(TypedDict):
 
     id: str  # of its recording
     number: int  # of the execution, as in the prompt
+    code: int | None  # index of the code of the cell; null: it is too long
     sites: list[RunSiteView]
 
 
@@ -181,6 +183,7 @@ class RunsView(TypedDict):
     """The last runs of a cell, oldest first."""
 
     sites: list[Annotated[dict[str, Any], SiteKeyView]]
+    codes: list[str]  # of the cell
     runs: list[RunView]
 
 

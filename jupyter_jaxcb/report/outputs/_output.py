@@ -7,13 +7,10 @@ in order, and makes links of these elements.
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...recording import Html, element
+from ...recording import Html, compact_css, element
 from ..summary import MEANINGS, SIGNS, TONES
 
 OUTPUT_TYPE = "application/vnd.jupyter-jaxcb.report.v1+json"
@@ -37,16 +34,9 @@ class Output(NamedTuple):
 
 def output(parts: Iterable[Html], spots: Iterable[Spot] = ()) -> Output:
     """Return `parts` in the look of the host trace."""
-    html = element("div", element("style", _style()), *parts, class_="jaxcb-report")
+    style = element("style", compact_css(__name__, "report.css"))
+    html = element("div", style, *parts, class_="jaxcb-report")
     return Output(html, tuple(spots))
-
-
-@functools.cache
-def _style() -> str:
-    path = importlib.resources.files(__name__.rpartition(".")[0]) / "report.css"
-    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    text = re.sub(r"\s*([{};,])\s*", r"\1", " ".join(text.split()))
-    return text.replace(": ", ":")  # a space before a colon belongs to a selector
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

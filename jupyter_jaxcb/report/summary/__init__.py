@@ -5,7 +5,7 @@ Read `_summary` first: it builds one `SiteSummary` for each table row from `_cou
 `_phrases` the words that the front end uses too, `_capabilities` what a capability adds.
 """
 
-from ._counts import Stopped
+from ._counts import Stopped, percentiles_95
 from ._mask import Mask, could_have_mask
 from ._out_of_order import out_of_order
 from ._phrases import AXES, INSTEAD_OF, MEANINGS, MUST_RETURN, OWN_AXES, SIGNS, TONES, WORDS

@@ -314,3 +314,18 @@ class Programs:
             if found:  # an unfinished run has made only some of its calls, or only at some sites
                 return found.pop() if len(found) == 1 else None
         return self._recording.runs.get(program)
+
+
+def percentiles_95(recording: Recording) -> dict[Site, int]:
+    """Return the 95th percentile of the durations of each site's calls, in ns."""
+    calls = recording.calls
+    places = {site: place for place, site in enumerate({f.site: 0 for f in recording.lowered})}
+    if not len(calls):
+        return {}
+    whose = np.array([places[fact.site] for fact in recording.lowered])[calls["lowered"]]
+    order = np.argsort(whose, kind="stable")
+    durations = (calls["end_ns"] - calls["start_ns"])[order]
+    counts = np.bincount(whose, minlength=len(places))
+    parts = np.split(durations, np.cumsum(counts)[:-1])
+    pairs = zip(places, parts, strict=True)
+    return {site: int(np.percentile(part, 95)) for site, part in pairs if len(part)}

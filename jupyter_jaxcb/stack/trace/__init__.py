@@ -10,6 +10,7 @@ from ._code_owner import (
     EAGER,
     JAX_FOLDER,
     WAITING,
+    cell_number,
     is_cell,
     is_machinery,
     is_ours,
@@ -17,6 +18,7 @@ from ._code_owner import (
     is_recording,
     is_user_code,
     library_of,
+    set_cell_numbers,
 )
 from ._disabled import disabled, enabled, is_disabled, left_out
 from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_thread_recorder, listener

@@ -16,6 +16,8 @@ export interface Output {
 
 /** What an output can use. */
 export interface Services extends Required<Pick<Around, 'reveal' | 'apply' | 'rerun' | 'save' | 'everything'>> {
+  /** A name of the output's cell among those of all notebooks; empty: it is in none. */
+  cell(): string;
   /** Shows a widget about the output in a tab of its own. */
   openTab(widget: Widget): void;
 }

@@ -196,6 +196,11 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
           Notification.info('This output is not part of an open notebook.', BRIEFLY);
         }
       },
+      cell: () => {
+        const owner = find();
+        const model = owner?.panel.content.widgets[owner.cell]?.model;
+        return model ? `${owner.panel.context.path} ${model.id}` : '';
+      },
       openTab: widget => openTab(app, find(), widget),
       apply: (site, proposal) => void apply(find(), site, proposal),
       rerun: magic => void rerun(find(), magic),

@@ -4,7 +4,7 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { MIME_TYPE } from '../view/data/schema.js';
-import { remember, remembered } from '../view/remembered.js';
+import { handedOver, handOver, remember, remembered } from '../view/remembered.js';
 import { TraceView, type Around } from '../view/view.js';
 import { surroundings, views } from './around.js';
 import { outputs } from './outputs.js';
@@ -21,6 +21,9 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
     this.view = new TraceView(() => this.around());
     this.node.append(this.view.node);
     views.set(this.view.node, this.view);
+    if (!inTab) {
+      window.addEventListener('pagehide', this.leave);
+    }
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
@@ -49,10 +52,22 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
   }
 
   protected override onAfterAttach(_: Message): void {
-    const look = remembered(this.view.node);
-    if (look && !this.inTab) {
+    const { node } = this.view;
+    const look = this.inTab ? null : remembered(node) ?? this.ofCell(cell => handedOver(cell, node));
+    if (look) {
       this.view.restore(look);
     }
+  }
+
+  // Also views that are scrolled out of sight, and so not in the page.
+  private readonly leave = (): void => {
+    const { node, look } = this.view;
+    this.ofCell(cell => handOver(cell, node, look));
+  };
+
+  private ofCell<T>(act: (cell: string) => T): T | null {
+    const cell = surroundings()?.({ node: this.node, model: this.model }).cell();
+    return cell ? act(cell) : null;
   }
 
   protected override onBeforeDetach(_: Message): void {
@@ -63,6 +78,7 @@ class RecordingRenderer extends Widget implements IRenderMime.IRenderer {
 
   override dispose(): void {
     if (!this.isDisposed) {
+      window.removeEventListener('pagehide', this.leave);
       this.view.dispose();
     }
     super.dispose();

@@ -1,5 +1,6 @@
-/** Remembers, while the page is open, how the user left the view of a notebook cell. */
+/** Remembers how the user left the view of a notebook cell; the most important also when the page is reloaded. */
 
+import { historyOf, parseHistory } from './compare/history.js';
 import type { Run } from './compare/run.js';
 import { EVERYTHING, type Filter, type Layout } from './data/store.js';
 
@@ -14,6 +15,7 @@ export interface Look {
   readonly profiled: boolean; // the run; otherwise `expanded` and `tab` are not for a profile
   readonly calls: CallsLook;
   readonly pinned: Run | null; // with which this and later runs are compared
+  readonly compared: string; // see `Comparison`
 }
 
 /** How the calls are shown; filter, selection and zoom are for the sites of `program`. */
@@ -36,7 +38,8 @@ export const NO_LOOK: Look = {
   tab: SITES,
   profiled: false,
   calls: NO_CALLS_LOOK,
-  pinned: null
+  pinned: null,
+  compared: ''
 };
 
 // The widget and JupyterLab's extension are two bundles on one page, so they share a global object.
@@ -56,6 +59,33 @@ export function remember(node: Element, look: Look): void {
     const looks = memory().get(cell) ?? new Map<number, Look>();
     memory().set(cell, looks.set(placeIn(cell, node), look));
   }
+}
+
+/** Keeps a look for the page that is loaded next in this tab; `cell` names the cell among all notebooks. */
+export function handOver(cell: string, node: Element, { expanded, tab, pinned, compared }: Look): void {
+  if (expanded || pinned) {
+    const kept = { expanded, tab, compared, pinned: pinned && historyOf(pinned) };
+    sessionStorage.setItem(storedAs(cell, node), JSON.stringify(kept));
+  }
+}
+
+/** The look that the page before kept, once; null: none, or it cannot be read. */
+export function handedOver(cell: string, node: Element): Look | null {
+  const key = storedAs(cell, node);
+  const kept = sessionStorage.getItem(key);
+  sessionStorage.removeItem(key);
+  try {
+    const { expanded, tab, compared, pinned } = JSON.parse(kept ?? 'null');
+    const [run = null] = pinned ? parseHistory(pinned) : [];
+    return { ...NO_LOOK, expanded: expanded === true, tab: String(tab), compared: String(compared), pinned: run };
+  } catch {
+    return null;
+  }
+}
+
+function storedAs(cell: string, node: Element): string {
+  const around = cellOf(node);
+  return `jupyter_jaxcb ${cell} ${around ? placeIn(around, node) : 0}`;
 }
 
 function memory(): Memory {

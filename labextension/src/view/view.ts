@@ -5,8 +5,8 @@ import { BadRecording, parseRecording, type Recording } from './data/parse/recor
 import type { RawCalls } from './data/raw.js';
 import { failedWords, numberWords, timeWords, warningWords } from './data/words.js';
 import { Comparison } from './compare/comparison.js';
-import { parseHistory, type PastRun, trendsOf } from './compare/history.js';
-import { runOf } from './compare/run.js';
+import { parseHistory, trendsOf } from './compare/history.js';
+import { runOf, type Run } from './compare/run.js';
 import { SiteList } from './sites/sites.js';
 import { writeButtonOf } from './sites/details.js';
 import type { SiteActions, Target } from './sites/row.js';
@@ -97,7 +97,7 @@ export class TraceView {
   private readonly folds = new Map<number, boolean>(); // of sites: the kernel sends them again
   private wanted = NO_CALLS_LOOK; // for the calls, when they are shown
   private pointed: ((site: Site) => boolean) | null = null; // which site `showSite` showed
-  private runs: readonly PastRun[] = []; // of the cell, up to the shown one
+  private runs: readonly Run[] = []; // of the cell, up to the shown one
   private stale = true; // the body does not match `shown`
   private arranged = false; // by the user, or for a profile: keep tab and expansion
   private requested = false;
@@ -129,16 +129,18 @@ export class TraceView {
   /** What the user chose, to restore it when the cell has run again. */
   get look(): Look {
     const calls = this.calls?.look ?? this.wanted;
-    const { pinned } = this.comparison;
+    const { pinned, compared } = this.comparison;
     const profiled = this.shown?.measured.profile !== undefined;
-    return { expanded: this.expanded, tab: this.tabs.selected, profiled, calls, pinned };
+    return { expanded: this.expanded, tab: this.tabs.selected, profiled, calls, pinned, compared };
   }
 
   /** Shows the recording as the user left an earlier one. */
-  restore({ expanded, tab, profiled, calls, pinned }: Look): void {
+  restore({ expanded, tab, profiled, calls, pinned, compared }: Look): void {
     this.comparison.pinned = pinned;
+    this.comparison.compared = compared;
     this.wanted = calls;
     this.calls?.restore(calls);
+    this.requestForPinned();
     if (this.shown?.measured.profile && !profiled) {
       return; // the user has not seen a profile of this cell, and wants to
     }
@@ -208,11 +210,11 @@ export class TraceView {
     const onTab = hadFocus && document.activeElement?.getAttribute('role') === 'tab';
     this.clear();
     this.shown = shown;
-    const { facts, measured, damage, raw } = shown;
+    const { facts, measured, damage } = shown;
     const summary = summaryLine(facts, measured, this.around().rerun !== undefined);
     summary.append(this.comparison.words);
     this.button.replaceChildren(summary);
-    this.comparison.show(() => runOf(facts, measured, raw));
+    this.comparison.show(runOf(facts, measured));
     if (!this.node.contains(this.button)) {
       this.node.replaceChildren(this.button, this.body);
     }
@@ -224,6 +226,7 @@ export class TraceView {
       this.expand();
     }
     this.fill();
+    this.requestForPinned();
     if (hadFocus && this.pointed && this.showSite(this.pointed)) {
       return;
     }
@@ -314,11 +317,19 @@ export class TraceView {
     this.tabs.focus();
   }
 
+  /** A closed line is compared too, for which the kernel has the runs. */
+  private requestForPinned(): void {
+    if (this.comparison.pinned) {
+      this.requestEverything();
+    }
+  }
+
   /** When sites or calls are first shown: the kernel may have sample values, and more calls than are saved. */
   private requestEverything(): void {
     const { shown, generation } = this;
     const { everything } = this.around();
-    if (!shown || !this.expanded || this.requested || !everything) {
+    const wanted = this.expanded || this.comparison.pinned;
+    if (!shown || !wanted || this.requested || !everything) {
       return;
     }
     const { id } = shown.measured;
@@ -369,7 +380,7 @@ function read(facts: unknown, measured: unknown, raw: RawCalls | null): Shown {
 /** The full recording, null if it is not available for any reason, and the runs of its cell. */
 async function fullRecording(
   sent: Promise<Everything | null>
-): Promise<{ readonly all: Shown | null; readonly runs: readonly PastRun[] }> {
+): Promise<{ readonly all: Shown | null; readonly runs: readonly Run[] }> {
   const reply = await sent.catch(() => null);
   const runs = reply?.runs ? parseHistory(reply.runs) : [];
   try {

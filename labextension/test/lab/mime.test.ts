@@ -51,7 +51,7 @@ function rendered() {
 /** Services of the plugin, and what gives them to an output. */
 function services() {
   const everything = vi.fn(async () => null);
-  const given = { reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything };
+  const given = { cell: vi.fn(() => 'a.ipynb 1'), reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything };
   return { ...given, of: vi.fn((_: Output) => given) };
 }
 
@@ -119,4 +119,17 @@ test('disposing the output disposes the view, once', () => {
   renderer.dispose();
   renderer.dispose();
   expect(view.dispose).toHaveBeenCalledOnce();
+});
+
+test('when the page is left, an open view is handed over to the next one', () => {
+  surround(services().of);
+  const cell = document.body.appendChild(h('div', { class: 'jp-Cell' }));
+  const first = rendered();
+  Widget.attach(first.renderer as LuminoWidget, cell);
+  window.dispatchEvent(new Event('pagehide'));
+  const other = document.body.appendChild(h('div', { class: 'jp-Cell' })); // of the next page
+  const second = rendered();
+  Widget.attach(second.renderer as LuminoWidget, other);
+  const [look] = second.view.restore.mock.calls[0]!;
+  expect(look).toMatchObject({ expanded: LOOK.expanded, tab: LOOK.tab, pinned: null });
 });

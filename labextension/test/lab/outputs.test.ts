@@ -26,7 +26,7 @@ async function rendered(html: string, metadata: unknown = { places: [PLACE] }) {
 
 test('a line is a link, named by the number of its cell', async () => {
   const reveal = vi.fn();
-  const others = { openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything: vi.fn() };
+  const others = { cell: () => '', openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything: vi.fn() };
   const of = vi.fn(() => ({ ...others, reveal }));
   surround(of);
   const { node, model } = await rendered(HTML);
@@ -62,4 +62,26 @@ test('markup that outputs do not have is left out', async () => {
       '<a href="javascript:bad()">a</a><b title="whole">bold</b></p></div>'
   );
   expect(node.innerHTML).toBe('<p class="jaxcb-advice"><b title="whole">bold</b></p>');
+});
+
+test('plots are drawn, stay open when the output is shown again, and bring no script', async () => {
+  const html =
+    '<div class="jaxcb-watch x"><table><caption>[4]</caption><tbody><tr class="jaxcb-watch-first">' +
+    '<td><span class="jaxcb-place" title="[4] line 3">3</span></td><td><details><summary>' +
+    '<svg width="9" viewBox="0 0 9 9" onload="bad()"><script>bad()</script><style>a</style>' +
+    '<polyline class="jaxcb-plot-line" points="0,1 2,3" style="x"/><foreignObject><b>x</b></foreignObject>' +
+    '<a href="javascript:bad()"><text x="1">3</text></a></svg></summary></details></td></tr></tbody></table></div>';
+  const place = { cell: 'c1', line: 3, source: '', number: 0 };
+  const { renderer, node, model } = await rendered(html, { places: [place] });
+  expect(node.classList.contains('jaxcb-watch')).toBe(true);
+  expect([...node.classList]).not.toContain('x');
+  expect(node.querySelector('button')!.title).toBe('go to [4] line 3');
+  expect(node.querySelector('svg')!.outerHTML).toBe(
+    '<svg viewBox="0 0 9 9" width="9">' +
+      '<polyline class="jaxcb-plot-line" points="0,1 2,3"></polyline></svg>'
+  );
+  expect(node.querySelector('svg')).toBeInstanceOf(SVGElement);
+  node.querySelector('details')!.open = true;
+  await renderer.renderModel(model as unknown as IRenderMime.IMimeModel);
+  expect(node.querySelector('details')!.open).toBe(true);
 });

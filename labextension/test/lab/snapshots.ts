@@ -34,6 +34,7 @@ export const VALUE = {
   name: 'y',
   text: 'y mean 0.31 → 0.02',
   bad: false,
+  first: false,
   details: ['float32[3] · 20 times', 'min 0 · mean 0.1 · max 1']
 };
 

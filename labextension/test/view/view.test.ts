@@ -432,7 +432,7 @@ describe('TraceView with a new recording', () => {
     view.restore(look);
     await flushPromises();
     expect(find('.jaxcb-disclosure').textContent).toContain(' · vs pinned run: +3 calls');
-    expect(find('.jaxcb-compare').textContent).toContain('1 µs → 3 µs × 3');
+    expect(find('.jaxcb-compare').textContent).toContain('500 ns → 600 ns × 1.2');
   });
 
   it('pins nothing where the next run would not know it', () => {
@@ -502,9 +502,9 @@ describe('TraceView with a kernel that has the full recording', () => {
 
   const key = { function: 'bessel', flavor: 'pure', where: 'line 4', source: 'return bessel(1, x)' };
   const run = (id: string, number: number, ns: number) => ({
-    id, number, sites: [[0, 'unused', 0, 0, 1], [0, 'kept', 3, ns, 0]]
+    id, number, code: null, sites: [[0, 'unused', 0, 0, 0], [0, 'kept', 3, ns, 0]]
   });
-  const RUNS = { sites: [key], runs: [run('q0', 3, 9e6), run('r0', 4, 3e6), run('r1', 7, 12e6)] };
+  const RUNS = { sites: [key], codes: [], runs: [run('q0', 3, 9e6), run('r0', 4, 3e6), run('r1', 7, 12e6)] };
   const OWN = { ...CUT, sites: [{ cell_line: 3 }, { cell_line: 4, host_ns: 12e6 }] };
 
   it.each([

@@ -3,7 +3,8 @@
 import pytest
 
 from jupyter_jaxcb.notebook.display import History
-from jupyter_jaxcb.notebook.display._history import MOST_RUNS
+from jupyter_jaxcb.notebook.display._history import MOST_CODE, MOST_RUNS
+from jupyter_jaxcb.recording import Recorder
 from jupyter_jaxcb.report import MIME_TYPE
 
 from .test_link import replies
@@ -44,9 +45,9 @@ def test_runs_of_a_cell_are_sent_with_their_figures(runs_of):
     first, second = runs["runs"]
     assert first["number"] < second["number"] and first["id"] != second["id"]
     assert runs["sites"][0]["source"] == "double(1.0);"
-    place, consequence, calls, host_ns, elided = first["sites"][0]
-    assert (place, consequence, calls, elided) == (0, "kept", 1, 0)
-    assert host_ns > 0
+    place, consequence, calls, host_ns, p95_ns = first["sites"][0]
+    assert (place, consequence, calls) == (0, "kept", 1)
+    assert host_ns == p95_ns > 0
 
 
 def test_history_outlives_the_recordings_that_the_kernel_keeps(kernel, runs_of):
@@ -60,13 +61,21 @@ def test_history_outlives_the_recordings_that_the_kernel_keeps(kernel, runs_of):
 
 
 def test_only_the_last_runs_of_a_cell_and_few_cells_are_kept():
-    history, sites = History(), []
+    history, nothing = History(), Recorder().freeze()
     for number in range(MOST_RUNS + 5):
-        history.add("cell-a", 0, f"run {number}", number, sites)
+        history.add("cell-a", 0, f"run {number}", number, "", nothing, [])
     assert history.to_json("run 4") is None
     runs = history.to_json(f"run {MOST_RUNS + 4}")["runs"]
     assert [run["number"] for run in runs] == list(range(5, MOST_RUNS + 5))
     for number in range(1_000):
-        history.add(f"cell {number}", 0, f"other {number}", number, sites)
+        history.add(f"cell {number}", 0, f"other {number}", number, "", nothing, [])
     assert history.to_json("other 0") is None
     assert history.to_json("other 999") is not None
+
+
+def test_runs_have_the_code_of_the_cell_unless_it_is_long(runs_of):
+    codes = ["double(1.0);", "double(1.0);", "double(2.0);  # \u202e</script>"]
+    for code in [*codes, f"double(1.0);{' ' * MOST_CODE}"]:
+        runs = runs_of(code, "cell-c")
+    assert runs["codes"] == codes[1:]
+    assert [run["code"] for run in runs["runs"]] == [0, 0, 1, None]

@@ -39,7 +39,7 @@ def texts(values):
 
 def test_line_counts_from_the_top_of_the_cell():
     values = LineValues(cells(one="\n\nfirst"))
-    values.add([variable("first")])
+    values.add([(variable("first"), "")])
     assert texts(values) == [("one", 3, "y 0.5 → 0.25")]
 
 
@@ -74,14 +74,14 @@ def test_line_of_a_cell_that_the_user_stopped_has_no_exception():
 
 def test_cell_that_was_not_watched_again_keeps_its_values():
     values = LineValues(cells(one="first", two="second"))
-    values.add([variable("first"), variable("model.py"), variable("second")])
-    values.add([variable("second", values=(1.0,))])
+    values.add([(variable("first"), ""), (variable("model.py"), ""), (variable("second"), "")])
+    values.add([(variable("second", values=(1.0,)), "")])
     assert texts(values) == [("one", 1, "y 0.5 → 0.25"), ("two", 1, "y 1")]
 
 
 def test_cell_that_ran_with_another_source_has_no_values():
     origins = cells(one="first")
     values = LineValues(origins)
-    values.add([variable("first")])
+    values.add([(variable("first"), "")])
     origins.begin(SimpleNamespace(cell_id="one", raw_cell="edited"))
     assert texts(values) == []

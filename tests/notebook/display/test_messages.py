@@ -57,7 +57,7 @@ def panel():
     known = Sites()
     known.add(recorder().freeze())
     values = LineValues(origins)
-    values.add([variable()])
+    values.add([(variable(), "first")])
     sent = snapshot(
         {"bessel": callback}, known, origins, running=True, values=values.to_json(),
         live=[SiteProgress(LOG, 5, 2, 70)],

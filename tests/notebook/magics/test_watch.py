@@ -40,11 +40,10 @@ def test_cell_shows_its_variables_and_the_first_bad_value(prepared):
     code = "%%jax_watch --to seen\n\nout, doubled = jax.lax.scan(step, 3.0, scales)\n"
     shown = last_shown(prepared, code)
     text = shown["text/plain"]
-    assert 'cell "out, doubled = jax.lax.scan(step, 3.0, scales)"' in text
-    assert re.search(r"^ +3  out +float32\[\] +1 +", text, re.M)
-    assert re.search(r"^ +5  y +float32\[\] +4 .* 2 +█▁xx$", text, re.M)
+    assert re.search(r"^\[2\]\n +3  out +float32\[\] +1 +", text, re.M)
+    assert re.search(r"^\[1\]\n +5  y +float32\[\] +4 .* 2 +█▁xx  ← first bad value$", text, re.M)
     told = "line 5 of step: `jnp.sqrt(x - s)` gave NaN in step 2, forward; its inputs were finite:"
-    assert told in text
+    assert f"[1] {told}" in text
     assert "gave NaN in step 2" in shown["text/html"]
     assert "<script" not in shown["text/html"]
     assert prepared.run("seen.first_bad.steps").value == "(2,)"
@@ -54,7 +53,7 @@ def test_stop_ends_the_cell_with_the_sentence(prepared):
     ran = prepared.run("%%jax_watch --first nan --stop\njax.lax.scan(step, 3.0, scales)")
     name, message, _ = ran.error
     assert name == "FloatingPointError"
-    assert message.startswith("line 5 of step: `jnp.sqrt(x - s)` gave NaN in step 2, forward;")
+    assert message.startswith("[1] line 5 of step: `jnp.sqrt(x - s)` gave NaN in step 2, forward;")
 
 
 def test_number_of_the_user_and_names_are_taken(prepared):
@@ -112,7 +111,7 @@ def test_cell_says_what_differs_from_an_earlier_one(prepared):
     assert prepared.run(f"%%jax_watch --to before\nout = {cell.format(2)}").error is None
     shown = last_shown(prepared, f"%%jax_watch out --compare before\n\nout = {cell.format(3)}")
     words = "line 3 of <module>: out differs: mean 2, was 1.5"
-    assert shown["text/plain"].startswith(f"{words}\nline ")
+    assert re.match(rf"\[\d+\] {re.escape(words)}\nline ", shown["text/plain"])
     assert words.replace("<module>", "&lt;module&gt;") in shown["text/html"]
 
 

@@ -77,7 +77,7 @@ export class Badge extends WidgetType {
 
   private fillButton(button: Element, note: Note): void {
     button.setAttribute('aria-disabled', String(note.place === null));
-    button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}`;
+    button.className = `jaxcb-badge-note jaxcb-tone-${note.tone}${note.filled ? ' jaxcb-badge-filled' : ''}`;
     const sign = note.sign ? [h('span', { class: 'jaxcb-badge-sign' }, note.sign), ' '] : [];
     button.replaceChildren(...sign, note.text);
     const vmap = note.vmap ? [note.vmap.elements] : [];

@@ -14,6 +14,7 @@ export interface Note {
   readonly tone: Tone;
   readonly sign: string; // may be empty
   readonly text: string;
+  readonly filled?: boolean; // the first bad value
   readonly name: string; // of the function
   readonly title: string; // "bessel, line 3"
   readonly details: readonly string[];
@@ -78,9 +79,9 @@ function brief(name: string): string {
   return name.length > LONGEST_NAME ? `${name.slice(0, 12)}…${name.slice(-7)}` : name;
 }
 
-function valueNote({ name, text, bad, details }: Value): Note {
+function valueNote({ name, text, bad, first: filled, details }: Value): Note {
   const tone = bad ? 'error' : 'quiet';
-  return { tone, sign: '', text, name, title: name, details, vmap: null, place: null };
+  return { tone, sign: '', text, filled, name, title: name, details, vmap: null, place: null };
 }
 
 function siteNote(site: Site, place: number): Note {

@@ -1,13 +1,17 @@
 /** Pins a run, or an earlier one of its cell, and shows how other runs of the cell differ. */
 
 import { button, h, setText, type Child } from '../dom/elements.js';
+import { cut } from '../data/parse/conform.js';
 import type { Consequence } from '../data/schema.js';
 import { callWords, counted, numberWords, statusWords, timeWords, toneOf } from '../data/words.js';
-import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
-import type { PastRun } from './history.js';
-import type { Run } from './run.js';
+import { changedLines } from './code.js';
+import { differenceWords, pairsOf, ratioWords, signed, timePerCall, type Pair } from './differences.js';
+import { baseOf, isFirstOfCode, type Base } from './history.js';
+import type { Run, RunSite } from './run.js';
 
 const MOST_SITES = 100;
+const MOST_LINES = 40; // of changed code
+const MOST_CHARACTERS = 200; // of such a line
 
 export class Comparison {
   /** The button that pins the run, while none is pinned. */
@@ -21,29 +25,30 @@ export class Comparison {
   private readonly menu = h('select', { 'aria-label': 'Compare with an earlier run' });
   private readonly afterMenu = h('select', { 'aria-label': 'Run to compare' });
   private readonly said = h('span');
+  private readonly doubt = h('p', { class: 'jaxcb-compare-doubt' });
   private readonly table = h('div');
   private readonly again = link('Pin this run instead', () => this.pin());
   private readonly unpinning = link('Unpin', () => this.unpin());
   private readonly parts = [
     h('p', {}, this.afterMenu, this.said),
     this.table,
+    this.doubt,
     h('p', { class: 'jaxcb-compare-actions' }, this.again, this.unpinning)
   ];
-  private own: Run | null = null; // null: not computed
-  private ownRun: (() => Promise<Run>) | null = null;
+  private shown: Run | null = null; // as its recording says; `runs` may say more
   private chosen: Run | null = null;
-  private other: Run | null = null; // to compare with the pinned one; null: the shown run
-  private runs: readonly PastRun[] = [];
+  private other = ''; // the ids of the shown run, and of the one compared in its place; empty: none is
+  private runs: readonly Run[] = [];
 
   constructor() {
     this.actions.append(this.button, this.menu);
     this.menu.addEventListener('change', () => {
-      this.other = null;
+      this.other = '';
       this.pinned = this.runs.find(({ id }) => id === this.menu.value) ?? null;
     });
     this.afterMenu.addEventListener('change', () => {
-      this.other = this.runs.find(({ id }) => id === this.afterMenu.value) ?? null;
-      this.draw();
+      const { value } = this.afterMenu;
+      this.compared = value && `${this.shown?.id} ${value}`;
     });
     this.offer();
   }
@@ -55,22 +60,30 @@ export class Comparison {
 
   set pinned(run: Run | null) {
     this.chosen = run;
-    void this.refresh();
+    this.draw();
+  }
+
+  /** The run that is compared with the pinned one, while the view shows the same run. */
+  get compared(): string {
+    return this.other;
+  }
+
+  set compared(ids: string) {
+    this.other = ids;
+    this.draw();
   }
 
   /** The runs of the cell that can be compared, oldest first; the last is the shown one. */
-  set history(runs: readonly PastRun[]) {
+  set history(runs: readonly Run[]) {
     this.runs = runs;
-    this.other = null;
     this.offer();
     this.draw();
   }
 
   /** Compares with another run: the one that the view shows now. */
-  show(ownRun: () => Promise<Run>): void {
-    this.ownRun = ownRun;
-    this.own = null;
-    void this.refresh();
+  show(run: Run): void {
+    this.shown = run;
+    this.draw();
   }
 
   /** Fills the menus; without earlier runs there are none. */
@@ -83,39 +96,28 @@ export class Comparison {
     this.afterMenu.replaceChildren(h('option', { value: '' }, 'this run'), ...options());
   }
 
-  private async pin(): Promise<void> {
-    this.chosen = await this.current();
-    await this.refresh();
+  private pin(): void {
+    const own = this.complete(this.shown);
+    this.pinned = own && { ...own, number: 0 };
     this.unpinning.focus();
   }
 
   private unpin(): void {
-    this.chosen = this.other = null;
-    this.draw();
+    this.other = '';
+    this.pinned = null;
     this.button.focus();
   }
 
-  private async refresh(): Promise<void> {
-    if (this.chosen) {
-      await this.current();
-    }
-    this.draw();
-  }
-
-  /** The figures of the shown run, computed once; it may have been replaced meanwhile. */
-  private async current(): Promise<Run | null> {
-    const { ownRun } = this;
-    const run = this.own ?? ((await ownRun?.()) ?? null);
-    if (ownRun === this.ownRun) {
-      this.own = run;
-    }
-    return run;
+  /** The run with all that the kernel knows of it. */
+  private complete(run: Run | null): Run | null {
+    return this.runs.find(({ id }) => id === run?.id) ?? run;
   }
 
   private draw(): void {
     const { pinned } = this;
-    const own = pinned && this.own && (this.other ?? this.own);
-    const same = pinned !== null && !this.other && isRun(own, pinned);
+    const other = this.runs.slice(0, -1).find(({ id }) => `${this.shown?.id} ${id}` === this.other);
+    const own = pinned && (other ?? this.complete(this.shown));
+    const same = pinned !== null && !other && isRun(this.shown, pinned);
     this.button.hidden = pinned !== null;
     const hidden = pinned === null || own === null;
     if (hidden !== this.node.hidden) {
@@ -126,19 +128,60 @@ export class Comparison {
     this.again.hidden = same;
     this.afterMenu.hidden = same || this.runs.length < 2;
     this.menu.value = this.runs.find(({ id }) => id === pinned?.id)?.id ?? '';
-    this.afterMenu.value = this.other?.id ?? '';
+    this.afterMenu.value = other?.id ?? '';
     this.words.replaceChildren();
     this.table.replaceChildren();
+    setText(this.doubt, '');
     if (same) {
       setText(this.said, 'Pinned. The next runs of this cell are compared with this one. ');
     } else if (pinned && own) {
-      const words = differenceWords(pinned, own);
+      const base = baseOf({ ...this.complete(pinned)!, number: pinned.number }, own, this.runs);
+      const words = differenceWords(base.run, own, base.timed);
       const name = pinned.number ? `run [${pinned.number}]` : 'the pinned run';
-      this.words.append(this.other ? '' : ` · vs ${name.replace(/^the /, '')}: ${words}`);
+      this.words.append(other ? '' : ` · vs ${name.replace(/^the /, '')}: ${words}`);
       setText(this.said, `${this.afterMenu.hidden ? 'Compared' : ' compared'} with ${name}: ${words}`);
-      this.table.append(table(pairsOf(pinned.sites, own.sites), name));
+      this.table.append(codeNode(base.run, own), table(base, own, name));
+      const isFirst = isFirstOfCode(own, this.runs);
+      setText(this.doubt, doubtWords(base, name, isFirst ? (other ? `run [${other.number}]` : 'this run') : ''));
     }
   }
+}
+
+/**
+ * What to know about the times: that one of the runs was the first of its code.
+ *
+ * Args:
+ *   earlier: how a sentence names the earlier run.
+ *   first: how it names the later one, if that was the first of its code.
+ */
+function doubtWords({ run, timed, isFirst }: Base, earlier: string, first: string): string {
+  const why = (name: string): string => `${name} was the first of its code, which is often slower.`;
+  if (timed !== run) {
+    return `Times are compared with those of run [${timed.number}]: ${why(earlier)}`;
+  }
+  const name = isFirst && !first ? earlier : isFirst ? '' : first;
+  return name && why(`${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+}
+
+/** The lines of the cell that changed between two runs, or that none has. */
+function codeNode(before: Run, after: Run): HTMLElement {
+  if (before.code === null || after.code === null) {
+    return h('p', {}, 'The code of these runs is not known, or too long to compare.');
+  }
+  const changes = changedLines(before.code, after.code);
+  if (!changes.length) {
+    return h('p', {}, 'The code of the cell is the same.');
+  }
+  const lines = changes.slice(0, MOST_LINES).map(({ added, text }) =>
+    h(added ? 'ins' : 'del', {}, `${added ? '+' : '−'} ${cut(text, MOST_CHARACTERS)}`)
+  );
+  const left = changes.length - lines.length;
+  return h(
+    'div',
+    { class: 'jaxcb-compare-code', role: 'group', 'aria-label': 'Changes of the code' },
+    ...lines,
+    left > 0 && h('span', {}, `and ${counted(left, 'more line')}`)
+  );
 }
 
 function isRun(own: Run | null, pinned: Run): boolean {
@@ -146,8 +189,8 @@ function isRun(own: Run | null, pinned: Run): boolean {
 }
 
 /** `[12] 40 calls · 3 ms`: a run in the menus. */
-function optionWords({ number, sites }: PastRun): string {
-  const sum = (figure: (site: PastRun['sites'][number]) => number): number =>
+function optionWords({ number, sites }: Run): string {
+  const sum = (figure: (site: RunSite) => number): number =>
     sites.reduce((all, site) => all + figure(site), 0);
   const time = sum(site => site.total ?? 0);
   return `[${number}] ${callWords(sum(site => site.calls))} · ${timeWords(time)}`;
@@ -158,15 +201,19 @@ function link(text: string, act: () => unknown): HTMLElement {
 }
 
 /**
- * The figures of each site in both runs.
+ * The figures of each site in both runs; times are those of a call.
  *
  * Args:
  *   earlier: how a sentence names the earlier run.
  */
-function table(pairs: readonly Pair[], earlier: string): HTMLElement {
-  const hasP95 = pairs.some(({ before, after }) => before?.p95 && after?.p95); // the kernel keeps none
-  const titles = ['Site', 'Status', 'Calls', ...(hasP95 ? ['p95'] : []), 'Time'];
-  const rows = pairs.slice(0, MOST_SITES).map(pair => row(pair, earlier, hasP95));
+function table({ run, timed }: Base, own: Run, earlier: string): HTMLElement {
+  const pairs = pairsOf(run.sites, own.sites);
+  const times = new Map(pairsOf(timed.sites, own.sites).map(({ before, after }) => [after, before]));
+  const hasP95 = pairs.some(({ before, after }) => before?.p95 && after?.p95); // the kernel is gone
+  const titles = ['Site', 'Status', 'Calls', ...(hasP95 ? ['p95'] : []), 'Time per call'];
+  const rows = pairs
+    .slice(0, MOST_SITES)
+    .map(pair => row(pair, (pair.after && times.get(pair.after)) ?? pair.before, earlier, hasP95));
   const left = pairs.length - rows.length;
   return h(
     'div',
@@ -181,7 +228,8 @@ function table(pairs: readonly Pair[], earlier: string): HTMLElement {
   );
 }
 
-function row({ before, after }: Pair, earlier: string, hasP95: boolean): HTMLElement {
+/** Args: timed: the site in the run whose times are compared. */
+function row({ before, after }: Pair, timed: RunSite | null, earlier: string, hasP95: boolean): HTMLElement {
   const site = (after ?? before)!;
   return h(
     'tr',
@@ -189,8 +237,8 @@ function row({ before, after }: Pair, earlier: string, hasP95: boolean): HTMLEle
     h('th', { scope: 'row' }, `${site.function}, ${site.where}`),
     h('td', {}, ...statuses(before, after, earlier)),
     h('td', {}, ...calls(before?.calls ?? null, after?.calls ?? null)),
-    ...(hasP95 ? [h('td', {}, ...times(before?.p95, after?.p95))] : []),
-    h('td', {}, ...times(before?.total, after?.total))
+    ...(hasP95 ? [h('td', {}, ...times(timed?.p95, after?.p95))] : []),
+    h('td', {}, ...times(timePerCall(timed), timePerCall(after)))
   );
 }
 

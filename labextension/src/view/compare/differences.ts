@@ -44,29 +44,35 @@ function withoutSource(site: RunSite): string {
   return [site.function, site.flavor].join('\n');
 }
 
-/** `+40 calls, p95 × 2`: what changed, for the summary line. */
-export function differenceWords(before: Run, after: Run): string {
-  const [own, other] = [before.sites, after.sites];
-  const [calls, later] = [callsOf(own), callsOf(other)];
+/** `+40 calls, p95 × 2`: what changed between runs, for the summary line; times are those of `timed`. */
+export function differenceWords(before: Run, after: Run, timed = before): string {
+  const [own, other] = [timed.sites, after.sites];
   const single = own.length === 1 && other.length === 1;
   const p95 = single ? ratioWords('p95', own[0]!.p95, other[0]!.p95) : '';
-  const each = single && calls !== later && calls > 0 && later > 0;
-  const [before_ns, after_ns] = [totalOf(own), totalOf(other)];
-  const ratio = each
-    ? ratioWords('time per call', before_ns && before_ns / calls, after_ns && after_ns / later)
-    : ratioWords('time', before_ns, after_ns);
-  return [callsDifference(calls, later), p95 || ratio].filter(Boolean).join(', ');
+  const calls = callsDifference(callsOf(before.sites), callsOf(other));
+  return [calls, p95 || ratioWords('time per call', ...perCall(own, other))].filter(Boolean).join(', ');
 }
 
 function callsOf(sites: readonly RunSite[]): number {
   return sites.reduce((sum, site) => sum + site.calls, 0);
 }
 
-function totalOf(sites: readonly RunSite[]): number | null {
-  return sites.reduce<number | null>(
-    (sum, { total }) => (sum === null || total === null ? null : sum + total),
-    0
-  );
+/** What the calls of sites that both runs called would have taken before, and what they took. */
+function perCall(before: readonly RunSite[], after: readonly RunSite[]): [number, number] {
+  let [was, is] = [0, 0];
+  for (const pair of pairsOf(before, after)) {
+    const each = timePerCall(pair.before);
+    if (each && pair.after?.calls) {
+      was += each * pair.after.calls;
+      is += pair.after.total ?? NaN;
+    }
+  }
+  return [was, is];
+}
+
+/** The mean time of a call, in nanoseconds; null: unknown, or never called. */
+export function timePerCall(site: RunSite | null | undefined): number | null {
+  return site?.calls && site.total ? site.total / site.calls : null;
 }
 
 /** `+40 calls`, `−1 call`, `same number of calls`. */

@@ -1,14 +1,11 @@
-/** What is kept of a pinned run: figures by site. */
+/** A run of a cell, by the figures of its sites. */
 
-import { appendInSteps, callsOf, type RawCalls } from '../data/raw.js';
 import type { Consequence, Facts, Measured, Site } from '../data/schema.js';
-import { labelsOf } from '../data/labels.js';
-import { Store } from '../data/store.js';
-import { figuresOf, type SiteFigures } from '../calls/distribution/figures.js';
 
 export interface Run {
   readonly id: string; // of the recording; empty: unknown
-  readonly number?: number; // in the prompt; absent: unknown
+  readonly number: number; // in the prompt; 0: unknown
+  readonly code: string | null; // of the cell; null: unknown
   readonly sites: readonly RunSite[]; // in program order
 }
 
@@ -21,42 +18,16 @@ export interface RunSite {
   readonly consequence: Consequence;
   readonly calls: number;
   readonly total: number | null; // in the host function
-  readonly p95: number | null; // of the calls whose times the view has
+  readonly p95: number | null; // of the calls
 }
 
-/** Resolves to the figures of a recording, without blocking the page. */
-export async function runOf(
-  facts: Facts,
-  measured: Measured,
-  raw: RawCalls | null
-): Promise<Run> {
-  const p95 = await p95BySite(facts, measured, raw);
-  const sites = facts.sites.map((site, place) => runSite(site, p95.get(place)));
-  return { id: measured.id, sites };
+/** The run of a recording, as far as the recording says. */
+export function runOf(facts: Facts, measured: Measured): Run {
+  return { id: measured.id, number: 0, code: null, sites: facts.sites.map(runSite) };
 }
 
 /** What is kept of a site. */
-export function runSite(site: Site, p95: number | null = null): RunSite {
+export function runSite(site: Site): RunSite {
   const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
-  return { function: name, flavor, where, source, consequence, calls, total, p95 };
-}
-
-/** Empty if the calls are not saved or cannot be read, which the view says elsewhere. */
-async function p95BySite(
-  facts: Facts,
-  measured: Measured,
-  raw: RawCalls | null
-): Promise<ReadonlyMap<number | null, number>> {
-  const store = new Store(labelsOf(facts, measured));
-  let sites: readonly SiteFigures[] = [];
-  try {
-    const calls = await callsOf(measured.calls, raw);
-    if (calls) {
-      await appendInSteps(store, calls);
-      sites = (await figuresOf(store)).sites;
-    }
-  } catch {
-    return new Map();
-  }
-  return new Map(sites.map(({ site, p95 }) => [site, p95]));
+  return { function: name, flavor, where, source, consequence, calls, total, p95: null };
 }

@@ -45,7 +45,7 @@ test('a long name on such a line leaves room for what happened', () => {
 });
 
 test('a watched value is on its line, beside the sites, in the tone of an error if it is bad', () => {
-  const values = [VALUE, { ...VALUE, line: 5, source: 'z', text: 'z NaN from step 2', bad: true }];
+  const values = [VALUE, { ...VALUE, line: 5, source: 'z', text: 'first NaN here: step 2', bad: true, first: true }];
   const { lines } = notesOf(snapshot({ values }), 'two')!;
   expect(lines.map(({ line, source }) => [line, source])).toEqual([
     [3, SITE.source],
@@ -59,7 +59,8 @@ test('a watched value is on its line, beside the sites, in the tone of an error 
     {
       tone: 'error',
       sign: '',
-      text: 'z NaN from step 2',
+      text: 'first NaN here: step 2',
+      filled: true,
       name: 'y',
       title: 'y',
       details: VALUE.details,

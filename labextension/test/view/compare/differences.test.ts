@@ -1,8 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
 
 import { differenceWords, pairsOf, ratioWords } from '../../../src/view/compare/differences.js';
+import { changedLines } from '../../../src/view/compare/code.js';
 import { runOf, type Run, type RunSite } from '../../../src/view/compare/run.js';
-import { aSite, someCalls, someFacts, someMeasured } from '../recordings.js';
+import { aSite, someFacts, someMeasured } from '../recordings.js';
 
 function site(more: Partial<RunSite> = {}): RunSite {
   return {
@@ -19,7 +20,7 @@ function site(more: Partial<RunSite> = {}): RunSite {
 }
 
 function run(...sites: RunSite[]): Run {
-  return { id: '', sites };
+  return { id: '', number: 0, code: null, sites };
 }
 
 describe('pairsOf', () => {
@@ -61,18 +62,25 @@ describe('differenceWords', () => {
     expect(differenceWords(before, run(site({ calls: 140, p95: 2000 })))).toBe('+40 calls, p95 × 2');
     expect(differenceWords(before, run(site({ calls: 99, p95: null, total: null })))).toBe('−1 call');
     const earlier = run(site({ p95: null, total: 500 })); // the kernel keeps no percentiles
-    expect(differenceWords(earlier, run(site({ total: 2000 })))).toBe('same number of calls, time × 4');
+    expect(differenceWords(earlier, run(site({ total: 2000 })))).toBe('same number of calls, time per call × 4');
     expect(differenceWords(before, before)).toBe('same number of calls, p95 × 1');
     const more = run(site({ calls: 4, p95: null, total: 8000 }));
     expect(differenceWords(earlier, more)).toBe('+3 calls, time per call × 4');
     expect(differenceWords(earlier, run(site({ calls: 0, total: 0 })))).toBe('−1 call');
   });
 
-  it('sums over several sites, whose percentiles have no sum', () => {
-    const before = run(site({ total: 3000 }), site({ total: 1000 }));
-    const after = run(site({ calls: 1500, total: 1000 }), site({ total: 1000 }));
-    expect(differenceWords(before, after)).toBe('+1,499 calls, time × 0.5');
-    expect(differenceWords(before, run(site({ total: null }), site()))).toBe('same number of calls');
+  it('compares several sites per call, as often as each is called now', () => {
+    const before = run(site({ total: 3000 }), site({ total: 1000 }), site({ function: 'lost', total: 9e9 }));
+    const after = run(site({ calls: 9, total: 27_000 }), site({ total: 1000 }));
+    expect(differenceWords(before, after)).toBe('+7 calls, time per call × 1');
+    const slower = run(site({ calls: 9, total: 54_000 }), site({ total: 2000 }), site({ function: 'new' }));
+    expect(differenceWords(before, slower)).toBe('+8 calls, time per call × 2');
+    expect(differenceWords(before, run(site({ total: null }), site()))).toBe('−1 call');
+  });
+
+  it('takes times from another run than calls, if that is given', () => {
+    const [cold, warm] = [run(site({ calls: 2, p95: 9000 })), run(site({ p95: 500 }))];
+    expect(differenceWords(cold, run(site()), warm)).toBe('−1 call, p95 × 2');
   });
 });
 
@@ -87,22 +95,39 @@ test.each([
   expect(ratioWords('p95', before, after)).toBe(words);
 });
 
-test('a run has the calls, the time and the percentile of each site', async () => {
-  const other = aSite({ function: 'other', calls: 0, host_ns: 0 });
+test('a run has the calls and the time of each site, if it is known', () => {
+  const other = aSite({ function: 'other', calls: 0, host_ns: null });
   const facts = someFacts([aSite({ calls: 2, host_ns: 300 }), other]);
-  const measured = someMeasured({ id: 'r1' });
-  const { id, sites } = await runOf(facts, measured, someCalls(2));
-  expect(id).toBe('r1');
-  expect(sites).toMatchObject([
-    { function: 'bessel', calls: 2, total: 300 },
-    { function: 'other', calls: 0, total: 0, p95: null }
-  ]);
-  expect(sites[0]!.p95).toBeGreaterThan(0);
+  expect(runOf(facts, someMeasured({ id: 'r1' }))).toMatchObject({
+    id: 'r1',
+    code: null,
+    sites: [
+      { function: 'bessel', calls: 2, total: 300, p95: null },
+      { function: 'other', calls: 0, total: null }
+    ]
+  });
 });
 
-test('a run whose times are not saved, or whose calls cannot be read, has none', async () => {
-  const { sites } = await runOf(someFacts(), someMeasured(), null);
-  expect(sites).toMatchObject([{ calls: 1, total: null, p95: null }]);
-  const broken = someMeasured({ calls: { rows: 2, unit_ns: 1, zlib: 'no', crossings: '' } });
-  expect((await runOf(someFacts(), broken, null)).sites).toMatchObject([{ calls: 1, p95: null }]);
+describe('changedLines', () => {
+  const words = (before: string, after: string): string[] =>
+    changedLines(before, after).map(({ added, text }) => (added ? '+' : '-') + text);
+
+  it.each([
+    ['a\nb\nc', 'a\nb\nc', []],
+    ['', 'a', ['-', '+a']],
+    ['a\nb\nc', 'a\nc', ['-b']],
+    ['a\nc', 'a\nb\nc', ['+b']],
+    ['a\na', 'a\na\na', ['+a']],
+    ['x\nb\ny\nd', 'X\nb\nY\nd', ['-x', '+X', '-y', '+Y']],
+    ['a\n', 'a', ['-']],
+    ['<b>x</b>', '\u202ex', ['-<b>x</b>', '+\u202ex']]
+  ])('from %j to %j: %j', (before, after, changes) => {
+    expect(words(before, after)).toEqual(changes);
+  });
+
+  it('takes long parts without a common beginning or end as changed', () => {
+    const long = (word: string): string => Array.from({ length: 600 }, (_, n) => word + (n % 7)).join('\n');
+    expect(changedLines(`same\n${long('a')}\nend`, `same\n${long('b')}\nend`)).toHaveLength(1200);
+    expect(changedLines(`x${'\n'.repeat(19_999)}`, `${'\n'.repeat(19_998)}y`).length).toBeLessThan(40_000);
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { parseHistory, trendOf, trendsOf } from '../../../src/view/compare/history.js';
+import { baseOf, historyOf, isFirstOfCode, parseHistory, trendOf, trendsOf } from '../../../src/view/compare/history.js';
 import { trendNode } from '../../../src/view/compare/trend.js';
 import { aSite } from '../recordings.js';
 
@@ -10,24 +10,51 @@ const KEYS = [
 ];
 
 function runs(...sites: (readonly (string | number)[])[][]) {
-  return { sites: KEYS, runs: sites.map((each, n) => ({ id: `r${n}`, number: n + 1, sites: each })) };
+  return {
+    sites: KEYS,
+    codes: ['f(x)\ng(x)'],
+    runs: sites.map((each, n) => ({ id: `r${n}`, number: n + 1, code: 0, sites: each }))
+  };
 }
 
 describe('parseHistory', () => {
   test('reads the runs of a cell, and leaves out figures of unknown sites', () => {
-    const [run, ...more] = parseHistory(runs([[1, 'raised', 5, 300, 2], [9, 'kept', 1, 1, 0]]));
+    const [run, ...more] = parseHistory(runs([[1, 'raised', 5, 300, 70], [9, 'kept', 1, 1, 0]]));
     expect(more).toEqual([]);
     expect(run).toEqual({
       id: 'r0',
       number: 1,
-      sites: [{ ...KEYS[1], consequence: 'raised', calls: 5, total: 300, p95: null }]
+      code: 'f(x)\ng(x)',
+      sites: [{ ...KEYS[1], consequence: 'raised', calls: 5, total: 300, p95: 70 }]
     });
+    expect(parseHistory(historyOf(run!))).toEqual([run]);
+    expect(parseHistory(historyOf({ ...run!, code: null }))[0]!.code).toBeNull();
   });
 
   test.each([null, 3, {}, { sites: [], runs: 3 }, runs([[0, 'kept', 'x', 1, 0]])])(
     'reads no runs from %j',
     data => expect(parseHistory(data)).toEqual([])
   );
+});
+
+describe('baseOf', () => {
+  const run = (number: number, code: string | null) => ({ id: `r${number}`, number, code, sites: [] });
+  const [cold, warm, warmer, edited] = [run(1, 'a'), run(2, 'a'), run(3, 'a'), run(4, 'b')];
+  const all = [cold, warm, warmer, edited];
+
+  test('compares times with the second run of a code, where there is one before the later run', () => {
+    expect(baseOf(cold, edited, all)).toEqual({ run: cold, timed: warm, isFirst: false });
+    expect(baseOf(cold, warmer, all)).toEqual({ run: cold, timed: warm, isFirst: false });
+    expect(baseOf(cold, warm, all)).toEqual({ run: cold, timed: cold, isFirst: true });
+    expect(baseOf(warm, edited, all)).toEqual({ run: warm, timed: warm, isFirst: false });
+  });
+
+  test('does not guess about a run that the kernel does not know, or whose code it does not', () => {
+    expect(baseOf(run(9, 'a'), edited, all)).toMatchObject({ timed: { number: 9 }, isFirst: false });
+    const unknown = [run(1, null), run(2, null), run(3, null)];
+    expect(baseOf(unknown[0]!, unknown[2]!, unknown)).toMatchObject({ timed: { number: 1 }, isFirst: false });
+    expect(all.map(each => isFirstOfCode(each, all))).toEqual([true, false, false, true]);
+  });
 });
 
 describe('trendsOf', () => {

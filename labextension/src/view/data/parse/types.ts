@@ -237,7 +237,8 @@ export interface Value {
   readonly source: string; // the line, stripped
   readonly name: string;
   readonly text: string; // "loss 0.31 → 0.02"
-  readonly bad: boolean; // NaN, infinite or raised
+  readonly bad: boolean; // NaN, infinite or raised, but not only after the first bad value
+  readonly first: boolean; // the first bad value
   readonly details: readonly string[];
 }
 
@@ -254,6 +255,7 @@ export interface Reply {
 /** The last runs of a cell, oldest first. */
 export interface Runs {
   readonly sites: readonly SiteKey[];
+  readonly codes: readonly string[]; // of the cell
   readonly runs: readonly Run[];
 }
 
@@ -269,11 +271,12 @@ export interface SiteKey {
 export interface Run {
   readonly id: string; // of its recording
   readonly number: number; // of the execution, as in the prompt
+  readonly code: number | null; // index of the code of the cell; null: it is too long
   readonly sites: readonly RunSite[];
 }
 
 /** The figures of a site in one run. */
-export type RunSite = readonly [site: number, consequence: Consequence, calls: number, host_ns: number, elided: number];
+export type RunSite = readonly [site: number, consequence: Consequence, calls: number, host_ns: number, p95_ns: number];
 
 /** The metadata of an output that is not a host trace. */
 export interface Spots {
