@@ -22,8 +22,8 @@ if _missing := missing("calls"):
 # isort: off
 # fmt: off
 from ._axes import (
-    first_axis_as, first_axis_whole, register_batching, rows_like, sharded_alike, sharded_as,
-    vary_together, varying_like,
+    element_of, elements_or, first_axis_as, first_axis_whole, register_batching, rows_like,
+    sharded_alike, sharded_as, vary_together, varying_like,
 )
 from ._calls import (
     Effect, Primitive, TokenSet, abstract_token, ad, after_barriers, apply_primitive, batching,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax._src.interpreters import batching as _batching
 from jax.core import ShapedArray, Tracer
 from jax.sharding import PartitionSpec
@@ -106,6 +107,18 @@ def rows_like(results: Sequence[Any], operand: Any) -> tuple[Any, ...]:
 def first_axis_whole(x: Any) -> Any:
     """Return the array `x` with its first axis on no axis of an explicit mesh."""
     return _with_first_axis(x, None, x)
+
+
+def element_of(x: Any, number: Any) -> jax.Array:
+    """Return an element of the array `x`, in an axis of size 1."""
+    # JAX cannot take one element of an axis that an explicit mesh divides.
+    return jax.lax.dynamic_index_in_dim(first_axis_whole(x), number)
+
+
+def elements_or(mask: jax.Array, x: jax.Array) -> jax.Array:
+    """Return the elements of `x` where `mask` is true, and elsewhere the first of these."""
+    first = element_of(x, mask.argmax())  # any, if `mask` is true nowhere
+    return jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, first)
 
 
 def first_axis_as(x: Any, like: Any) -> Any:

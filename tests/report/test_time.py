@@ -46,7 +46,7 @@ def recorded(
     mark = recorder.mark()
     recorder.lowered(fact)
     if compiled:
-        recorder.compiled(compiled * MS)
+        recorder.add(compiled_ns=compiled * MS)
     for start, end in calls:
         record_call(recorder, fact, 1, int(start * MS), int(end * MS))
     code = int(wall_ms * MS), int(ended_ms * MS)

@@ -16,7 +16,7 @@ from jax.tree_util import tree_unflatten
 from ...recording import COMPILED_THREAD, LoweredSite, VmapLevel, active
 from ...stack.call import HostCallback, HostFunction
 from ...stack.dispatch import CallElsewhere, finds_calls, parts_of_crossing, to_arguments
-from ...stack.errors import add_note, describe
+from ...stack.errors import add_note, describe, is_a
 from ...stack.interrupt import report_failure
 from ...stack.results import ResultError
 from . import _failure, _handler, _log
@@ -235,14 +235,20 @@ def cause(
         again: see `Block`.
     """
     why, raised = status & (1 << _handler.WHY_BITS) - 1, _failure.kept.pop(frame, None)
+    in_python = "does not"
     try:
         if again is not None:
             with np.errstate(all="ignore"):  # compiled code does not warn either
                 again(operands)
     except BaseException as error:
-        return error
+        if why == _handler.RAISED or is_a(error, ResultError) or not is_a(error, Exception):
+            return error
+        in_python = f"raises {describe(error)}"
     if why != _handler.RAISED:
-        return ResultError(f"the compiled {name} returned {_REASONS[why]}")
+        refused = ResultError(f"the compiled {name} returned {_REASONS[why]}")
+        if again is not None:
+            add_note(refused, f"the same call in Python {in_python}")
+        return refused
     if raised is None:
         return RuntimeError(f"the compiled {name} raised an exception that numba did not keep")
     if again is not None:

@@ -151,7 +151,7 @@ class SpreadCrossing:
             run.wait(guard)
         except BaseException as error:
             if run is not None and is_a(error, KeyboardInterrupt, EndedError, NotCalledError):
-                run.end_calls()
+                run.end_calls(error)
             failed = None if run is None else run.failed
             call, is_known = failed[::2] if failed and failed[1] is error else (0, False)
             element, arguments = None, operands
@@ -252,9 +252,10 @@ class _Run:
         if self.failed:
             raise self.failed[1]
 
-    def end_calls(self) -> None:
-        """End the calls that workers still make."""
-        self._end([chunk for future, chunk in self._sent.items() if not future.done()])
+    def end_calls(self, error: BaseException) -> None:
+        """End the calls that workers still make; those of killed processes fail with `error`."""
+        killed = self._end([chunk for future, chunk in self._sent.items() if not future.done()])
+        self._record_as_lost(killed, error)
 
     def _submit(self, guard: bytearray) -> None:
         """Submit chunks until each worker has one, or several if the workers are far away."""
@@ -279,6 +280,7 @@ class _Run:
                 else:
                     future = self._pool.executor.submit(run, self._task, chunk)
             except Exception as error:
+                self._next = start
                 self._lose(error)
                 return
             self._sent[future] = chunk
@@ -341,7 +343,7 @@ class _Run:
             future = self._back.get(timeout=_POLL_SECONDS)
         except queue.Empty:
             return
-        chunk = self._sent.pop(future, None)
+        chunk = self._sent.get(future)
         if chunk is None:  # its calls are no longer needed
             return
         if future.cancelled():
@@ -353,7 +355,9 @@ class _Run:
         error = future.exception()
         if error is not None:
             self._lose(error, chunk)
-        elif chunk.failed is not None:
+            return
+        del self._sent[future]
+        if chunk.failed is not None:
             self._fail(*chunk.failed)
 
     def _look_for_late(self) -> None:
@@ -375,7 +379,7 @@ class _Run:
         word, lost = self._pool.word, [] if chunk is None else [chunk]
         words = f"a worker of {word} died while it ran ", "."
         if self._pool.make is None and is_a(error, concurrent.futures.BrokenExecutor):
-            lost = sorted([*lost, *self._sent.values()], key=lambda chunk: chunk.start)
+            lost = [*self._sent.values()]
             broken = "The executor is broken: replace it with a new one."
             words = f"one of the workers of {word} died, which had ", f". {broken}"
         if not has_lost_worker(error) or not self._give_up(lost, WorkerLostError, words, error):
@@ -392,19 +396,23 @@ class _Run:
 
         The text of the error is `around` the names of the batch elements.
         """
-        chunks = [chunk for chunk in chunks if chunk.settled.acquire(blocking=False)]
+        chunks = _unsettled(chunks)
         if not chunks:
             return False
         calls = [call for chunk in chunks for call in chunk.calls]
         error = kind(self._words(calls).join(around))
         error.__cause__ = cause
+        self._record_as_lost(chunks, error)
+        self._sent = {sent: chunk for sent, chunk in self._sent.items() if chunk not in chunks}
+        self._fail(calls[0], error, len(calls) == 1)
+        return True
+
+    def _record_as_lost(self, chunks: Iterable[Chunk], error: BaseException) -> None:
+        """Record chunks that do not come back, each as one call."""
         worker = Worker(socket.gethostname(), os.getpid(), -1, "a worker that did not return")
         for chunk in chunks:
             elements = self.order[chunk.calls] if chunk.count == 1 else np.array([-1])
             self._record(chunk, worker, elements, (chunk.sent_ns, self._clock()), {0: error})
-        self._sent = {sent: chunk for sent, chunk in self._sent.items() if chunk not in chunks}
-        self._fail(calls[0], error, len(calls) == 1)
-        return True
 
     def _fail(self, call: int, error: BaseException, is_known: bool = True) -> None:
         """Note that `call` has failed: only what was called before it is waited for now."""
@@ -415,10 +423,13 @@ class _Run:
                 self._pool.cancel(future)
                 del self._sent[future]
 
-    def _end(self, chunks: Sequence[Chunk]) -> None:
-        """End what workers run: in threads by an exception, see `end_calls`."""
+    def _end(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """End what workers run: in threads by an exception, see `end_calls`.
+
+        Returns those whose worker was killed, so they do not come back.
+        """
         end_calls(lambda frame: frame.f_code is RUN_CHUNK and frame.f_locals["chunk"] in chunks)
-        self._pool.end(chunks)
+        return _unsettled(self._pool.end(chunks))
 
     def _words(self, calls: Sequence[int]) -> str:
         """Name the batch elements of calls in a message."""
@@ -430,6 +441,11 @@ class _Run:
             return f"batch elements {first} to {last}"
         shown = ", ".join(map(str, elements[:_NAMED]))
         return f"batch elements {shown}{', ...' if count > _NAMED else ''}"
+
+
+def _unsettled(chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Return the chunks that have not come back, of which nothing is taken from now on."""
+    return [chunk for chunk in chunks if chunk.settled.acquire(blocking=False)]
 
 
 def _keep(check: ResultChecker, stacked: Sequence[np.ndarray], call: int, returned: Any) -> None:

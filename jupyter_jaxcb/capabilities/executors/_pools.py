@@ -113,16 +113,17 @@ class Pool:
         if not is_broken(self.executor):
             future.cancel()
 
-    def end(self, chunks: Sequence[Chunk]) -> None:
+    def end(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Replace the workers that run chunks, if the executor is ours.
 
-        Processes are killed. Threads cannot be: they end when their work is done, because
-        nobody keeps their executor.
+        Processes are killed; returns what they ran. Threads cannot be: they end when their work is
+        done, because nobody keeps their executor.
         """
         if isinstance(self.executor, Processes):
-            self.executor.kill(chunks)
-        elif self.make is not None and chunks:
+            return self.executor.kill(chunks)
+        if self.make is not None and chunks:
             self.executor = self.make()
+        return []
 
     @property
     def is_connected(self) -> bool:
@@ -201,11 +202,13 @@ class Processes(concurrent.futures.ThreadPoolExecutor):
                 RUNNING.pop(chunk, None)
             self._idle.put((pool, started))
 
-    def kill(self, chunks: Sequence[Chunk]) -> None:
-        """Kill the processes that run `chunks`."""
+    def kill(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Kill the processes that run `chunks`; return those that they run."""
         with self._lock:
-            for pool in filter(None, map(RUNNING.get, chunks)):
-                pool.shutdown(wait=False, kill_workers=True)
+            running = [chunk for chunk in chunks if chunk in RUNNING]
+            for chunk in running:
+                RUNNING[chunk].shutdown(wait=False, kill_workers=True)
+            return running
 
 
 RUNNING: dict[Chunk, Any] = {}  # the pools of `Processes` that run chunks now

@@ -68,10 +68,10 @@ def _batched(
     if mask_axis is None:
         return _stand_in_p.bind(mask, x), [axis, None]
     first = jnp.argmax(mask)  # that is true, or any if none is
-    is_any = _at(mask, first)[0]
+    is_any = jax_compat.element_of(mask, first)[0]
     if axis is None:
         return _stand_in_p.bind(is_any, x), [None, None]
-    value, _ = _stand_in_p.bind(is_any, _select(mask, x, first))
+    value, _ = _stand_in_p.bind(is_any, jax_compat.elements_or(mask, x))
     return [value, mask], [0, 0]
 
 
@@ -102,17 +102,6 @@ jax_compat.ad.primitive_jvps[_stand_in_p] = _jvp_of_stand_in
 jax_compat.ad.primitive_transposes[_stand_in_p] = _transposed_stand_in
 jax_compat.register_batching(_stand_in_p, _batched)
 jax_compat.mlir.register_lowering(_stand_in_p, jax_compat.mlir.lower_fun(_of_one_element))
-
-
-def _select(mask: jax.Array, x: jax.Array, first: jax.Array) -> jax.Array:
-    """Return `x` where `mask` is true, and its element `first` elsewhere."""
-    return jnp.where(mask.reshape(-1, *[1] * (x.ndim - 1)), x, _at(x, first))
-
-
-def _at(x: jax.Array, first: jax.Array) -> jax.Array:
-    """Return the element `first` of `x`, in an axis of size 1."""
-    # JAX cannot take one element of an axis that an explicit mesh divides.
-    return jax.lax.dynamic_index_in_dim(jax_compat.first_axis_whole(x), first)
 
 
 def _in_rule(mask: Any, rule: Callable[..., Any], *args: Any) -> Any:

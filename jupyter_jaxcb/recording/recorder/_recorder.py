@@ -70,9 +70,7 @@ QUEUE_THREAD = "queued calls"  # the name of the thread that makes queued calls
 COMPILED_THREAD = "compiled code"  # the name for all threads on which compiled code runs
 
 
-# Keys in `Recorder.counts`
-_NOT_OBSERVED = "JAX's own callbacks"
-_COMPILED = "compilation"
+_WHOLE = "the whole recording"  # its key in `Recorder.counts`
 
 
 class Recorder:
@@ -146,13 +144,9 @@ class Recorder:
         with self._lock:
             self.adrift.difference_update(sites)
 
-    def not_observed(self, count: int) -> None:
-        """Record how many of JAX's own callbacks a program has, which are not recorded."""
-        self.counts.add(_NOT_OBSERVED, sites=count)
-
-    def compiled(self, took_ns: int) -> None:
-        """Record that JAX traced, lowered or compiled a program, with a callback or without."""
-        self.counts.add(_COMPILED, ns=took_ns)
+    def add(self, **sums: int) -> None:
+        """Add to what `Recording` has in sum: ``compiled_ns``, ``not_observed``."""
+        self.counts.add(_WHOLE, **sums)
 
     def lowered(self, lowered: LoweredSite) -> None:
         """Record that a site was lowered into a program."""
@@ -458,8 +452,7 @@ class Recorder:
                 use._replace(nbytes=self._object_bytes[use.name]) for use in made(ObjectUse)
             ),
             wall_ns=took_ns,
-            compiled_ns=new.get(_COMPILED, {}).get("ns", 0),
-            not_observed=new.get(_NOT_OBSERVED, {}).get("sites", 0),
+            **new.get(_WHOLE, {}),
             late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
 

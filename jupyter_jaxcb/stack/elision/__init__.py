@@ -6,10 +6,10 @@ knows the binds that JAX drops while it traces, `_identity` tells functions apar
 again, and `_one_device` warns of results that JAX leaves on one device. Read `_verdict` first.
 """
 
+from ._compiling import STAGES
 from ._made import Operation, operations, program_number, without_number
 from ._one_device import OneDeviceWarning, warn_of_one_device
 from ._programs import (
-    STAGES,
     all_counted,
     bound,
     executed,

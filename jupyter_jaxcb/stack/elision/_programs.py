@@ -8,8 +8,6 @@ remaining ones (`lowered`); and the optimized program has the host calls that XL
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -18,8 +16,6 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
-
-import jax
 
 from ... import jax_compat
 from ...jax_compat import Changes
@@ -38,6 +34,7 @@ from ...recording import (
 from ..call import Bind, is_observing, to_aval
 from ..trace import Block, Found, expect_host_calls, has_thread_recorder, listener
 from ._asked import Path, Step, count_of_jax, is_derivative, paths
+from ._compiling import listen_no_longer, listen_to_stages
 from ._dropped import Dropped, PendingBinds, forget_all, may_be_replaced
 from ._identity import code_number, is_of_jax, number
 from ._made import HostCall, host_calls
@@ -45,12 +42,6 @@ from ._one_device import warn_of_one_device
 from ._verdict import LOWERED_ONCE, Evidence, HostCallIndex, dropped_outcome, is_moved, outcome
 
 MAX_PROGRAMS = 1_000  # whose outcomes are remembered; the oldest are dropped first
-
-# What JAX does before a program runs: events of `jax.monitoring`.
-STAGES = tuple(
-    f"/jax/core/compile/{stage}_duration"
-    for stage in ("jaxpr_trace", "jaxpr_to_mlir_module", "backend_compile")
-)
 
 # JAX only looks at what it traces here, or replaces it by what a rule computes.
 _NOT_FOR_A_PROGRAM = frozenset({"transpose", "custom batching"})
@@ -118,7 +109,7 @@ class _Lowering(Block):
         if (recorder := listener()) is not None and recorder.adrift:
             recorder.placed(there.union(gone.bind.site for gone in vanished))
         if recorder is not None and not is_observing() and (count := count_of_jax(self.jaxpr)):
-            recorder.not_observed(count)
+            recorder.add(not_observed=count)
         if not (by_bind or vanished):
             return None
         # Which of the paths JAX keeps, where calls of several are lowered as one.
@@ -248,13 +239,6 @@ class _Lowerings(threading.local):
         self.under_way: list[_Lowering] = []
 
 
-class _Stages(threading.local):
-    """The last stages of compilations that this thread ended, with their ends and times."""
-
-    def __init__(self) -> None:
-        self.ended: collections.deque[tuple[int, int]] = collections.deque(maxlen=10_000)
-
-
 class _Memory:
     """The outcomes of compiled programs, for recorders that start later, and which are counted."""
 
@@ -330,7 +314,6 @@ class _Memory:
 _numbers = itertools.count(1)
 _memory = _Memory()
 _lowerings = _Lowerings()
-_stages = _Stages()
 _pending = PendingBinds()
 _uncounted: set[Program] = set()  # programs whose runs are not counted
 _observing: weakref.ref[Recorder] | None = None  # the recorder that has JAX's own callbacks
@@ -431,8 +414,7 @@ def watch(
     if is_observing():
         watch_own(recorder)
     jax_compat.watch(_Watcher(look), _changes)
-    listen = jax.monitoring.register_event_duration_secs_listener
-    _changes.make(lambda: listen(_compiled), _listen_no_longer)
+    _changes.make(listen_to_stages, listen_no_longer)
 
 
 def watch_own(recorder: Recorder) -> None:
@@ -450,23 +432,6 @@ def unwatch() -> None:
     """Stop watching, and undo all changes to JAX."""
     _changes.revert()
     forget_all()
-
-
-def _listen_no_longer() -> None:
-    with contextlib.suppress(AssertionError, ValueError):  # it is not there
-        jax.monitoring.unregister_event_duration_listener(_compiled)
-
-
-def _compiled(event: str, duration_secs: float, **_: Any) -> None:
-    """Record a stage of a compilation, without the stages inside, which end before it does."""
-    if event not in STAGES or (recorder := listener()) is None:
-        return
-    end, took = time.perf_counter_ns(), round(duration_secs * 1e9)
-    own = took
-    while _stages.ended and _stages.ended[-1][0] > end - took:
-        own -= _stages.ended.pop()[1]
-    _stages.ended.append((end, took))
-    recorder.compiled(max(own, 0))
 
 
 class _Watcher:

@@ -140,12 +140,14 @@ def _is_read_only_error(message: Any) -> bool:
 
 
 def _of_a_batch(lowered: LoweredSite) -> str:
-    methods = [level.vmap_method for level in lowered.levels if not level.looped]
-    if not methods or methods[0] == WHOLE_BATCH:
+    levels = [level for level in lowered.levels if not level.looped]
+    if not levels or levels[0].vmap_method == WHOLE_BATCH:
         return ""
-    needed = ", of which it got the needed elements" * (lowered.calls_each_time is None)
+    # A mask that no vmap maps over, as that of a branch, needs all elements or none.
+    is_gathered = lowered.calls_each_time is None and any(x.batched[-1] for x in levels)
+    needed = ", of which it got the needed elements" * is_gathered
     each = "'sequential' calls each batch element alone"
-    return f" for a batch{needed} (vmap_method={methods[0]!r}; {each})"
+    return f" for a batch{needed} (vmap_method={levels[0].vmap_method!r}; {each})"
 
 
 def _kept(error: BaseException, note: str, site: Site, others_may_wait: bool) -> HostCallError:

@@ -74,6 +74,23 @@ def with_axes_in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[
     ]
 
 
+def _with_stand_ins(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
+    """Return `args` with the values of the first batch element whose mask, the last one, is true.
+
+    They take the places of elements whose mask is false. In a backward pass, JAX has zeros there,
+    with which a host function may fail. Batch axes are in front.
+    """
+    *operands, mask = args
+    if mask.shape[0] == 0:
+        return [*args]
+    reached = mask.any(tuple(range(1, mask.ndim)))  # by any element of the vmaps inside the branch
+    moved = (
+        jax_compat.elements_or(reached, x) if on else x
+        for x, on in zip(operands, batched, strict=False)
+    )
+    return [*moved, mask]
+
+
 def passed(x: Any, kind: AxisKind, size: int) -> Any:
     """Return an argument, whose batch axis is in front, as the host function gets it."""
     if kind is AxisKind.SIZE1:
@@ -175,7 +192,11 @@ def batch_host_call(
             )
         if is_whole or (alone and (given.may_repeat or given.masked == "rule")):
             # One call serves all batch elements, if any of them reaches it.
-            args, dims = (*args[:-1], args[-1].any(dims[-1])), (*dims[:-1], None)
+            args, batched = with_axes_in_front(args, dims), [dim is not None for dim in dims]
+            if given.may_repeat:
+                args = _with_stand_ins(args, batched)
+            args = [*args[:-1], args[-1].any(0)]
+            dims = [0 if on else None for on in batched[:-1]] + [None]
             if alone:
                 params |= dict(result_avals=result_avals, levels=levels, callback=callback)
                 outs = primitive.bind(*args, **params)

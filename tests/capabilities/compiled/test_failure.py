@@ -118,6 +118,13 @@ def test_result_of_another_shape_is_the_error_that_it_is_in_python(failure, tran
     )
 
 
+def test_integer_that_does_not_fit_is_the_error_of_the_compiled_code_not_of_numpy(failure):
+    error, notes = failure(jax.jit(compiled(lambda x: x * 1000, "x")), np.int8(100))
+    assert type(error) is ResultError
+    assert "an integer that does not fit the declared dtype" in str(error)
+    assert "the same call in Python raises OverflowError" in notes
+
+
 def test_result_of_another_shape_from_an_io_callback_is_an_error(failure):
     error, _ = failure(jax.jit(compiled(lambda x: x[:1], "x", jaxcb.io)), np.ones(3))
     assert type(error) is ResultError

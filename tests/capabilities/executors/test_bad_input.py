@@ -95,6 +95,19 @@ def test_executor_that_cancels_its_work_is_reported(elements, failure):
     assert "in batch element" not in words
 
 
+class Rejecting(concurrent.futures.Executor):
+    def submit(self, *work):
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("executor", [Cancelling(), Rejecting()])
+def test_note_on_work_that_an_executor_does_not_take_has_the_number_of_the_call(
+    elements, failure, executor
+):
+    _, words = failure(elements(never, executor=executor, chunksize=2), X)
+    assert "in call 1 since registration" in words
+
+
 @pytest.mark.parametrize("under", [jax.jit, lambda f: f], ids=["jit", "eager"])
 def test_function_that_cannot_be_pickled_is_reported_before_anything_runs(under):
     lock = threading.Lock()

@@ -161,6 +161,24 @@ def test_interrupt_ends_the_wait_and_cancels_pending_elements(elements, calls, e
     jax.effects_barrier()
 
 
+def test_call_whose_process_is_killed_by_an_interrupt_is_recorded_as_interrupted(elements):
+    def host(x):
+        import os
+        import threading
+
+        os.kill(parent, signal.SIGINT)
+        threading.Event().wait(60)
+
+    parent = os.getpid()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with jaxcb.record() as r, pytest.raises(KeyboardInterrupt):
+            elements(host, executor="processes:1")(np.arange(3, dtype=np.float32))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [(call.element, call.error) for call in r.recording] == [(0, "KeyboardInterrupt")]
+
+
 class Late(concurrent.futures.Executor):
     """Make the calls at once, in a thread, and return what came of them when told to."""
 

@@ -94,6 +94,18 @@ def test_chains_of_transformations_give_what_jax_computes_by_all_arguments(
     close(found, expected)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_solver_in_a_branch_is_differentiated_without_the_zeros_of_elements_that_skip_it(method):
+    def loss(f, a, b):
+        return jax.lax.cond(b[0] > 0, lambda: (f(a, b) ** 2).sum(), lambda: b.sum())
+
+    a = jnp.stack([A, A.T, A + 1])
+    b = jnp.stack([jnp.abs(B), -jnp.abs(B), 2 * jnp.abs(B)])
+    expected = jax.vmap(jax.grad(functools.partial(loss, REFERENCE), (0, 1)))(a, b)
+    found = jax.vmap(jax.grad(functools.partial(loss, moving(solver("residual", method))), (0, 1)))
+    close(jax.jit(found)(a, b), expected)
+
+
 def test_gradient_by_all_arguments_takes_one_call_of_the_transpose():
     solve, calls = counted()
     solve.defresidual(lambda a, x, b: a @ x - b)

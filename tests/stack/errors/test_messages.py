@@ -168,6 +168,25 @@ def test_note_on_a_batched_call_names_the_vmap_method(flavor, method):
     )
 
 
+@pytest.mark.parametrize(("masked", "gets"), [("where", "got the needed elements"), ("cond", "")])
+def test_note_on_a_masked_batch_says_which_elements_it_got(masked, gets):
+    def host(x):
+        raise ValueError("no luck")
+
+    call = jaxcb.pure(host, result="x", vmap_method="expand_dims")
+
+    def program(x):
+        if masked == "where":
+            return call.where(x > 1, x, otherwise=0)
+        return jax.lax.cond(x > 1, call, lambda x: x, x)
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as raised:
+        jax.block_until_ready(jax.vmap(program)(np.arange(4, dtype=np.float32)))
+    (note,) = jaxcb.host_error(raised.value).__notes__
+    words = f", of which it {gets}" * bool(gets)
+    assert f" for a batch{words} (vmap_method=" in note
+
+
 @pytest.mark.parametrize(("method", "run"), [("sequential", jax.vmap), ("expand_dims", jax.jit)])
 def test_note_on_a_call_of_one_element_mentions_no_batch(method, run):
     (note,) = notes_of("pure", method, run, [np.ones((4, 3), np.float32)])
