@@ -452,7 +452,8 @@ class Recorder:
                 use._replace(nbytes=self._object_bytes[use.name]) for use in made(ObjectUse)
             ),
             wall_ns=took_ns,
-            **new.get(_WHOLE, {}),
+            compiled_ns=new.get(_WHOLE, {}).get("compiled_ns", 0),
+            not_observed=new.get(_WHOLE, {}).get("not_observed", 0),
             late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
 
