@@ -30,7 +30,6 @@ from .errors import (
     is_a,
     raise_interrupt,
     refused_frames,
-    set_cell_namer,
     set_running_reporter,
     stop_attaching_causes,
     strict_errors,

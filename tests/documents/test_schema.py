@@ -53,6 +53,7 @@ def full():
         objects=(ObjectUse("factor", 1, 40, 0, 10**8, 4 * 10**9, 10**6, 5000),),
         stale=frozenset([0]),
         cells=("<cell>",),
+        numbers={"<other>": 21},
         not_observed=2,
         profile=Profile(
             0, 9, (Part(PartKind.HOST, "f", Frame("f", "a.py", 3), 9, 9, 3, 0),),

@@ -26,7 +26,16 @@ from ...diagnostics import (
     stop_observing,
     unfinished_programs,
 )
-from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording, visible
+from ...recording import (
+    Check,
+    Checks,
+    Mark,
+    Matrix,
+    Recorder,
+    Recording,
+    set_cells,
+    visible,
+)
 from ...register import Callback
 from ...report import SiteProgress, SnapshotView, summarize
 from ...stack import (
@@ -114,6 +123,8 @@ class Session:
     def open(self) -> None:
         """Hook into the shell; the rest of the cell that loads the extension is recorded."""
         on_close = self._hooks.callback
+        set_cells(self.origins)
+        on_close(set_cells, None)
         on_close(self._link.close)
         on_close(stop_noting, self)
         on_close(stop_observing, self)
@@ -350,7 +361,7 @@ class Session:
         self._routing.cell_over(in_flight, self._last)
         self._values_here = False
         self.line_values.add_raised(host_error(result.error_in_exec))
-        sites = {id(recording): self.sites.add(recording, self._last) for recording in recorded}
+        sites = {id(one): self.sites.add(one.unnumbered(), self._last) for one in recorded}
         traces = [self.trace(recording, values=values) for recording, values in kept]
         if live is not None:
             live.remove()
@@ -361,7 +372,8 @@ class Session:
         for place, trace in enumerate(shown):
             if cell is not None and trace.name:  # a page can ask for it
                 summaries = sites.get(id(trace.recording))
-                summaries = summarize(trace.recording) if summaries is None else summaries
+                if summaries is None:
+                    summaries = summarize(trace.recording.unnumbered())
                 self.history.add(cell, place, trace.name, self._last, summaries)
         for trace in shown:
             display(trace)

@@ -25,12 +25,13 @@ from .._facts import (
     QueueUse,
     Running,
     Site,
+    numbers_of,
 )
 from .._recording import Recording
 from ._log import CallLog, Counts
 from ._plain import RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
-from ._window import BEGINNING, Mark, as_begun, as_observed, renumbered, without_program
+from ._window import BEGINNING, Mark, as_begun, as_observed, places_of, renumbered, without_program
 from ._workers import Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -439,6 +440,7 @@ class Recorder:
             not_kept=tuple(NotKept(place[site], error, **sums) for site, error, sums in not_kept),
             environment=dict(environment or {}),
             cells=tuple(cells),
+            numbers=numbers_of(places_of(bound, [*lowered, *found], running)),
             compilations=tuple(self._compilations[since.compilations :]),
             sample_values=self.values.sample_values(since.sample_values, place, calls),
             not_finite=(*made(NotFinite),),

@@ -13,7 +13,6 @@ from ._host_call import (
     expect_error_of_jax,
     failed_on_another_device,
     host_call_error,
-    set_cell_namer,
 )
 from ._store import (
     KeptError,

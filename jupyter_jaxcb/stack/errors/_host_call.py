@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
+from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, cell_number, value_words
 from ..call import AddedName
 from . import _causes
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
 from ._tracebacks import own_frames, with_callers
 
-_cell_name: Callable[[str], str] | None = None
 _READ_ONLY = "the arguments of a host function are read-only: write into a copy, x.copy()"
 
 
@@ -113,12 +112,6 @@ def _argument(aval: Aval, value: Any) -> str:
     return f"{aval} = {words}" if words else str(aval)
 
 
-def set_cell_namer(name: Callable[[str], str] | None) -> None:
-    """Set the function that names the cell that was compiled under a file name; "": none."""
-    global _cell_name
-    _cell_name = name
-
-
 def _bound(site: Site, *, named: bool) -> str:
     """Say where the bind is, and the line that led to it, if that is in another function.
 
@@ -137,8 +130,8 @@ def _bound(site: Site, *, named: bool) -> str:
 
 
 def _cell(at: Site | Frame) -> str:
-    name = _cell_name(at.file) if _cell_name is not None and at.cell else ""
-    return name and f"{name}, "
+    number = cell_number(at)
+    return f"cell In[{number}], " if number else ""  # as in the lines of the traceback around it
 
 
 def _is_read_only_error(message: Any) -> bool:

@@ -3,6 +3,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 import { conform } from '../view/data/parse/conform.js';
+import { placeIn } from '../view/data/words.js';
 import type { Spot } from '../view/data/schema.js';
 import { button, h } from '../view/dom/elements.js';
 import type { Target } from '../view/sites/row.js';
@@ -42,7 +43,7 @@ export function drawn(html: string, places: readonly Spot[], go: (to: Target) =>
 }
 
 function linkOf(words: string, place: Spot | undefined, go: (to: Target) => void): HTMLElement {
-  const shown = place?.number ? `[${place.number}] ${words.replace(', another cell', '')}` : words;
+  const shown = place?.number ? placeIn(`[${place.number}]`, words) : words;
   if (!place?.cell) {
     return h('span', { class: 'jaxcb-place' }, shown);
   }

@@ -8,6 +8,7 @@ import {
   failedWords,
   elidedWords,
   joined,
+  placeIn,
   placeOf,
   siteStatus,
   timeWords,
@@ -46,7 +47,7 @@ export class SiteRow {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
     setText(this.status, siteStatus(site));
-    setText(this.where, inCell(site, label));
+    setText(this.where, label ? placeIn(label, placeOf(site)) : placeOf(site));
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
@@ -106,9 +107,8 @@ export class CallbackRow {
     const worst = worstTone(sites);
     // What was elided is not green, whatever the calls that were made are.
     this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worst === 'kept' ? 'quiet' : worst}`;
-    const where = callback.where || `line ${callback.line}`;
-    const label = labels.get(callback.cell ?? '') ?? '';
-    setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');
+    const where = placeIn(labels.get(callback.cell ?? '') ?? '', callback.where || `line ${callback.line}`);
+    setText(this.button, callback.cell ? `registered at ${where}` : '');
     this.button.hidden = callback.cell === null;
     this.none.hidden = sites.length > 0;
     resize(this.list, this.sites, sites.length, () => new SiteRow(this.jump));
@@ -129,16 +129,6 @@ function alarmWords(callback: Callback): string {
     callback.errors > 0 ? failedWords(counted(callback.errors, 'error')) : '',
     elidedWords(callback)
   ]);
-}
-
-/** The place of a site in the cell that the notebook now shows with `label`. */
-function inCell(site: Site, label: string): string {
-  const where = placeOf(site);
-  return label ? `${label} ${where.replace(/^\[\d+\] |, another cell/, '')}` : where;
-}
-
-function spaced(label: string, where: string): string {
-  return label ? `${label} ${where}` : where;
 }
 
 function setLines(node: HTMLElement, lines: readonly string[]): void {

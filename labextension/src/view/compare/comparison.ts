@@ -2,7 +2,7 @@
 
 import { button, h, setText, type Child } from '../dom/elements.js';
 import type { Consequence } from '../data/schema.js';
-import { callWords, counted, numberWords, statusWords, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, numberWords, placeOf, statusWords, timeWords, toneOf } from '../data/words.js';
 import { differenceWords, pairsOf, ratioWords, signed, type Pair } from './differences.js';
 import type { PastRun } from './history.js';
 import type { Run } from './run.js';
@@ -186,7 +186,7 @@ function row({ before, after }: Pair, earlier: string, hasP95: boolean): HTMLEle
   return h(
     'tr',
     {},
-    h('th', { scope: 'row' }, `${site.function}, ${site.where}`),
+    h('th', { scope: 'row' }, `${site.function}, ${placeOf(site)}`),
     h('td', {}, ...statuses(before, after, earlier)),
     h('td', {}, ...calls(before?.calls ?? null, after?.calls ?? null)),
     ...(hasP95 ? [h('td', {}, ...times(before?.p95, after?.p95))] : []),

@@ -17,6 +17,7 @@ export interface RunSite {
   readonly function: string;
   readonly flavor: string;
   readonly where: string;
+  readonly numbered?: string; // the same with the numbers of cells
   readonly source: string;
   readonly consequence: Consequence;
   readonly calls: number;
@@ -37,8 +38,8 @@ export async function runOf(
 
 /** What is kept of a site. */
 export function runSite(site: Site, p95: number | null = null): RunSite {
-  const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
-  return { function: name, flavor, where, source, consequence, calls, total, p95 };
+  const { function: name, flavor, where, numbered, source, consequence, calls, host_ns: total } = site;
+  return { function: name, flavor, where, numbered, source, consequence, calls, total, p95 };
 }
 
 /** Empty if the calls are not saved or cannot be read, which the view says elsewhere. */

@@ -127,7 +127,7 @@ function notFiniteOf(site: Site, select: SiteActions['select']): HTMLElement[] {
   const [row, ...others] = rowsIn(site.not_finite_rows);
   const lines: HTMLElement[] = [];
   if (row !== undefined) {
-    const label = `${FIRST}: ${site.function}, ${site.where}`;
+    const label = `${FIRST}: ${site.function}, ${placeOf(site)}`;
     const attributes = { class: 'jaxcb-link', 'aria-label': label };
     const jump = select && [' · ', button(attributes, () => select(row), FIRST)];
     lines.push(line('note', '•', firstWords(site, row, others.length > 0), ...(jump ?? [])));
