@@ -17,7 +17,7 @@ import jax
 
 from ... import jax_compat
 from ...capabilities.lint import advice_for_jax_inside
-from ...recording import COMPILED_THREAD, active, where_now
+from ...recording import COMPILED_THREAD, active
 from ...stack.interrupt import is_call_of_jax
 from ...stack.trace import (
     AWAITING_ROOM,
@@ -117,7 +117,7 @@ class _Look:
     def at_call(self, call: RunningCall) -> tuple[HangKind, str]:
         """Return why a host call does not return."""
         site = call.lowered.site
-        head = f"{site.function} ({site.flavor}, {where_now(site)}) has not returned"
+        head = f"{site.function} ({site.flavor}, {site.where}) has not returned"
         if call.start_ns is not None:
             head += f" for {max(self._now_ns - call.start_ns, 0) / 1e9:,.1f} s"
         if call.thread.startswith("pid "):
@@ -233,7 +233,7 @@ def _last_call() -> str:
     if last is None:
         return ""
     site, number = last[0].site, last[1]
-    return f" The last was call {number:,} of {site.function} ({site.flavor}, {where_now(site)})."
+    return f" The last was call {number:,} of {site.function} ({site.flavor}, {site.where})."
 
 
 def calls_left() -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ...recording import Frame, where_now
+from ...recording import Frame
 from ...stack.trace import JAX_FOLDER, is_cell, is_user_code
 
 _BLOCKS = "block_until_ready"
@@ -52,7 +52,7 @@ def place_of(frame: FrameType | None) -> Place:
         return Place("code of a library", in_jax, at_lock, awaits_jax)
     file, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(file, line).strip()
-    where = where_now(Frame("", file, line, cell=is_cell(file)))
+    where = Frame("", file, line, cell=is_cell(file)).where
     for tree in _expressions_now(frame):
         used = _used_by(tree, frame)
         of_arrays = any(isinstance(value, (jax.Array, _COMPILED)) for value in used)

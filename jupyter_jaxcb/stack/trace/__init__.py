@@ -3,6 +3,7 @@
 Read `_site` first.
 """
 
+from ._assigned import assigned_name
 from ._block import Block, spent_in_blocks
 from ._code_owner import (
     AWAITING_ROOM,
