@@ -196,7 +196,7 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
         }
       },
       openTab: widget => openTab(app, find(), widget),
-      apply: (site, proposal) => void apply(find(), site, proposal),
+      apply: (site, proposal) => apply(find(), site, proposal),
       profile: () => void profile(find()),
       everything: async id => {
         const owner = find();
@@ -215,7 +215,8 @@ function openTab(app: JupyterFrontEnd, owner: Owner | null, widget: Widget): voi
   app.shell.activateById(widget.id);
 }
 
-async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promise<void> {
+/** Writes a proposal into the code; false: it is copied instead. */
+async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promise<boolean> {
   const snapshot = owner && stateOf(owner.panel).received.snapshot;
   const words = owner && (await writeProposal(owner, snapshot, site, proposal));
   const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
@@ -227,6 +228,7 @@ async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promi
     const why = `it cannot be written into the line of ${site.function}, or is there already`;
     Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
   }
+  return Boolean(words);
 }
 
 async function profile(owner: Owner | null): Promise<void> {

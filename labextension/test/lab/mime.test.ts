@@ -51,7 +51,7 @@ function rendered() {
 /** Services of the plugin, and what gives them to an output. */
 function services() {
   const everything = vi.fn(async () => null);
-  const given = { reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(), profile: vi.fn(), everything };
+  const given = { reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(async () => false), profile: vi.fn(), everything };
   return { ...given, of: vi.fn((_: Output) => given) };
 }
 

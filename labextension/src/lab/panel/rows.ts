@@ -12,7 +12,8 @@ import {
   placeOf,
   siteStatus,
   timeWords,
-  siteTone
+  siteTone,
+  wrapping
 } from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
@@ -51,7 +52,7 @@ export class SiteRow {
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
-    setText(this.figures, joined([siteFigures(site), elidedWords(site)]));
+    setText(this.figures, wrapping(joined([siteFigures(site), elidedWords(site)])));
     this.figures.title = site.elided > 0 ? meaning('elided') : '';
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
@@ -101,7 +102,8 @@ export class CallbackRow {
     setText(this.flavor, callback.flavor);
     setText(this.options, callback.options);
     const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
-    setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
+    const figures = [callWords(callback.calls), time, counted(callback.sites.length, 'site')];
+    setText(this.figures, wrapping(joined(figures)));
     setText(this.alarms, alarmWords(callback));
     this.alarms.title = callback.elided > 0 ? meaning('elided') : '';
     const worst = worstTone(sites);
