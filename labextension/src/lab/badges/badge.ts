@@ -112,7 +112,7 @@ export function isCut(within: HTMLElement, notes: readonly Note[]): boolean {
 
 /** What a line says that the text of the badge does not. */
 function unsaid(line: string, text: string): string {
-  const said = [text, text.replace(/^\S+: /, '')].flatMap(words => [words, ...words.split(' · ')]);
+  const said = [text, text.replace(/^\S+: /, '')].flatMap(words => [words, ...words.split(/ · |: /)]);
   return joined(line.split(' · ').filter(part => !said.includes(part)));
 }
 
