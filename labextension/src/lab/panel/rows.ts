@@ -1,6 +1,6 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
-import { h, resize, setText } from '../../view/dom/elements.js';
+import { dotted, h, resize, setText } from '../../view/dom/elements.js';
 import { meaning } from '../../view/dom/term.js';
 import {
   callWords,
@@ -12,8 +12,7 @@ import {
   placeOf,
   siteStatus,
   timeWords,
-  siteTone,
-  wrapping
+  siteTone
 } from '../../view/data/words.js';
 import type { Site } from '../../view/data/schema.js';
 import type { Callback } from '../kernel/snapshot.js';
@@ -52,7 +51,7 @@ export class SiteRow {
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
-    setText(this.figures, wrapping(joined([siteFigures(site), elidedWords(site)])));
+    setDotted(this.figures, joined([siteFigures(site), elidedWords(site)]));
     this.figures.title = site.elided > 0 ? meaning('elided') : '';
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
@@ -103,7 +102,7 @@ export class CallbackRow {
     setText(this.options, callback.options);
     const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
     const figures = [callWords(callback.calls), time, counted(callback.sites.length, 'site')];
-    setText(this.figures, wrapping(joined(figures)));
+    setDotted(this.figures, joined(figures));
     setText(this.alarms, alarmWords(callback));
     this.alarms.title = callback.elided > 0 ? meaning('elided') : '';
     const worst = worstTone(sites);
@@ -131,6 +130,12 @@ function alarmWords(callback: Callback): string {
     callback.errors > 0 ? failedWords(counted(callback.errors, 'error')) : '',
     elidedWords(callback)
   ]);
+}
+
+function setDotted(node: HTMLElement, words: string): void {
+  if (node.textContent !== words) {
+    node.replaceChildren(...dotted(words));
+  }
 }
 
 function setLines(node: HTMLElement, lines: readonly string[]): void {

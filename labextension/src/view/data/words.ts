@@ -33,11 +33,6 @@ export function joined(parts: readonly (string | false)[]): string {
   return parts.filter(Boolean).join(' · ');
 }
 
-/** The same where lines wrap: a dot begins the next line, and none is left at the end of one. */
-export function wrapping(text: string): string {
-  return text.replaceAll(' · ', ' ·\u00a0');
-}
-
 /** `12,000`. */
 export function numberWords(count: number): string {
   return count.toLocaleString('en-US');

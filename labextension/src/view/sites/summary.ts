@@ -1,10 +1,10 @@
 /** The one-line summary, and the time in host functions, which the facts do not have. */
 
-import { h } from '../dom/elements.js';
+import { dotted, h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part, Tone } from '../data/schema.js';
-import { callWords, counted, placeOf, siteTone, timeWords, wrapping } from '../data/words.js';
+import { callWords, counted, placeOf, siteTone, timeWords } from '../data/words.js';
 
 /** `✕ boom raised ValueError: no luck · ⚠ model never called (unused) · 5 more fine · 36 µs`. */
 export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
@@ -12,11 +12,11 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   const told = measured.headline.length ? measured.headline : facts.headline;
   const parts = told.length ? told : totals(facts, measured);
   for (const [tone, text] of parts) {
-    const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, wrapping(text));
+    const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, ...dotted(text));
     const site = named(facts, tone, text);
     if (site >= 0) {
       const about = facts.sites[site]!;
-      part.textContent = wrapping(text.replace(about.where, placeOf(about)));
+      part.replaceChildren(...dotted(text.replace(about.where, placeOf(about))));
       part.dataset['site'] = String(site);
     }
     found.push(part);
@@ -28,8 +28,7 @@ export function summaryLine(facts: Facts, measured: Measured): HTMLElement {
   if (wall) {
     found.push(h('span', { class: 'jaxcb-summary-part' }, wall));
   }
-  const separated = found.flatMap((part, nth) => (nth ? [wrapping(' · '), part] : [part]));
-  return h('span', { class: 'jaxcb-summary' }, ...separated);
+  return h('span', { class: 'jaxcb-summary' }, ...dotted(found));
 }
 
 /** The site with the problem that a part of the headline describes; -1: none. */

@@ -26,10 +26,10 @@ function words(node: HTMLElement, selector: string): string[] {
 test('a site shows its status as sign and word, its figures, reason and advice', () => {
   const why = { reason: 'dead', advice: 'use it' };
   const { node } = siteRow({ consequence: 'unused', elided: 2, calls: 0, ...why });
-  expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
+  expect(words(node, '.jaxcb-callsite-status, .jaxcb-callsite-where, .jaxcb-callsite-figures, p')).toEqual([
     '⚠ unused',
     'line 3',
-    '0 calls ·\u00a0() → (5,) ·\u00a02 elided',
+    '0 calls · () → (5,) · 2 elided',
     'Dead.',
     'Use it.'
   ]);
@@ -91,7 +91,7 @@ test('a callback shows its flavor, figures and problems', () => {
   row.update({ ...CALLBACK, errors: 2, elided: 1 }, [site()], NO_LABELS);
   expect(words(row.node, 'summary > span')).toEqual([
     'besselpure',
-    '5 calls ·\u00a041 µs ·\u00a01 site',
+    '5 calls · 41 µs · 1 site',
     '✕ 2 errors · 1 elided'
   ]);
   expect(words(row.node, '.jaxcb-callback-options')).toEqual(['vmap_method=expand_dims']);
