@@ -36,6 +36,11 @@ from ._facts import (
     Site,
     Status,
     Worker,
+    cell_number,
+    numbered,
+    numbers_of,
+    set_cells,
+    where_now,
 )
 from ._profile import (
     BACKGROUND,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -84,6 +85,53 @@ class Site:
     def is_of_earlier_program(self) -> bool:
         """Whether it groups calls from programs compiled before the observation."""
         return self.file == COMPILED_EARLIER or self.source.endswith(COMPILED_BEFORE)
+
+
+class Cells(Protocol):
+    """The cells of a notebook, by the file names that they were compiled under."""
+
+    def number(self, file: str) -> int:
+        """The number of its last run, as at its left edge; 0: unknown."""
+        ...
+
+    def is_running(self, file: str) -> bool:
+        """Whether the cell that runs, or has just ended, was compiled under this name."""
+        ...
+
+
+_cells: Cells | None = None
+
+
+def set_cells(cells: Cells | None) -> None:
+    """Set the cells of the notebook that this process runs; None: it runs none."""
+    global _cells
+    _cells = cells
+
+
+def numbers_of(places: Iterable[Site | Frame | None]) -> dict[str, int]:
+    """Return the numbers of the cells that these places are in, but of the running cell."""
+    if _cells is None:
+        return {}
+    files = {place.file for place in places if place is not None and place.cell}
+    numbers = {file: _cells.number(file) for file in sorted(files) if not _cells.is_running(file)}
+    return {file: number for file, number in numbers.items() if number}
+
+
+def cell_number(place: Site | Frame | str) -> int:
+    """Return the number of the cell of a place or file name; 0: it is in none, or it is unknown."""
+    if _cells is None or not (isinstance(place, str) or place.cell):
+        return 0
+    return _cells.number(place if isinstance(place, str) else place.file)
+
+
+def numbered(place: Site | Frame, number: int) -> str:
+    """Name a place in the cell of a number: ``[5] line 3``; 0: ``line 3``."""
+    return f"[{number}] {place.where}" if place.cell and number else place.where
+
+
+def where_now(place: Site | Frame) -> str:
+    """Name a place for who reads it in this session: ``[5] line 3``, ``model.py:12``."""
+    return numbered(place, cell_number(place))
 
 
 class Program(NamedTuple):
@@ -398,10 +446,14 @@ class JaxUse(NamedTuple):
     jitted: bool = False  # the host function is itself a `jax.jit` or `jax.custom_jvp` function
 
     def __str__(self) -> str:
+        return self.words(lambda place: place.where)
+
+    def words(self, where: Callable[[Frame], str]) -> str:
+        """Return ``jax.numpy.max, line 3``; `where` names the place."""
         if self.jitted:
             return f"{self.name} is itself a JAX function, as made by @jax.jit"
-        where = _where(self.file, self.line, self.cell)
-        return f"{self.name}, {where}" if self.file else self.name
+        place = Frame("", self.file, self.line, cell=self.cell)
+        return f"{self.name}, {where(place)}" if self.file else self.name
 
 
 class Note(NamedTuple):

@@ -27,6 +27,7 @@ from ._facts import (
     SampleValues,
     Site,
     Worker,
+    numbered,
 )
 from ._profile import Profile
 from ._shown import BUNDLES, WIDGETS, on_one_line, printed
@@ -51,6 +52,8 @@ class Recording:
             error.
         environment: versions and backend that statuses depend on.
         cells: file names under which the recorded notebook cell was compiled; empty in a script.
+        numbers: the numbers of the other cells that its call sites and their callers are in, by
+            file name.
         compilations: the programs that were compiled during the recording, with times.
         sample_values: values of the first calls of each site; kept out of saved notebooks.
         not_finite: the sites that returned NaN or infinity. Results of more than 4,096 elements are
@@ -89,6 +92,7 @@ class Recording:
     errors: tuple[str, ...] = ()
     environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
     cells: tuple[str, ...] = ()
+    numbers: Mapping[str, int] = dataclasses.field(default_factory=dict)
     compilations: tuple[Compilation, ...] = ()
     sample_values: tuple[SampleValues, ...] = ()
     not_finite: tuple[NotFinite, ...] = ()
@@ -123,14 +127,19 @@ class Recording:
         return tuple(outcome for outcome in self.outcomes if outcome.elided)
 
     def where(self, site: Site | Frame) -> str:
-        """Name a place: ``line 3`` in the recorded cell, ``line 3, another cell``, ``model.py:12``.
+        """Name a place: ``line 3`` in the recorded cell, ``[5] line 3``, ``model.py:12``.
 
-        The name is the same in every run of a notebook: it has no cell number and no file name of
-        the kernel.
+        A cell whose number is not known is ``line 3, another cell``. The displays that a notebook
+        saves have no numbers, so that they are the same in every run.
         """
-        if site.cell and self.cells and site.file not in self.cells:
-            return f"{site.where}, another cell"
-        return site.where
+        if not site.cell or site.file in self.cells:
+            return site.where
+        number = self.numbers.get(site.file, 0)
+        return f"{numbered(site, number)}{', another cell' * bool(self.cells and not number)}"
+
+    def unnumbered(self) -> Recording:
+        """Return it without the numbers of cells, which differ from run to run."""
+        return dataclasses.replace(self, numbers={})
 
     def calls_of(self, function: str) -> list[HostCall]:
         """Return the host calls of the host function named `function`."""

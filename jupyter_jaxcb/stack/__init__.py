@@ -53,7 +53,6 @@ from .trace import (
     is_below,
     is_cell,
     is_user_code,
-    set_cell_numbers,
     spent_in_blocks,
     stack_of,
 )

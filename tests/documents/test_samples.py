@@ -98,7 +98,7 @@ for _ in range(2): solve(values)
     ),
     "running calls": (
         "guide/troubleshoot-hangs.md",
-        "slow (pure, line 1)",
+        "slow (pure, [4] line 1)",
         """
 entered, left = threading.Event(), threading.Event()
 class time:

@@ -53,6 +53,7 @@ def full():
         objects=(ObjectUse("factor", 1, 40, 0, 10**8, 4 * 10**9, 10**6, 5000),),
         stale=frozenset([0]),
         cells=("<cell>",),
+        numbers={"<other>": 21},
         not_observed=2,
         compiled_ns=1,
         profile=Profile(

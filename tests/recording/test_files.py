@@ -68,7 +68,7 @@ def recorded(times=((5, 9), (2**60, 2**61), (3, 2**62)), elements=4):
     idle = Part(PartKind.IDLE, "", None, 40, 0, 0)
     lanes = (Lane("wall time", (0, 60, 0, 60, 40, 1)), Lane("main thread", ()))
     profile = Profile(4, 100, (part, idle), lanes, frozen.compilations, 50, 300, 10**6)
-    return dataclasses.replace(frozen, profile=profile)
+    return dataclasses.replace(frozen, profile=profile, numbers={"<other>": 21})
 
 
 def raw(recording, tmp_path, suffix=".jaxcb"):
@@ -195,6 +195,7 @@ HOSTILE = {
     "a sample of a missing site": lambda d: d["sample_values"][0].__setitem__(0, 5),
     "a running call before the first site": lambda d: d["running"][0].__setitem__(0, -1),
     "an environment of numbers": lambda d: d.update(environment={"jax": 1}),
+    "cells with texts for numbers": lambda d: d.update(numbers={"<other>": "21"}),
     "binds that are no pairs": lambda d: d["bound"][0].append(1),
     "a profile of a word": lambda d: d.update(profile="slow"),
     "a part of a missing site": lambda d: d["profile"][2][0].__setitem__(6, 9),

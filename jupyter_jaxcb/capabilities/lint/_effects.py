@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...recording import on_one_line
+from ...recording import Frame, where_now
 from ...stack.call import name_of
 from ...stack.trace import is_cell, is_user_code
 from ._body import Reading
@@ -65,9 +65,9 @@ class Impurity(NamedTuple):
     line: int
 
     @property
-    def where(self) -> str:
-        """``line 3`` of a cell, ``model.py:12`` of a file."""
-        return _where(self.file, self.line)
+    def place(self) -> Frame:
+        """The line as a place."""
+        return _place(self.file, self.line)
 
     @property
     def advice(self) -> str:
@@ -200,8 +200,9 @@ def warn_of_impurity(
     for each in impurities(function):
         advice = each.advice if registered else _ADVICE_OF_CALLS[each.does]
         warnings.warn_explicit(
-            f"the {flavor} callback {name_of(function)} {each.does} ({each.what}, {each.where}), "
-            f"but JAX may remove, repeat or deduplicate its calls. {advice}.",
+            f"the {flavor} callback {name_of(function)} {each.does} ({each.what}, "
+            f"{where_now(each.place)}), but JAX may remove, repeat or deduplicate its calls. "
+            f"{advice}.",
             ImpureFunctionWarning,
             each.file,
             each.line,
@@ -228,7 +229,7 @@ def warn_of_worker_state(function: Callable[..., Any], executor: str) -> None:
                 found.append((line, text))
         if found:
             line, text = min(found)
-            where = _where(reading.file, line)
+            where = where_now(_place(reading.file, line))
             warnings.warn_explicit(
                 f"the io callback {name_of(function)} keeps state between calls ({text}, {where}), "
                 f"but {executor} makes them in other processes, where each has a copy of its own: "
@@ -255,5 +256,5 @@ def _own_code(called: list[Called]) -> types.CodeType | None:
     return called[-1].function.__code__ if called else None
 
 
-def _where(file: str, line: int) -> str:
-    return on_one_line(f"{'line ' if is_cell(file) else f'{os.path.basename(file)}:'}{line}")
+def _place(file: str, line: int) -> Frame:
+    return Frame("", file, line, cell=is_cell(file))

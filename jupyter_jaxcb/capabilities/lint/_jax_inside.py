@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from ... import jax_compat
-from ...recording import JaxUse, Note, NoteKind, Site
+from ...recording import JaxUse, Note, NoteKind, Site, where_now
 from ...stack.call import HostCallback, HostFunction
 from ...stack.options import Decides, Options, capability
 from ...stack.trace import is_cell
@@ -166,8 +166,8 @@ def warn_once(function: Any, site: Site, use: JaxUse) -> None:
             return
         _warned.add(function.__code__)
     warnings.warn_explicit(
-        f"the {site.flavor} callback {site.function} ({site.where}) uses JAX in its host function: "
-        f"{use}. This may deadlock on JAX {jax.__version__}; {_ADVICE}.",
+        f"the {site.flavor} callback {site.function} ({where_now(site)}) uses JAX in its host "
+        f"function: {use.words(where_now)}. This may deadlock on JAX {jax.__version__}; {_ADVICE}.",
         JaxInHostFunctionWarning,
         use.file or site.file,
         use.line or site.line,

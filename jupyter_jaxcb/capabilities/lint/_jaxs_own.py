@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from ...recording import Site
+from ...recording import Site, where_now
 
 _shown: dict[str, dict] = {}  # by file: what Python has shown, see `warnings.warn_explicit`
 
@@ -32,11 +32,11 @@ def warn_of_lost_axes(site: Site, axes: Sequence[str]) -> None:
         return
     names, plural = ", ".join(map(repr, axes)), "es" if len(axes) > 1 else "is"
     warnings.warn_explicit(
-        f"the {site.flavor} callback {site.function} ({site.where}) has arguments that vary over "
-        f"the mesh ax{plural} {names}, but JAX takes its results for equal on all devices. "
-        "Gradients can be too large by the number of shards, and out_specs can drop shards. Call "
-        "the function of jupyter_jaxcb with the same name instead, or jax.lax.pcast(result, "
-        f'({names},), to="varying") right after the call.',
+        f"the {site.flavor} callback {site.function} ({where_now(site)}) has arguments that "
+        f"vary over the mesh ax{plural} {names}, but JAX takes its results for equal on all "
+        "devices. Gradients can be too large by the number of shards, and out_specs can drop "
+        "shards. Call the function of jupyter_jaxcb with the same name instead, or "
+        f'jax.lax.pcast(result, ({names},), to="varying") right after the call.',
         NotVaryingWarning,
         site.file,
         site.line,
@@ -62,10 +62,11 @@ def warn_of_finished_elements(site: Site) -> None:
     Python shows the warning once for each line.
     """
     warnings.warn_explicit(
-        f"the {site.flavor} callback {site.function} ({site.where}) is ordered, in a vmapped while "
-        "loop with an ordered callback in its condition. JAX goes on with batch elements that have "
-        "finished, so results of the loop can be wrong. Drop ordered=True, make the call outside "
-        "of the condition, or call the function of jupyter_jaxcb with the same name instead.",
+        f"the {site.flavor} callback {site.function} ({where_now(site)}) is ordered, in a "
+        "vmapped while loop with an ordered callback in its condition. JAX goes on with batch "
+        "elements that have finished, so results of the loop can be wrong. Drop ordered=True, make "
+        "the call outside of the condition, or call the function of jupyter_jaxcb with the same "
+        "name instead.",
         FinishedElementsWarning,
         site.file,
         site.line,

@@ -80,7 +80,7 @@ def checked(subject: Subject) -> Check:
 
 def _source(subject: Subject) -> Iterator[Wrong]:
     for impurity in impurities(subject.callback.host.current, subject.leading):
-        yield f"it {impurity.does}: {impurity.what}, {impurity.where}", f"{impurity.advice}."
+        yield f"it {impurity.does}: {impurity.what}, {impurity.place.where}", f"{impurity.advice}."
 
 
 def _first_result(subject: Subject) -> Iterator[Wrong | Finding]:

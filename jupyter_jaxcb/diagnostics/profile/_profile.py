@@ -7,7 +7,7 @@ import dataclasses
 import threading
 import time
 
-from ...recording import DEFAULT_CAPACITY, Profile, Recording
+from ...recording import DEFAULT_CAPACITY, Profile, Recording, numbers_of
 from ...stack.trace import Block
 from ..observe import start_observing, stop_observing
 from ..record import Record, RecordBlock, is_off
@@ -156,8 +156,13 @@ class ProfileBlock(Block):
             raise
         reading_ns = found.reading_ns + time.perf_counter_ns() - began
         found = found._replace(reading_ns=reading_ns)
+        numbers = numbers_of(part.place for part in found.parts)
         self._yielded._recording = dataclasses.replace(
-            recording, profile=found, wall_ns=found.wall_ns, late_ns=0
+            recording,
+            profile=found,
+            numbers={**recording.numbers, **numbers},
+            wall_ns=found.wall_ns,
+            late_ns=0,
         )
 
     def _collected(self, recording: Recording, sampler: Sampler) -> Collected:

@@ -135,7 +135,7 @@ def _call(
 ) -> RunningCall:
     files = [frame.f_code.co_filename for frame in inside]
     stack = tuple(
-        Frame(frame.f_code.co_name, file, frame.f_lineno or 0)
+        Frame(frame.f_code.co_name, file, frame.f_lineno or 0, cell=is_cell(file))
         for frame, file in zip(inside, files, strict=True)
         if is_user_code(file)
     )
@@ -162,4 +162,4 @@ def warn_of_running(call: RunningCall) -> None:
 
 
 def _place(frame: Frame) -> JaxUse:
-    return JaxUse(f"in {frame.function}", frame.file, frame.line, is_cell(frame.file))
+    return JaxUse(f"in {frame.function}", frame.file, frame.line, frame.cell)

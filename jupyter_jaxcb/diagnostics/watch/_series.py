@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...stack.trace import cell_number
+from ...recording import cell_number
 from ..notes import MOST_ELEMENTS, Facts, History, Totals, merged, totals_of
 
 

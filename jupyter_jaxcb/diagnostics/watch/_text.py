@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...stack.trace import cell_number, is_cell
+from ...recording import cell_number
+from ...stack.trace import is_cell
 from ._series import Series
 
 _BLOCKS = "▁▂▃▄▅▆▇█"

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...diagnostics import Bad, Series, brief, details, title
 from ...report import ValueView, shorten
+from ...stack import ResultError
 from ._origins import Origins
 
 MAX_OF_LINE = 4  # the line has no room for more
@@ -51,7 +52,8 @@ class LineValues:
     def add_raised(self, error: BaseException | None) -> None:
         """Note the line of a cell that raised `error` in a host function; None: none did.
 
-        A KeyboardInterrupt is not noted: the user stopped the cell.
+        A KeyboardInterrupt is not noted: the user stopped the cell. Neither is a ResultError, which
+        no line of the user raises; the badge of the call site has it.
         """
         running, cells = self._origins.running, self._origins.cells
         if running is None:
@@ -59,9 +61,10 @@ class LineValues:
         self._raised.pop(running, None)
         frames = traceback.walk_tb(error.__traceback__ if error else None)
         own = [(frame.f_code, line) for frame, line in frames if frame.f_code.co_filename in cells]
-        if error is not None and own and not isinstance(error, KeyboardInterrupt):
+        if error is not None and own and not isinstance(error, KeyboardInterrupt | ResultError):
             code, line = own[-1]
             text = traceback.format_exception_only(type(error), error)[0].partition("\n")[0]
+            text = text.removeprefix(f"{type(error).__module__}.")
             value: ValueView = {
                 "cell": running,
                 "line": line,

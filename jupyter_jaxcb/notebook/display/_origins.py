@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...recording import Frame, Site
+from ...recording import Frame, Site, numbered
 from ...report import Located
 
 
@@ -24,7 +25,8 @@ class Origins:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._latest: dict[str, set[str]] = {}  # file names of a cell's last run
+        # The file names of a cell's last run; None: of the last cell that has no id.
+        self._latest: dict[str | None, set[str]] = {None: set()}
         self._skipped: dict[str, int] = {}  # leading lines that IPython drops
         self.running: str | None = None
         self.cells: dict[str, str] = {}
@@ -35,19 +37,19 @@ class Origins:
         """Begin a cell; `info` is IPython's information about it."""
         cell = getattr(info, "cell_id", None)
         self.running = cell
+        self._latest[cell] = set()
+        # The kernel derives the file name from the untransformed source.
+        file = self._shell.compile.get_code_name(info.raw_cell, info.raw_cell, 0)
+        self.add(file)
         if cell is not None:
             self.digests[cell] = zlib.crc32(info.raw_cell.encode())
-            self._latest[cell] = set()
-            # The kernel derives the file name from the untransformed source.
-            file = self._shell.compile.get_code_name(info.raw_cell, info.raw_cell, 0)
-            self.add(file)
             self._skipped[file] = blank_lines(info.raw_cell)
 
     def add(self, file: str) -> None:
         """Note that the running cell has compiled code under the name `file`."""
+        self._latest[self.running].add(file)
         if self.running is not None:
             self.cells[file] = self.running
-            self._latest[self.running].add(file)
 
     def place(self, file: str, line: int) -> Located:
         """Return the cell of `file`, and the line in the cell's full source."""
@@ -57,9 +59,19 @@ class Origins:
 
     def where(self, place: Site | Frame) -> str:
         """Name a place: ``line 3`` in the running cell, ``[21] line 3``, ``model.py:12``."""
-        number = self.numbers.get(place.file) if place.cell else None
-        is_here = place.file in self._latest.get(self.running or "", ())
-        return place.where if is_here or not number else f"[{number}] {place.where}"
+        here = self.is_running(place.file)
+        return numbered(place, 0 if here else self.numbers.get(place.file, 0))
+
+    def number(self, file: str) -> int:
+        """Return the number of the cell `file`, also of the running one; 0: unknown."""
+        if file in self.numbers and not self.is_running(file):
+            return self.numbers[file]
+        named = self._shell.compile.format_code_name(file)  # "Cell", "In[3]", as in tracebacks
+        return int(re.sub(r"\D", "", named[1]) or 0) if named is not None else 0
+
+    def is_running(self, file: str) -> bool:
+        """Whether the running cell was compiled under this name."""
+        return file in self._latest[self.running]
 
     def is_current(self, file: str) -> bool:
         """Whether `file` is not a cell, or belongs to the cell's last run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...recording import Site
+from ...recording import Site, where_now
 from ...register import Callback
 from ...report import (
     CallbackView,
@@ -42,7 +42,7 @@ def snapshot(
     """
     latest, running_now = dict(known.latest), {one.site: one for one in live}
     current = [site for site in latest | running_now if _is_current(site, origins)]
-    rows = Rows(current[-MAX_SITES:])
+    rows = Rows(current[-MAX_SITES:], where_now)
     shown: dict[Site, dict[str, Any]] = {}
     for site in current[-MAX_SITES:]:
         where = rows.where(site, column=False)  # the column is shown beside it

@@ -6,11 +6,11 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from ...stack import add_note, failed_while, set_cell_numbers, set_running_reporter
+from ...stack import add_note, failed_while, set_running_reporter
 
 
 class LateErrors:
-    """While installed, names the cell of a call site, and the one that ran when its call failed."""
+    """While installed, names the cell that ran when a host call failed."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
@@ -21,13 +21,11 @@ class LateErrors:
         self._cell = self._named(running=True)
         self._shell.events.register("pre_run_cell", self._begins)
         set_running_reporter(self._running)
-        set_cell_numbers(self._number_of)
 
     def remove(self) -> None:
         """Undo `install`."""
         self._shell.events.unregister("pre_run_cell", self._begins)
         set_running_reporter(None)
-        set_cell_numbers(None)
 
     def mark(self, error: BaseException) -> None:
         """Add a note to `error` that names its cell, unless that cell is still running."""
@@ -45,11 +43,6 @@ class LateErrors:
         """
         inputs = len(getattr(self._shell.history_manager, "input_hist_raw", [""]))
         return f"In [{inputs - running}]"
-
-    def _number_of(self, file: str) -> int:
-        """Return 3 for the file name of the cell that IPython's tracebacks call ``In[3]``."""
-        found = self._shell.compile.format_code_name(file)
-        return int(found[1].strip("In[]")) if found is not None else 0
 
     def _running(self) -> str:
         return self._cell

@@ -51,10 +51,11 @@ class Hangs:
         self._watchdog: Watchdog | None = None
         self._live: LiveView | None = None
         self._is_running = False
+        self._is_printed = False  # why: the notice need not say it again
 
     def begin(self, live: LiveView | None) -> None:
         """Begin a cell; `live` is its live view, if it has one."""
-        self._live, self._is_running = live, True
+        self._live, self._is_running, self._is_printed = live, True, False
         if self.seconds is not None and (live is not None or self._in_terminal):
             self._watchdog = Watchdog(self.seconds, self._told, self._moved)
             self._watchdog.start()
@@ -68,7 +69,11 @@ class Hangs:
         self.left.discard()
 
     def cannot_end(self, hang: Hang) -> None:
-        """Tell the way out of a cell that Stop cannot end; called on a thread of its own."""
+        """Tell the way out of a cell that Stop cannot end, below why, which is printed already.
+
+        Called on a thread of its own.
+        """
+        self._is_printed = True
         self._show(hang)
         words = "press Ctrl-\\ to end Python." if self._in_terminal else "restart the kernel."
         if hang.kind is HangKind.PROGRAM:
@@ -94,7 +99,8 @@ class Hangs:
             return
         calls = stacks(all_running_calls(), time.perf_counter_ns(), queue.waiting_calls())
         where = f"{calls}\n{main_stack()}"
-        live.tell({"title": _title(hang), "text": hang.text, "stacks": where})
+        text = "" if self._is_printed else hang.text
+        live.tell({"title": _title(hang), "text": text, "stacks": where})
 
     def _leave(self) -> str:
         """Leave the recording so far to the next session; return what to say of it."""

@@ -26,7 +26,16 @@ from ...diagnostics import (
     stop_observing,
     unfinished_programs,
 )
-from ...recording import Check, Checks, Mark, Matrix, Recorder, Recording, visible
+from ...recording import (
+    Check,
+    Checks,
+    Mark,
+    Matrix,
+    Recorder,
+    Recording,
+    set_cells,
+    visible,
+)
 from ...register import Callback
 from ...report import SiteProgress, SnapshotView, summarize
 from ...stack import (
@@ -116,6 +125,8 @@ class Session:
     def open(self) -> None:
         """Hook into the shell; the rest of the cell that loads the extension is recorded."""
         on_close = self._hooks.callback
+        set_cells(self.origins)
+        on_close(set_cells, None)
         on_close(self._link.close)
         on_close(stop_noting, self)
         on_close(stop_observing, self)
@@ -351,22 +362,19 @@ class Session:
         kept, self._kept = self._kept, []
         displayed, self._displayed = self._displayed, []
         recorded = [recording for recording, _ in kept]
-        if self._recorder is not None:
+        if self._recorder is None:
+            displayed = []
+        else:
             whole = self._finish(self._recorder, cells)
             recorded = [whole]
             values = self.values or self._values_here
-            kept = kept or [(whole, values)]
-            # A displayed block that has all of it is shown once: the cell ends with `r`.
-            displayed = [each for each in displayed if _has_all(each, whole)]
-            if displayed and len(whole) and kept[0][0] is whole:
-                kept = []
-                if self.origins.running is not None and (name := self._link.keep(displayed[-1])):
-                    summaries = summarize(displayed[-1])
-                    self.history.add(self.origins.running, 0, name, self._last, summaries)
+            # Not again, if the cell has displayed a block that has all of it: it ends with `r`.
+            displayed = [each for each in displayed if len(each) and _has_all(each, whole)]
+            kept = kept or ([] if displayed else [(whole, values)])
         self._routing.cell_over(in_flight, self._last)
         self._values_here = False
         self.line_values.add_raised(host_error(result.error_in_exec))
-        sites = {id(recording): self.sites.add(recording, self._last) for recording in recorded}
+        sites = {id(one): self.sites.add(one.unnumbered(), self._last) for one in recorded}
         traces = [self.trace(recording, values=values) for recording, values in kept]
         if live is not None:
             live.remove()
@@ -374,10 +382,11 @@ class Session:
             show()
         shown = [trace for trace in traces if trace]
         cell = self.origins.running
-        for place, trace in enumerate(shown):
+        for place, trace in enumerate(shown or map(self.trace, displayed[-1:])):
             if cell is not None and trace.name:  # a page can ask for it
                 summaries = sites.get(id(trace.recording))
-                summaries = summarize(trace.recording) if summaries is None else summaries
+                if summaries is None:
+                    summaries = summarize(trace.recording.unnumbered())
                 code = result.info.raw_cell if result.info is not None else ""
                 self.history.add(
                     cell, place, trace.name, self._last, code, trace.recording, summaries

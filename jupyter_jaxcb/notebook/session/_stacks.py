@@ -7,7 +7,7 @@ import threading
 
 from ...capabilities import advice_for_jax_inside
 from ...diagnostics import RunningCall
-from ...recording import Frame
+from ...recording import Frame, where_now
 from ...report import time_words
 from ...stack import frames_of_threads, is_cell, is_user_code, stack_of
 
@@ -20,7 +20,7 @@ def running_line(call: RunningCall, now_ns: int) -> str:
         now_ns: time of the recorder's clock.
     """
     site = call.lowered.site
-    parts = [f"{site.function} ({site.flavor}, {site.where})", f"call {call.number:,}"]
+    parts = [f"{site.function} ({site.flavor}, {where_now(site)})", f"call {call.number:,}"]
     if call.element >= 0:
         parts.append(f"batch element {call.element}")
     if call.start_ns is None:
@@ -58,14 +58,14 @@ def main_stack() -> str:
     """Return the Python stack of the main thread, without code of libraries."""
     innermost = frames_of_threads().get(threading.main_thread().ident or 0)
     frames = [
-        Frame(at.f_code.co_name, at.f_code.co_filename, at.f_lineno or 0)
-        for at in stack_of(innermost)
+        Frame(code.co_name, code.co_filename, line, cell=is_cell(code.co_filename))
+        for code, line in ((at.f_code, at.f_lineno or 0) for at in stack_of(innermost))
     ]
     lines = [f"    {_place(frame)}" for frame in frames if is_user_code(frame.file)]
     return "\n".join(["main thread", *reversed(lines)])
 
 
 def _place(frame: Frame) -> str:
-    where = frame._replace(cell=is_cell(frame.file)).where
+    where = where_now(frame)
     source = linecache.getline(frame.file, frame.line).strip()
     return f"{where}, in {frame.function}{f': {source}' if source else ''}"

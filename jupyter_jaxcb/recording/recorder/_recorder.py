@@ -25,12 +25,13 @@ from .._facts import (
     QueueUse,
     Running,
     Site,
+    numbers_of,
 )
 from .._recording import Recording
 from ._log import CallLog, Counts
 from ._plain import RECENT, PlainCalls, PlainTimes
 from ._sample_values import Values
-from ._window import BEGINNING, Mark, as_begun, as_observed, renumbered, without_program
+from ._window import BEGINNING, Mark, as_begun, as_observed, places_of, renumbered, without_program
 from ._workers import Workers
 
 DEFAULT_CAPACITY = 1_000_000  # host calls
@@ -404,10 +405,9 @@ class Recorder:
         took_ns, ended_ns = code or (0, 0)
         if code is None and not ahead and since is not BEGINNING:
             took_ns = self.clock() - since.at_ns
-        outcomes = self._outcomes[since.outcomes :]
+        before, outcomes = self._outcomes[: since.outcomes], self._outcomes[since.outcomes :]
         compiled = {outcome.program for outcome in outcomes}
-        before = (*self._earlier, *self._outcomes[: since.outcomes])
-        earlier = [outcome for outcome in before if outcome.program in ran]
+        earlier = [each for each in (*self._earlier, *before) if each.program in ran]
         adrift -= {one.site for one in (*lowered, *earlier, *outcomes)}
         lost = [site for site in bound if site in adrift and not ahead]
         eager = dict.fromkeys(one.site for one in lowered if one.program is None)
@@ -439,6 +439,7 @@ class Recorder:
             not_kept=tuple(NotKept(place[site], error, **sums) for site, error, sums in not_kept),
             environment=dict(environment or {}),
             cells=tuple(cells),
+            numbers=numbers_of(places_of(bound, [*lowered, *found], running)),
             compilations=tuple(self._compilations[since.compilations :]),
             sample_values=self.values.sample_values(since.sample_values, place, calls),
             not_finite=(*made(NotFinite),),

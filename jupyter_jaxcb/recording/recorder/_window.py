@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._facts import (
     OBSERVED,
+    Frame,
     LoweredSite,
     Note,
     NoteKind,
@@ -38,6 +39,18 @@ class Mark(NamedTuple):
 
 
 BEGINNING = Mark(0, 0, 0, 0, 0, {}, 1, 0)
+
+
+def places_of(
+    bound: Iterable[Site],
+    found: Iterable[LoweredSite | Outcome],
+    running: Iterable[tuple[Any, ...]],
+) -> Iterator[Site | Frame]:
+    """Return the places that a report may name: sites, their callers, stacks of running calls."""
+    for site in {*bound, *(one.site for one in found)}:
+        yield from (site, *site.callers)
+    for *_, stack in running:
+        yield from stack
 
 
 def as_observed(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Compilation, Frame, Recording, SampleValues, Site, html
+from ...recording import Compilation, Recording, SampleValues, Site, html
 from ..profile import profile_to_html, to_text
 from ..summary import (
     STOPPED_BY_YOU,
@@ -35,7 +35,7 @@ from ._columns import (
 )
 from ._documents import CompilationView, FactsView, MeasuredView
 from ._profile import profile_facts, proposals
-from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, Where, finished
+from ._site_view import NO_MARKS, SCHEMA, Place, SiteView, finished
 
 MIME_TYPE = f"application/vnd.jupyter-jaxcb.recording.v{SCHEMA}+json"
 MAX_SAVED_CALLS = 20_000  # saved with a notebook; about 100 kB if no two are alike
@@ -67,13 +67,13 @@ def to_mimebundle(
     shown = _Document(recording, kept, values, place, runs=_SAVED_RUNS, unit_ns=_SAVED_UNIT_NS)
     data = {
         "text/plain": (
-            to_text(recording, values=values)
+            to_text(recording, values=values)  # of a terminal, which saves nothing
             if times
             else sites_to_text(shown.view, times=False, values=values)
         ),
         # Of a profile, which is about times, also those who have only the HTML see the times.
         "text/html": html(
-            profile_to_html(recording, shown.where),
+            profile_to_html(recording),
             to_html(shown.view, values=values),
         ),
         MIME_TYPE: _brief(_facts(shown.view, shown.views, brief=True)),
@@ -145,20 +145,19 @@ class _Document:
         unit_ns: int = 1,
     ) -> None:
         self._recording = recording
-        self.view = View(recording)
+        self.view = View(recording.unnumbered())
         self.sites = self.view.sites
-        self.where = _with_numbers(recording, place)
         self.columns = call_columns(calls, variant_numbers(recording, self.sites), unit_ns=unit_ns)
         self.views = self._views(calls, values, place, runs)
 
     def _views(
         self, calls: np.ndarray, values: bool, place: Place | None, runs: int
     ) -> list[SiteView]:
-        numbered = Rows((site.site for site in self.sites), self.where)
+        numbered = Rows((site.site for site in self.sites), self._recording.where)
         marks = not_finite_marks(self._recording, calls, runs)
         samples: list[SampleValues] = [one for site in self.sites for one, _ in site.sample_values]
         rows = iter(rows_of(calls, samples) if values else ())
-        proposed = proposals(self._recording, self.where)
+        proposed = proposals(self._recording)
         started = started_words(self._recording)
         return [
             finished(
@@ -186,7 +185,7 @@ class _Document:
         """Return what changes from run to run, except the host calls."""
         recording, columns = self._recording, self.columns
         base_ns = columns.base_ns if columns.rows else None
-        profile = profile_facts(recording, base_ns, self.where)
+        profile = profile_facts(recording, base_ns)
         measured: MeasuredView = {
             "environment": dict(recording.environment),
             "out_of_order": out_of_order(recording, self.sites),
@@ -202,17 +201,6 @@ class _Document:
         if profile is not None:
             measured["profile"] = profile
         return measured
-
-
-def _with_numbers(recording: Recording, place: Place | None) -> Where:
-    """Return `Recording.where` with the numbers of other cells: ``[21] line 3``."""
-
-    def where(one: Site | Frame) -> str:
-        name = recording.where(one)
-        number = place(one.file, one.line).number if place and name != one.where else 0
-        return f"[{number}] {one.where}" if number else name
-
-    return where
 
 
 def started_words(recording: Recording) -> dict[Site, str]:

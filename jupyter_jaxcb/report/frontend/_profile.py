@@ -5,28 +5,27 @@ from __future__ import annotations
 from ...recording import OBSERVED, Recording, Site
 from ..profile import KINDS, Figures, advice, headline, notes, queueable
 from ._documents import ProfileView
-from ._site_view import Proposal, Where
+from ._site_view import Proposal
 
 
-def proposals(recording: Recording, where: Where) -> dict[Site, list[Proposal]]:
+def proposals(recording: Recording) -> dict[Site, list[Proposal]]:
     """Return what the advice of a profile proposes for registered callbacks, by call site."""
     found: dict[Site, list[Proposal]] = {}
-    figures = Figures.of(recording, where)
+    figures = Figures.of(recording)
     for site, words in queueable(figures) if figures else ():
         if not site.flavor.startswith(OBSERVED):
             found.setdefault(site, []).append(Proposal("queued=True", words))
     return found
 
 
-def profile_facts(recording: Recording, base_ns: int | None, where: Where) -> ProfileView | None:
+def profile_facts(recording: Recording, base_ns: int | None) -> ProfileView | None:
     """Return the profile as the front end reads it; None if there is none.
 
     Args:
         recording: the recording.
         base_ns: the start of its first call; None: there are no calls.
-        where: names places.
     """
-    figures = Figures.of(recording, where)
+    figures = Figures.of(recording)
     if figures is None:
         return None
     profile = figures.profile

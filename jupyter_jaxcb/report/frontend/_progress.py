@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ class Progress:
 
     Args:
         start_ns: time of the recorder's clock when the cell began.
-        where: names places, by default as `Rows` does.
+        where: names places.
     """
 
-    def __init__(self, start_ns: int, where: Where | None = None) -> None:
+    def __init__(self, start_ns: int, where: Where = attrgetter("where")) -> None:
         self.seen = 0  # rows of the log that were added
         self._start_ns = start_ns
         self._where = where

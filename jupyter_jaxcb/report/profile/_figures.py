@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +9,10 @@ import numpy as np
 from ...recording import (
     COMPILED_THREAD,
     OBSERVED,
-    Frame,
     Part,
     PartKind,
     Profile,
     Recording,
-    Site,
     Unknown,
     on_one_line,
 )
@@ -82,20 +79,12 @@ class Figures(NamedTuple):
 
     recording: Recording
     profile: Profile
-    place: Callable[[Site | Frame], str]  # names a place
 
     @staticmethod
-    def of(
-        recording: Recording, place: Callable[[Site | Frame], str] | None = None
-    ) -> Figures | None:
-        """Return the figures of a recording; None if it has no profile.
-
-        Args:
-            recording: the recording.
-            place: names places, by default as `Recording.where`.
-        """
+    def of(recording: Recording) -> Figures | None:
+        """Return the figures of a recording; None if it has no profile."""
         profile = recording.profile
-        return None if profile is None else Figures(recording, profile, place or recording.where)
+        return None if profile is None else Figures(recording, profile)
 
     @property
     def kinds(self) -> list[tuple[PartKind, int]]:
@@ -142,7 +131,7 @@ class Figures(NamedTuple):
         line = part.place._replace(column=0)
         alike = (one.place for one in self.parts(part.kind) if one.name == part.name)
         several = sum(place._replace(column=0) == line for place in alike if place) > 1
-        return self.place(part.place) + f":{part.place.column + 1}" * several
+        return self.recording.where(part.place) + f":{part.place.column + 1}" * several
 
     def named(self, part: Part) -> str:
         """Return ``simulate (line 3)``."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from ...recording import Frame, Html, Part, Recording, Site, element, html, on_one_line
+from ...recording import Html, Part, Recording, element, html, on_one_line
 from .. import text
 from ..summary import aligned, time_words
 from ..text import code_span, plain_words, table
@@ -78,19 +78,13 @@ def to_html(
     return html(profile, text.to_html(recording, times=times, values=values, is_open=is_open))
 
 
-def profile_to_html(
-    recording: Recording, where: Callable[[Site | Frame], str] | None = None
-) -> Html:
+def profile_to_html(recording: Recording) -> Html:
     """Return the bar, the sentences and a table of the parts.
-
-    Args:
-        recording: the recording.
-        where: names places, by default as `Recording.where`.
 
     Returns:
         HTML without scripts; empty if the recording has no profile.
     """
-    figures = Figures.of(recording, where)
+    figures = Figures.of(recording)
     if figures is None:
         return html()
     segments = [

@@ -63,7 +63,7 @@ def site_notes(
     words |= notes_of(site, library_of(lowered))
     found = [note_words(note, words.get(note.kind, "")) for note in notes]
     found += [note.text for note in about_programs]
-    found += [_still_running(one) for one in recording.running if one.lowered in numbers]
+    found += [_still_running(one, recording) for one in recording.running if one.lowered in numbers]
     for capability in CAPABILITIES:
         found += capability.notes(recording, numbers)
     found += [_BEFORE] * site.is_of_earlier_program
@@ -125,9 +125,9 @@ def _not_cached(recording: Recording) -> str:
     )
 
 
-def _still_running(call: Running) -> str:
+def _still_running(call: Running, recording: Recording) -> str:
     element = f", batch element {call.element}," if call.element >= 0 else ""
-    at = f", in {call.stack[0].function}, line {call.stack[0].line}" if call.stack else ""
+    at = "".join(f", in {one.function}, {recording.where(one)}" for one in call.stack[:1])
     return f"call {call.number:,}{element} was still running when the recording ended{at}"
 
 

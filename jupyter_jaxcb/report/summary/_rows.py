@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from ...recording import Frame, Site
 
@@ -18,12 +19,11 @@ class Rows:
 
     Args:
         sites: the call sites.
-        where: names the place of a site or of a calling frame. By default, a frame in a different
-            cell than its site is in "another cell".
+        where: names the place of a site or of a calling frame.
     """
 
     def __init__(
-        self, sites: Iterable[Site], where: Callable[[Site | Frame], str] | None = None
+        self, sites: Iterable[Site], where: Callable[[Site | Frame], str] = attrgetter("where")
     ) -> None:
         self._where = where
         self._columns: dict[_Place, set[_Named]] = {}
@@ -48,7 +48,7 @@ class Rows:
     def where(self, site: Site, *, column: bool = True) -> str:
         """Name the place of a site, with column (from 1) and callers where it is ambiguous."""
         alone = self._lines[site.file, site.line] == 1 or not column
-        where = self._place_of(site)
+        where = self._where(site)
         where = where if alone else _with_column(where, site.column)
         callers = self.callers(site)
         return f"{where} ({callers})" if callers else where
@@ -82,15 +82,9 @@ class Rows:
 
     def _words(self, site: Site, frame: Frame) -> tuple[str, int]:
         named = "" if frame.function.startswith("<") else f"{frame.function}, "
-        where = f"line {frame.line}"
-        if frame.cell and self._where is None:
-            where += ", another cell" * (frame.file != site.file)
-        elif frame.cell or frame.file != site.file:
-            where = self._place_of(frame)
+        is_near = frame.file == site.file and not frame.cell
+        where = f"line {frame.line}" if is_near else self._where(frame)
         return f"{'via' if frame.library else 'from'} {named}{where}", frame.column
-
-    def _place_of(self, place: Site | Frame) -> str:
-        return place.where if self._where is None else self._where(place)
 
 
 def path(site: Site) -> list[tuple[int, int]]:

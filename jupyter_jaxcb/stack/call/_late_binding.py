@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from ...recording import active
-from ..trace import is_cell
+from ..trace import assigned_name, is_cell
 from ._callback import HostFunction
 
 
@@ -190,7 +190,10 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
     """
     run = _run_of(function) if _is_defined_at_top_level(function) else None
     if run is None:
-        return HostFunction(function)
+        host = HostFunction(function)
+        if host.name == "<lambda>":
+            host.name = assigned_name(function) or host.name
+        return host
     place = (run.place, function.__qualname__, interface)
     with _lock:
         known = _definitions.get(place)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, value_words
+from ...recording import WHOLE_BATCH, Aval, Frame, LoweredSite, Site, cell_number, value_words
 from ..call import AddedName
-from ..trace import cell_number
 from . import _causes
 from ._error_text import add_note, attribute_of
 from ._store import error_by_number, keep, keep_of_jax
@@ -131,8 +130,8 @@ def _bound(site: Site, *, named: bool) -> str:
 
 
 def _cell(at: Site | Frame) -> str:
-    number = cell_number(at.file) if at.cell else 0
-    return f"cell In[{number}], " if number else ""
+    number = cell_number(at)
+    return f"cell In[{number}], " if number else ""  # as in the lines of the traceback around it
 
 
 def _is_read_only_error(message: Any) -> bool:

@@ -3,6 +3,7 @@
 Read `_site` first.
 """
 
+from ._assigned import assigned_name
 from ._block import Block, spent_in_blocks
 from ._code_owner import (
     AWAITING_ROOM,
@@ -10,7 +11,6 @@ from ._code_owner import (
     EAGER,
     JAX_FOLDER,
     WAITING,
-    cell_number,
     is_cell,
     is_machinery,
     is_ours,
@@ -18,7 +18,6 @@ from ._code_owner import (
     is_recording,
     is_user_code,
     library_of,
-    set_cell_numbers,
 )
 from ._disabled import disabled, enabled, is_disabled, left_out
 from ._listener import ThreadRecorder, any_lowered, expect_host_calls, has_thread_recorder, listener

@@ -7,7 +7,6 @@ import itertools
 import os
 import sys
 import sysconfig
-from collections.abc import Callable
 from types import CodeType, FrameType
 
 import jax
@@ -80,9 +79,6 @@ def is_machinery(file: str) -> bool:
     return owner(file) == "machinery"
 
 
-_number: Callable[[str], int] | None = None
-
-
 def is_ours(file: str) -> bool:
     """Return whether the code in `file` belongs to this package."""
     return os.path.abspath(file).startswith(_PACKAGE)
@@ -95,17 +91,6 @@ def is_cell(file: str) -> bool:
     <ipython-input-...>. Other names in angle brackets are code outside a cell, such as %timeit's.
     """
     return not os.path.exists(file) and (not file.startswith("<") or "ipython-input" in file)
-
-
-def set_cell_numbers(number: Callable[[str], int] | None) -> None:
-    """Set the function that returns the number of the cell of a file name, as In[3]; 0: none."""
-    global _number
-    _number = number
-
-
-def cell_number(file: str) -> int:
-    """Return the number of the cell that was compiled under the name `file`; 0: it has none."""
-    return _number(file) if _number is not None else 0
 
 
 def is_own_module(name: str) -> bool:

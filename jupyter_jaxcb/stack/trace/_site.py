@@ -41,9 +41,16 @@ class _Code:
 
 
 @functools.lru_cache(maxsize=64)
-def _positions(own: _Code) -> list[tuple[int | None, int | None]]:
-    """Return line and column of each instruction, because Python decodes all to find one."""
-    return [(line, column) for line, _, column, _ in own.code.co_positions()]
+def _positions(own: _Code) -> list[tuple[int | None, ...]]:
+    return list(own.code.co_positions())
+
+
+def position(code: CodeType, instruction: int) -> tuple[int | None, ...]:
+    """Return first and last line, first and last column of the source of an instruction.
+
+    Those of a code object are kept, because Python decodes all to find one.
+    """
+    return _positions(_Code(code))[instruction // 2]
 
 
 def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int], _T]:
@@ -70,7 +77,7 @@ def _remembered(make: Callable[[CodeType, int], _T]) -> Callable[[CodeType, int]
 def _frame(code: CodeType, instruction: int) -> Frame:
     """Return the frame of an instruction: function, file, line and column."""
     file, library = code.co_filename, owner(code.co_filename) != "user"
-    line, column = _positions(_Code(code))[instruction // 2]
+    line, _, column, _ = position(code, instruction)
     cell = not library and is_cell(file)
     return Frame(code.co_name, file, line or code.co_firstlineno, column or 0, cell, library)
 

@@ -202,7 +202,7 @@ function surroundingsIn(app: JupyterFrontEnd, tracker: INotebookTracker): Surrou
         return model ? `${owner.panel.context.path} ${model.id}` : '';
       },
       openTab: widget => openTab(app, find(), widget),
-      apply: (site, proposal) => void apply(find(), site, proposal),
+      apply: (site, proposal) => apply(find(), site, proposal),
       rerun: magic => void rerun(find(), magic),
       save: (id, suffix) => void save(find(), id, suffix),
       everything: async id => {
@@ -222,7 +222,8 @@ function openTab(app: JupyterFrontEnd, owner: Owner | null, widget: Widget): voi
   app.shell.activateById(widget.id);
 }
 
-async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promise<void> {
+/** Writes a proposal into the code; false: it is copied instead. */
+async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promise<boolean> {
   const snapshot = owner && stateOf(owner.panel).received.snapshot;
   const words = owner && (await writeProposal(owner, snapshot, site, proposal));
   const check = { label: 'Insert %jax_check', callback: () => owner && insertCheck(owner, site) };
@@ -234,6 +235,7 @@ async function apply(owner: Owner | null, site: Site, proposal: Proposal): Promi
     const why = `it cannot be written into the line of ${site.function}, or is there already`;
     Notification.info(`${option} is copied: ${why}.`, BRIEFLY);
   }
+  return Boolean(words);
 }
 
 async function rerun(owner: Owner | null, magic: Magic): Promise<void> {

@@ -3,6 +3,7 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 import { conform } from '../view/data/parse/conform.js';
+import { placeIn } from '../view/data/words.js';
 import type { Spot } from '../view/data/schema.js';
 import { button, h, svg } from '../view/dom/elements.js';
 import type { Target } from '../view/sites/row.js';
@@ -57,7 +58,7 @@ function linkOf(
   place: Spot | undefined,
   go: (to: Target) => void
 ): HTMLElement {
-  const shown = place?.number ? `[${place.number}] ${words.replace(', another cell', '')}` : words;
+  const shown = place?.number ? placeIn(`[${place.number}]`, words) : words;
   if (!place?.cell) {
     return h('span', { class: 'jaxcb-place' }, shown);
   }

@@ -51,7 +51,7 @@ function rendered() {
 /** Services of the plugin, and what gives them to an output. */
 function services() {
   const everything = vi.fn(async () => null);
-  const given = { cell: vi.fn(() => 'a.ipynb 1'), reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything };
+  const given = { cell: vi.fn(() => 'a.ipynb 1'), reveal: vi.fn(), openTab: vi.fn(), apply: vi.fn(async () => false), rerun: vi.fn(), save: vi.fn(), everything };
   return { ...given, of: vi.fn((_: Output) => given) };
 }
 

@@ -26,7 +26,7 @@ async function rendered(html: string, metadata: unknown = { places: [PLACE] }) {
 
 test('a line is a link, named by the number of its cell', async () => {
   const reveal = vi.fn();
-  const others = { cell: () => '', openTab: vi.fn(), apply: vi.fn(), rerun: vi.fn(), save: vi.fn(), everything: vi.fn() };
+  const others = { cell: () => '', openTab: vi.fn(), apply: vi.fn(async () => false), rerun: vi.fn(), save: vi.fn(), everything: vi.fn() };
   const of = vi.fn(() => ({ ...others, reveal }));
   surround(of);
   const { node, model } = await rendered(HTML);

@@ -598,7 +598,7 @@ describe('TraceView of a profiled cell', () => {
   });
 
   it('has the button of a proposal after the same sentence in tab Time, and only there', () => {
-    const apply = vi.fn();
+    const apply = vi.fn(async (..._: unknown[]) => false);
     const [advice] = aProfile().advice as [string];
     const queued: Proposal = ['queued=True', advice, []];
     const site = aSite({ proposals: [['other=True', 'another sentence', []], queued] });

@@ -85,7 +85,7 @@ def test_result_that_depends_on_the_value_is_a_finding_with_that_value():
     shorter = pure()(lambda x: x[x > 0.9])
     finding = only(shorter, X)
     assert finding.kind == "declared result"
-    assert finding.what.startswith("called with args[0] = [0.75, 1.5 , 3. ], <lambda> returned")
+    assert finding.what.startswith("called with args[0] = [0.75, 1.5 , 3. ], shorter returned")
     assert "same inputs twice" in jaxcb.check(shorter, X).kept
     finding = only(pure()(lambda x: np.emath.sqrt(x - 0.3)), np.float32(0.5))
     assert "args[0] = 0.25, " in finding.what and "complex" in finding.what

@@ -114,7 +114,7 @@ def test_recording_has_the_calls_still_running_at_its_end():
     line = running.stack[0].line
     assert site.notes == (
         f"call 3, batch element 2, was still running when the recording ended, in __call__, "
-        f"line {line}",
+        f"test_running.py:{line}",
     )
 
 

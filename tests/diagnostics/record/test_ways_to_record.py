@@ -37,7 +37,7 @@ def test_each_host_call_is_one_annotation(function, annotations):
     with jaxcb.record(annotate=True) as r:
         function(np.float32(1)), function(np.float32(2))
         jax.block_until_ready(jax.vmap(function)(np.arange(3.0)))
-    assert annotations == [("host call <lambda>", "pure"), "ends"] * 5
+    assert annotations == [("host call double", "pure"), "ends"] * 5
     assert len(r.recording) == 5
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from jupyter_jaxcb.diagnostics import Series
 from jupyter_jaxcb.diagnostics.notes import Totals
+from jupyter_jaxcb.stack import ResultError
 from tests.interface import line_values
 
 LineValues, Origins = line_values()
@@ -85,3 +86,16 @@ def test_cell_that_ran_with_another_source_has_no_values():
     values.add([(variable("first"), "")])
     origins.begin(SimpleNamespace(cell_id="one", raw_cell="edited"))
     assert texts(values) == []
+
+
+def test_exception_has_no_module_path_and_a_wrong_result_is_no_value():
+    source = "class TooHot(Exception): ...\ndef host(x):\n    raise x"
+    origins = cells(one=source)
+    values, names = LineValues(origins), {"__name__": "package.module"}
+    exec(compile(source, *origins.cells, "exec"), names)
+    origins.begin(SimpleNamespace(cell_id="two", raw_cell="host(0)"))
+    for error, shown in ((names["TooHot"]("373 K"), "✕ TooHot: 373 K"), (ResultError("no"), None)):
+        with pytest.raises(type(error)) as caught:
+            names["host"](error)
+        values.add_raised(caught.value)
+        assert [text for *_, text in texts(values)] == ([shown] if shown else [])

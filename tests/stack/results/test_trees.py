@@ -165,7 +165,7 @@ def test_structure_is_checked_eagerly_compiled_and_under_vmap(how):
     returned_values.append({"pos": np.zeros(2, np.float32), "acc": (ONE,)})
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
         jax.block_until_ready(oracle(x))
-    assert "<lambda>['vel'] is missing" in str(jaxcb.host_error(caught.value))
+    assert "oracle['vel'] is missing" in str(jaxcb.host_error(caught.value))
     returned_values.pop()
     assert oracle(x)["pos"].shape == (*lead, 2)
 

@@ -3,6 +3,7 @@
 import { WidgetType } from '@codemirror/view';
 import { button, h } from '../../view/dom/elements.js';
 import { smallDiagram } from '../../view/sites/batching.js';
+import { joined } from '../../view/data/words.js';
 import type { Note, Place } from './notes.js';
 
 const EDITED = 'the cell was edited after this run';
@@ -36,7 +37,7 @@ export class Badge extends WidgetType {
     node.addEventListener('click', event => {
       const badge = shown.get(node);
       const button = (event.target as Element).closest('button');
-      const note = badge?.notes[[...row.children].indexOf(button as Element)];
+      const note = badge?.drawn[[...row.children].indexOf(button as Element)];
       if (badge && note?.place) {
         badge.open(note.place, (event as MouseEvent).shiftKey);
       }
@@ -55,6 +56,12 @@ export class Badge extends WidgetType {
     return true;
   }
 
+  /** The notes of which no other one looks the same. */
+  private get drawn(): readonly Note[] {
+    const same = (one: Note, other: Note): boolean => one.sign === other.sign && one.text === other.text;
+    return this.notes.filter((note, nth, all) => all.findIndex(other => same(note, other)) === nth);
+  }
+
   private get content(): string {
     return JSON.stringify([this.notes, this.edited, this.saved]);
   }
@@ -62,13 +69,14 @@ export class Badge extends WidgetType {
   private fill(node: HTMLElement): void {
     shown.set(node, this);
     const row = rowOf(node);
-    while (row.children.length > this.notes.length) {
+    const { drawn } = this;
+    while (row.children.length > drawn.length) {
       row.lastElementChild!.remove();
     }
-    while (row.children.length < this.notes.length) {
+    while (row.children.length < drawn.length) {
       row.append(h('button', { type: 'button', tabindex: -1 }));
     }
-    this.notes.forEach((note, place) => this.fillButton(row.children[place]!, note));
+    drawn.forEach((note, place) => this.fillButton(row.children[place]!, note));
     node.classList.toggle('jaxcb-badge-edited', this.edited);
     node.classList.toggle('jaxcb-badge-saved', this.saved);
     const what = this.notes.some(note => note.place) ? 'JAX callbacks' : 'JAX values';
@@ -94,9 +102,24 @@ export function rowOf(badge: HTMLElement): HTMLElement {
   return badge.firstElementChild!.firstElementChild as HTMLElement;
 }
 
-/** The tooltip of a badge: all of its notes in full. */
+/** Whether a note of the badge with these notes is cut, or the badge is not drawn. */
+export function isCut(within: HTMLElement, notes: readonly Note[]): boolean {
+  const all = [...within.querySelectorAll<HTMLElement>('.jaxcb-badge')];
+  const badge = all.find(node => shown.get(node)?.notes.includes(notes[0]!));
+  const parts = badge ? [rowOf(badge), ...rowOf(badge).children] : [];
+  return !badge || parts.some(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth);
+}
+
+/** What a line says that the text of the badge does not. */
+function unsaid(line: string, text: string): string {
+  const said = [text, text.replace(/^\S+: /, '')].flatMap(words => [words, ...words.split(/ · |: /)]);
+  return joined(line.split(' · ').filter(part => !said.includes(part)));
+}
+
+/** The tooltip of a badge: its notes, in full if they are `cut`, otherwise what they leave out. */
 export function tooltipNode(
   notes: readonly Note[],
+  cut: boolean,
   cellEdited: boolean,
   saved: boolean,
   open: Open
@@ -106,7 +129,9 @@ export function tooltipNode(
       'section',
       { class: `jaxcb-tip-note jaxcb-tone-${note.tone}` },
       h('strong', {}, note.sign ? `${note.sign} ${note.title}` : note.title),
-      ...note.details.map(line => h('p', {}, line)),
+      ...(cut ? note.details : note.details.map(line => unsaid(line, note.text)))
+        .filter(Boolean)
+        .map(line => h('p', {}, line)),
       note.vmap?.diagram &&
         h('div', { class: 'jaxcb-view jaxcb-tip-vmap' }, smallDiagram(note.vmap, note.vmap.diagram)),
       note.place && panelButton(() => open(note.place!, true))

@@ -5,7 +5,7 @@ import type { EditorState, Extension, Text, Transaction } from '@codemirror/stat
 import { Decoration, EditorView, hoverTooltip, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, PluginValue, Tooltip } from '@codemirror/view';
 import { edited, lineEnd, nearestIn, originAt, trackedEnd, type Origin } from './anchors.js';
-import { Badge, tooltipNode, type Open } from './badge.js';
+import { Badge, isCut, tooltipNode, type Open } from './badge.js';
 import type { CellNotes, LineNotes } from './notes.js';
 import { fitBadges } from './room.js';
 
@@ -43,7 +43,7 @@ const field = StateField.define<Badges>({
 
 /** The editor extension of one code cell. */
 export function badges(source: Source): Extension {
-  const hover = hoverTooltip((view, pos, side) => tooltip(view.state, pos, side), {
+  const hover = hoverTooltip((view, pos, side) => tooltip(view, pos, side), {
     hoverTime: 250
   });
   return [sourceOf.of(source), field, ViewPlugin.define(follower), hover];
@@ -110,14 +110,14 @@ function place(
   return { notes, shown, origin, edited: wasEdited, placed, decorations };
 }
 
-function tooltip(state: EditorState, pos: number, side: number): Tooltip | null {
+function tooltip({ state, contentDOM }: EditorView, pos: number, side: number): Tooltip | null {
   const value = state.field(field);
   const notes = value.placed.filter(({ end }) => end === pos).flatMap(({ line }) => line.notes);
   if (side < 0 || notes.length === 0 || value.decorations.size === 0) {
     return null;
   }
   const create = (): { dom: HTMLElement } => ({
-    dom: tooltipNode(notes, value.edited, value.notes!.saved, state.facet(sourceOf).open)
+    dom: tooltipNode(notes, isCut(contentDOM, notes), value.edited, value.notes!.saved, state.facet(sourceOf).open)
   });
   return { pos, above: false, create };
 }

@@ -1,7 +1,7 @@
 /** The notes in the badges of one cell, by line. */
 
 import type { Site, Tone, Variant } from '../../view/data/schema.js';
-import { elidedWords, joined, siteSign, siteTone } from '../../view/data/words.js';
+import { elidedWords, joined, placeIn, siteSign, siteTone } from '../../view/data/words.js';
 import type { Callback, Snapshot, Value } from '../kernel/snapshot.js';
 import { callbackBrief, drawnVariant, siteBrief, siteDetails } from '../words.js';
 import phrases from '../../view/data/phrases.json';
@@ -90,7 +90,7 @@ function siteNote(site: Site, place: number): Note {
     sign: siteSign(site),
     text: siteBrief(site),
     name: site.function,
-    title: joined([site.function, site.where.replace(', another cell', '')]), // here, it is this cell
+    title: joined([site.function, placeIn('', site.where)]), // here, it is this cell
     details: siteDetails(site),
     vmap: drawnVariant(site),
     place: { site: place }

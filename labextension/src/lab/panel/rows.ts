@@ -1,6 +1,6 @@
 /** The rows of the panel. They are kept and refilled, so that focus and open rows are kept. */
 
-import { h, resize, setText } from '../../view/dom/elements.js';
+import { dotted, h, resize, setText } from '../../view/dom/elements.js';
 import { meaning } from '../../view/dom/term.js';
 import {
   callWords,
@@ -8,6 +8,7 @@ import {
   failedWords,
   elidedWords,
   joined,
+  placeIn,
   placeOf,
   siteStatus,
   timeWords,
@@ -46,11 +47,11 @@ export class SiteRow {
     this.site = site;
     this.node.className = `jaxcb-callsite jaxcb-tone-${siteTone(site)}`;
     setText(this.status, siteStatus(site));
-    setText(this.where, inCell(site, label));
+    setText(this.where, label ? placeIn(label, placeOf(site)) : placeOf(site));
     setText(this.source, site.source);
     this.button.title = site.cell_id ? `${site.source}\nGo to this line` : site.source;
     this.button.toggleAttribute('disabled', site.cell_id === null);
-    setText(this.figures, joined([siteFigures(site), elidedWords(site)]));
+    setDotted(this.figures, joined([siteFigures(site), elidedWords(site)]));
     this.figures.title = site.elided > 0 ? meaning('elided') : '';
     setLines(this.notes, [...site.errors, ...sentences(site.reason, site.advice)]);
   }
@@ -100,15 +101,15 @@ export class CallbackRow {
     setText(this.flavor, callback.flavor);
     setText(this.options, callback.options);
     const time = callback.calls > 0 && callback.host_ns > 0 ? timeWords(callback.host_ns) : '';
-    setText(this.figures, joined([callWords(callback.calls), time, counted(callback.sites.length, 'site')]));
+    const figures = [callWords(callback.calls), time, counted(callback.sites.length, 'site')];
+    setDotted(this.figures, joined(figures));
     setText(this.alarms, alarmWords(callback));
     this.alarms.title = callback.elided > 0 ? meaning('elided') : '';
     const worst = worstTone(sites);
     // What was elided is not green, whatever the calls that were made are.
     this.alarms.className = `jaxcb-callback-alarms jaxcb-tone-${worst === 'kept' ? 'quiet' : worst}`;
-    const where = callback.where || `line ${callback.line}`;
-    const label = labels.get(callback.cell ?? '') ?? '';
-    setText(this.button, callback.cell ? `registered at ${spaced(label, where)}` : '');
+    const where = placeIn(labels.get(callback.cell ?? '') ?? '', callback.where || `line ${callback.line}`);
+    setText(this.button, callback.cell ? `registered at ${where}` : '');
     this.button.hidden = callback.cell === null;
     this.none.hidden = sites.length > 0;
     resize(this.list, this.sites, sites.length, () => new SiteRow(this.jump));
@@ -131,14 +132,10 @@ function alarmWords(callback: Callback): string {
   ]);
 }
 
-/** The place of a site in the cell that the notebook now shows with `label`. */
-function inCell(site: Site, label: string): string {
-  const where = placeOf(site);
-  return label ? `${label} ${where.replace(/^\[\d+\] |, another cell/, '')}` : where;
-}
-
-function spaced(label: string, where: string): string {
-  return label ? `${label} ${where}` : where;
+function setDotted(node: HTMLElement, words: string): void {
+  if (node.textContent !== words) {
+    node.replaceChildren(...dotted(words));
+  }
 }
 
 function setLines(node: HTMLElement, lines: readonly string[]): void {

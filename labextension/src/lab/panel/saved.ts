@@ -4,6 +4,7 @@ import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel } from '@jupyterlab/notebook';
 import { parseRecording, type ReadFacts } from '../../view/data/parse/recording.js';
 import { MIME_TYPE, type Site } from '../../view/data/schema.js';
+import { placeIn } from '../../view/data/words.js';
 import { inAnotherCell } from '../../view/sites/row.js';
 import type { Callback, Snapshot } from '../kernel/snapshot.js';
 import { callbackOf } from './groups.js';
@@ -51,7 +52,7 @@ function factsOf(data: unknown, metadata: unknown): ReadFacts | null {
 
 /** The same for the same site in every run, in every trace of a notebook. */
 export function keyOf({ cell_id, where, source, function: name, flavor }: Site): string {
-  return JSON.stringify([cell_id, where.replace(', another cell', ''), source, name, flavor]);
+  return JSON.stringify([cell_id, placeIn('', where), source, name, flavor]);
 }
 
 /** The sites of all traces with their totals, and a callback for each host function. */

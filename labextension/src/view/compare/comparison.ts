@@ -3,7 +3,7 @@
 import { button, h, setText, type Child } from '../dom/elements.js';
 import { cut } from '../data/parse/conform.js';
 import type { Consequence } from '../data/schema.js';
-import { callWords, counted, numberWords, statusWords, timeWords, toneOf } from '../data/words.js';
+import { callWords, counted, numberWords, placeOf, statusWords, timeWords, toneOf } from '../data/words.js';
 import { changedLines } from './code.js';
 import { differenceWords, pairsOf, ratioWords, signed, timePerCall, type Pair } from './differences.js';
 import { baseOf, isFirstOfCode, type Base } from './history.js';
@@ -234,7 +234,7 @@ function row({ before, after }: Pair, timed: RunSite | null, earlier: string, ha
   return h(
     'tr',
     {},
-    h('th', { scope: 'row' }, `${site.function}, ${site.where}`),
+    h('th', { scope: 'row' }, `${site.function}, ${placeOf(site)}`),
     h('td', {}, ...statuses(before, after, earlier)),
     h('td', {}, ...calls(before?.calls ?? null, after?.calls ?? null)),
     ...(hasP95 ? [h('td', {}, ...times(timed?.p95, after?.p95))] : []),

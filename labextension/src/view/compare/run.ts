@@ -14,6 +14,7 @@ export interface RunSite {
   readonly function: string;
   readonly flavor: string;
   readonly where: string;
+  readonly numbered?: string; // the same with the numbers of cells
   readonly source: string;
   readonly consequence: Consequence;
   readonly calls: number;
@@ -28,6 +29,6 @@ export function runOf(facts: Facts, measured: Measured): Run {
 
 /** What is kept of a site. */
 export function runSite(site: Site): RunSite {
-  const { function: name, flavor, where, source, consequence, calls, host_ns: total } = site;
-  return { function: name, flavor, where, source, consequence, calls, total, p95: null };
+  const { function: name, flavor, where, numbered, source, consequence, calls, host_ns: total } = site;
+  return { function: name, flavor, where, numbered, source, consequence, calls, total, p95: null };
 }

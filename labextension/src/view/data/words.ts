@@ -9,8 +9,14 @@ export function say(phrase: string, words: Readonly<Record<string, string | numb
 }
 
 /** `line 3`, `[21] line 3` in another cell. */
-export function placeOf({ numbered, where }: Site): string {
+export function placeOf({ numbered, where }: Pick<Site, 'where'> & { numbered?: string }): string {
   return numbered || where;
+}
+
+/** The same place in the cell that has the label `[21]` now; without label: beside its code. */
+export function placeIn(label: string, where: string): string {
+  const line = where.replace(/^\[\d+\] |^(line [\d:]+), another cell/, '$1');
+  return label ? `${label} ${line}` : line;
 }
 
 /** Long text without its middle: of names of arguments and of places, the ends differ. */

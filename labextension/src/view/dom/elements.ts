@@ -92,3 +92,11 @@ export function setText(node: HTMLElement, text: string): void {
     node.textContent = text;
   }
 }
+
+/** Words with dots between them; where a line ends there, the dot begins the next one. */
+export function dotted(words: string | readonly HTMLElement[]): (HTMLElement | string)[] {
+  const parts = typeof words === 'string' ? words.split(' · ') : words;
+  const after = (part: HTMLElement | string): HTMLElement =>
+    h('span', { class: 'jaxcb-dotted' }, '· ', h('span', {}, part));
+  return parts.flatMap((part, nth) => (nth ? [' ', after(part)] : [part]));
+}

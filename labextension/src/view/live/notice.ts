@@ -7,12 +7,13 @@ import { restartOf } from '../restart.js';
 export class Notice {
   private readonly title = h('span', { role: 'alert' });
   private readonly restart = button({ hidden: true }, () => restartOf(this.node)?.(), 'Restart kernel…');
+  private readonly summary = h('summary');
   private readonly text = h('p', { class: 'jaxcb-hang-text' });
   private readonly stacks = h('pre', { tabindex: 0, 'aria-label': 'stacks' });
   private readonly details = h(
     'details',
     {},
-    h('summary', {}, 'why, and where each host call is'),
+    this.summary,
     this.text,
     this.stacks
   );
@@ -28,6 +29,7 @@ export class Notice {
   show({ title, text, stacks }: Hang): void {
     this.node.hidden = title === '';
     setText(this.title, title && `⚠ ${title}`);
+    setText(this.summary, text ? 'why, and where each host call is' : 'where each host call is');
     setText(this.text, text);
     setText(this.stacks, stacks);
   }

@@ -24,6 +24,7 @@ const MOST_SAMPLES = 6; // that are shown without a click, of sites with a probl
 const SHORT_ERROR = 160; // characters that are shown without a disclosure
 
 const APPLY = 'write it into the cell';
+const WRITTEN = 'written into the cell: run it again';
 const FIRST = 'jump to first';
 
 /** How much is expanded initially. */
@@ -106,8 +107,18 @@ function firstOf(
 /** A button that writes an option into the code, after a sentence; none if nothing can write it. */
 function writeButton(site: Site, proposal: Proposal, apply: SiteActions['apply']): Child[] {
   const label = `${APPLY}: ${site.function}, ${placeOf(site)}`;
-  const attributes = { class: 'jaxcb-link', 'aria-label': label };
-  return apply ? [' · ', button(attributes, () => apply(site, proposal), APPLY)] : [];
+  const about = JSON.stringify([site.function, site.flavor, proposal[0]]);
+  const attributes = { class: 'jaxcb-link', 'aria-label': label, 'data-writes': about };
+  const node = button(attributes, () => void apply?.(site, proposal).then(did => did && written(node)), APPLY);
+  return apply ? [' · ', node] : [];
+}
+
+/** Says it at each button that would write the same. */
+function written(node: HTMLElement): void {
+  const all = node.closest('.jaxcb-view')?.querySelectorAll<HTMLElement>('[data-writes]') ?? [];
+  for (const one of [...all].filter(other => other.dataset['writes'] === node.dataset['writes'])) {
+    one.replaceWith(h('span', { class: 'jaxcb-muted' }, WRITTEN));
+  }
 }
 
 function advice(...words: Child[]): HTMLElement {
@@ -127,7 +138,7 @@ function notFiniteOf(site: Site, select: SiteActions['select']): HTMLElement[] {
   const [row, ...others] = rowsIn(site.not_finite_rows);
   const lines: HTMLElement[] = [];
   if (row !== undefined) {
-    const label = `${FIRST}: ${site.function}, ${site.where}`;
+    const label = `${FIRST}: ${site.function}, ${placeOf(site)}`;
     const attributes = { class: 'jaxcb-link', 'aria-label': label };
     const jump = select && [' · ', button(attributes, () => select(row), FIRST)];
     lines.push(line('note', '•', firstWords(site, row, others.length > 0), ...(jump ?? [])));

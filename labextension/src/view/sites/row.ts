@@ -19,7 +19,7 @@ export interface Target {
 export interface SiteActions {
   readonly reveal?: ((target: Target) => void) | undefined;
   /** Writes an option that advice proposes into the code. */
-  readonly apply?: ((site: Site, proposal: Proposal) => void) | undefined;
+  readonly apply?: ((site: Site, proposal: Proposal) => Promise<boolean>) | undefined; // whether it did
   readonly filter?: ((site: number | null) => void) | undefined;
   /** Shows a call, by its row. */
   readonly select?: ((row: number) => void) | undefined;

@@ -1,6 +1,6 @@
 /** The one-line summary, and the time in host functions, which the facts do not have. */
 
-import { h } from '../dom/elements.js';
+import { dotted, h } from '../dom/elements.js';
 import { wallClause } from '../profile/words.js';
 import { hostTime, timesKnown } from './words.js';
 import type { Facts, Measured, Part, Tone } from '../data/schema.js';
@@ -17,11 +17,11 @@ export function summaryLine(facts: Facts, measured: Measured, canRerun = false):
   const told = measured.headline.length ? measured.headline : facts.headline;
   const parts = told.length ? told : totals(facts, measured);
   for (const [tone, text] of parts) {
-    const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, text);
+    const part = h('span', { class: `jaxcb-summary-part jaxcb-tone-${tone}` }, ...dotted(text));
     const site = named(facts, tone, text);
     if (site >= 0) {
       const about = facts.sites[site]!;
-      part.textContent = text.replace(about.where, placeOf(about));
+      part.replaceChildren(...dotted(text.replace(about.where, placeOf(about))));
       part.dataset['site'] = String(site);
     }
     found.push(part);
@@ -37,8 +37,7 @@ export function summaryLine(facts: Facts, measured: Measured, canRerun = false):
   if (wall) {
     found.push(h('span', { class: 'jaxcb-summary-part' }, wall));
   }
-  const separated = found.flatMap((part, nth) => (nth ? [' · ', part] : [part]));
-  return h('span', { class: 'jaxcb-summary' }, ...separated);
+  return h('span', { class: 'jaxcb-summary' }, ...dotted(found));
 }
 
 /** The site with the problem that a part of the headline describes; -1: none. */

@@ -77,7 +77,7 @@ test('badges are equal if their notes and edited states are equal', () => {
 });
 
 test('the tooltip shows every detail, as plain text', () => {
-  const tip = tooltipNode([KEPT], true, false, vi.fn());
+  const tip = tooltipNode([KEPT], true, true, false, vi.fn());
   expect(tip.getAttribute('role')).toBe('tooltip');
   expect(tip.querySelector('b')).toBeNull();
   expect([...tip.querySelectorAll('strong, p')].map(line => line.textContent)).toEqual([
@@ -86,11 +86,11 @@ test('the tooltip shows every detail, as plain text', () => {
     '<b>bold</b>',
     'Outdated: the cell was edited after this run.'
   ]);
-  expect(tooltipNode([KEPT], false, false, vi.fn()).textContent).not.toContain('edited');
+  expect(tooltipNode([KEPT], true, false, false, vi.fn()).textContent).not.toContain('edited');
 });
 
 test('the tooltip of a call under vmap has a small diagram, which is never focused', () => {
-  const tip = tooltipNode([{ ...KEPT, vmap: BATCHED }, KEPT], false, false, vi.fn());
+  const tip = tooltipNode([{ ...KEPT, vmap: BATCHED }, KEPT], true, false, false, vi.fn());
   expect(tip.querySelector('.jaxcb-tip-vmap strong')?.textContent).toBe('1 call for 4 elements');
   const diagrams = tip.querySelectorAll('.jaxcb-batching');
   expect(diagrams.length).toBe(1);
@@ -102,4 +102,24 @@ test('the tooltip of a call under vmap has a small diagram, which is never focus
 test('the label for screen readers says how batch elements are spread over calls', () => {
   const label = badgeNode([{ ...KEPT, vmap: BATCHED }]).querySelector('button')!.getAttribute('aria-label');
   expect(label).toContain('1 call for 4 elements');
+});
+
+test('notes that look the same are one button, which opens the first of them', () => {
+  const open = vi.fn();
+  const same = { ...KEPT, title: 'bessel · line 3 (from line 9)', place: { site: 1 } };
+  const node = badgeNode([KEPT, same, CALLBACK], false, open);
+  expect([...node.querySelectorAll('button')].map(one => one.textContent)).toEqual(['● 5 calls', 'pure']);
+  node.querySelectorAll('button')[1]!.click();
+  expect(open.mock.calls).toEqual([[{ callback: 1 }, false]]);
+});
+
+test('the tooltip of a badge that is not cut does not repeat it', () => {
+  const note = { ...KEPT, text: 'bessel: 5 calls · 41 µs', details: ['pure · 5 calls · 41 µs · queued', 'Why.'] };
+  const lines = (cut: boolean): (string | null)[] =>
+    [...tooltipNode([note], cut, false, false, vi.fn()).querySelectorAll('p')].map(p => p.textContent);
+  expect(lines(false)).toEqual(['pure · queued', 'Why.']);
+  expect(lines(true)).toEqual(note.details);
+  const failed = { ...KEPT, text: 'ValueError: no luck', details: ['pure', 'ValueError: no luck'] };
+  const tip = tooltipNode([failed], false, false, false, vi.fn());
+  expect([...tip.querySelectorAll('p')].map(p => p.textContent)).toEqual(['pure']);
 });

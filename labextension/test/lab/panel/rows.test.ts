@@ -26,7 +26,7 @@ function words(node: HTMLElement, selector: string): string[] {
 test('a site shows its status as sign and word, its figures, reason and advice', () => {
   const why = { reason: 'dead', advice: 'use it' };
   const { node } = siteRow({ consequence: 'unused', elided: 2, calls: 0, ...why });
-  expect(words(node, 'span, .jaxcb-callsite-figures, p')).toEqual([
+  expect(words(node, '.jaxcb-callsite-status, .jaxcb-callsite-where, .jaxcb-callsite-figures, p')).toEqual([
     '⚠ unused',
     'line 3',
     '0 calls · () → (5,) · 2 elided',

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
+import { h } from '../../../src/view/dom/elements.js';
 import { SiteList } from '../../../src/view/sites/sites.js';
 import type { SiteActions } from '../../../src/view/sites/row.js';
 import { meaning } from '../../../src/view/dom/term.js';
@@ -203,11 +204,22 @@ describe('the details of SiteList', () => {
 
   it('have a button for each proposal, which passes it on', () => {
     const queued: Proposal = ['queued=True', 'do not wait for it', []];
-    const apply = vi.fn();
+    const apply = vi.fn(async () => false);
     const site = aSite({ proposals: [BATCH, queued] });
     const { node } = new SiteList(someFacts([site]), { apply });
     node.querySelectorAll<HTMLElement>('.jaxcb-site-advice .jaxcb-link')[1]!.click();
     expect(apply.mock.calls).toEqual([[site, queued]]);
+  });
+
+  it('do not offer to write an option again that was written', async () => {
+    const sites = [aSite({ proposals: [BATCH] }), aSite({ proposals: [BATCH], line: 9 })];
+    const { node } = new SiteList(someFacts(sites), { apply: async () => true });
+    const view = h('div', { class: 'jaxcb-view' }, node);
+    view.querySelector<HTMLElement>('.jaxcb-site-advice .jaxcb-link')!.click();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(view.querySelectorAll('.jaxcb-site-advice .jaxcb-link').length).toBe(0);
+    expect(view.querySelectorAll('.jaxcb-site-advice')[1]!.textContent).toContain('written into the cell');
   });
 
   it('of the only site are unfolded if it is batched; the row has the sizes of its vmaps', () => {
