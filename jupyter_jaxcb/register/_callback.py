@@ -286,6 +286,7 @@ class RuledCallback(LinearRules, Callback):
         given = self.host.name, rules, nondiff_argnums, symbolic_zeros
         self._call = with_rule(self._primal(), *given)
         self._call_where = with_rule(self._primal_where(), *given, gate=MASK)
+        self._differentiated_by(*rules, tuple(nondiff_argnums), symbolic_zeros)
         self._has_rule(kind, nondiff_argnums)
 
     def _has_rule(self, kind: str, nondiff_argnums: Sequence[int] = ()) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..capabilities.compiled import register_compiled
 from ..capabilities.derivatives import jvp_of_arrays
 from ..capabilities.linear import Linear, by_residual, by_rule, transposed_by
-from ..stack.call import HostFunction, register, text_of
+from ..stack.call import HostFunction, differentiated_by, register, text_of
 
 
 class LinearRules:
@@ -17,6 +17,7 @@ class LinearRules:
     host: HostFunction
     _check_no_other_rule: Callable[[str], None]
     _has_rule: Callable[[str], None]
+    _rule: tuple[Any, ...] = ()
 
     def deftranspose(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Define the transpose of a callback that is registered with ``linear=``; a decorator.
@@ -65,6 +66,8 @@ class LinearRules:
         host = register(function, ("transpose", self.host.name, linear.options))
         host.made_by = self.host.made_by
         transposed_by(linear, host)
+        if self._rule:
+            differentiated_by(host, *self._rule)
         if linear.options.compile:
             register_compiled(host)
         return function
@@ -109,6 +112,7 @@ class LinearRules:
             )
         self._check_no_other_rule("residual")
         linear.by_others = by_residual(linear, function)
+        self._differentiated_by(function)
         self._has_rule("residual")
         return function
 
@@ -119,6 +123,13 @@ class LinearRules:
         if isinstance(self.host.derivative, Linear):
             linear, of_arrays = self.host.derivative, jvp_of_arrays(rule)
             linear.by_others = by_rule(linear, of_arrays, nondiff_argnums, symbolic_zeros)
+
+    def _differentiated_by(self, *rule: Any) -> None:
+        """Note the derivative rule, also of the transpose: programs with the rule call both."""
+        linear, self._rule = self.host.derivative, rule
+        differentiated_by(self.host, *rule)
+        if isinstance(linear, Linear) and linear.transposed is not None:
+            differentiated_by(linear.transposed.host, *rule)
 
     def _linear(self, method: str) -> Linear:
         __tracebackhide__ = True

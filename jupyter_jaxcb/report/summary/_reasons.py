@@ -150,7 +150,7 @@ REASONS: Mapping[Reason, Words] = {
     Reason.EARLIER_REGISTRATION: Words(
         tuple(Status),
         "its program calls an earlier registration of this name, which has since been registered "
-        "again in another cell or with other options",
+        "again in another cell, with other options or with another derivative rule",
         "run the cell of the earlier registration again to change what the program calls, or call "
         "jax.clear_caches() to compile it with the new one",
     ),

@@ -41,7 +41,15 @@ from ._callback import (
     plain_signature,
     text_of,
 )
-from ._late_binding import Run, cell_begins, cell_ends, cell_known_as, register, running_cell
+from ._late_binding import (
+    Run,
+    cell_begins,
+    cell_ends,
+    cell_known_as,
+    differentiated_by,
+    register,
+    running_cell,
+)
 from ._observed import (
     Observed,
     ObservedFormat,

@@ -95,12 +95,13 @@ class Definition:
         function: the function that was registered first in that run.
         single: whether it is the only one; only then does the next run replace it.
         version: the version of the function.
+        rule: its derivative rule, as `differentiated_by` has noted it.
         hosts: the host functions that call it.
     """
 
     __slots__ = (
-        "__weakref__", "_before", "_marked", "_name", "_older", "function", "hosts", "run",
-        "single", "version",
+        "__weakref__", "_before", "_marked", "_name", "_older", "_rule_before", "function", "hosts",
+        "rule", "run", "single", "version",
     )  # fmt: skip
 
     def __init__(
@@ -111,6 +112,7 @@ class Definition:
         self._older: list[HostFunction] = []  # taken over from the previous run
         self._before = function  # the function that `_older` called
         self._marked: list[HostFunction] = []  # marked as replaced because of this definition
+        self.rule = self._rule_before = () if known is None else known.rule
         self.version = 1 if known is None else known.version + 1
         if known is not None and known.single:
             self._older, self._before = list(known.hosts), known.function
@@ -138,6 +140,19 @@ class Definition:
         """Note that this run registers no further function under the name."""
         self._older, self._before, self._marked = [], self.function, []
 
+    def differentiate_by(self, rule: tuple[Any, ...]) -> None:
+        """Note the derivative rule. Programs that have another one keep the function that it is of.
+
+        A rule is JAX code, and part of compiled programs.
+        """
+        self.rule = rule
+        if self._rule_before in ((), rule):
+            return
+        self._let_go()
+        for host in self._older:
+            host.replaced = True
+        self._older = []
+
     def _take(self, host: HostFunction) -> None:
         host.rebind(self.function)
         host.replaced = False
@@ -147,12 +162,15 @@ class Definition:
     def _give_back(self) -> None:
         """Undo the takeover: with two functions of the name, either could replace the old one."""
         self.single = False
-        for host in self._older:
-            host.rebind(self._before)
-            self.hosts.discard(host)
+        self._let_go()
         for host in self._marked:
             host.replaced = False
         self.settle()
+
+    def _let_go(self) -> None:
+        for host in self._older:
+            host.rebind(self._before)
+            self.hosts.discard(host)
 
     def _mark(self) -> None:
         """Mark the host functions of other places that registered the same name as replaced."""
@@ -206,6 +224,24 @@ def register(function: Callable[..., Any], interface: Hashable) -> HostFunction:
     if recorder is not None:
         recorder.forget_plain()  # versions may have changed
     return host
+
+
+def differentiated_by(host: HostFunction, *rule: Any) -> None:
+    """Note the derivative rule of a host function: functions, and the options of the rule."""
+    if host.definition is not None:
+        with _lock:
+            host.definition.differentiate_by(tuple(map(_content, rule)))
+
+
+def _content(part: Any) -> Hashable:
+    """Return what is equal for a function, or a part of its code, if its cell runs again as is."""
+    if isinstance(part, types.FunctionType):
+        if part.__closure__ or part.__defaults__ or part.__kwdefaults__:
+            return part
+        part = part.__code__
+    if isinstance(part, types.CodeType):  # without its lines, which move
+        return part.co_code, part.co_names, tuple(map(_content, part.co_consts))
+    return type(part), part
 
 
 def _name_of(function: Callable[..., Any]) -> _Name:

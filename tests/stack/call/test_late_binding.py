@@ -49,6 +49,45 @@ def test_calls_before_and_after_a_rerun_have_the_version_that_ran(notebook, arou
     assert (versions - versions[0]).tolist() == [0] * 6 + [1] * 6
 
 
+RULES = {
+    "defjvp": "@host.defjvp\ndef rule(p, t): return host(*p), {n} * p[0] ** ({n} - 1) * t[0]",
+    "defvjp": "host.defvjp(lambda x: (host(x), x), lambda x, ct: ({n} * x ** ({n} - 1) * ct,))",
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_program_with_another_derivative_rule_keeps_the_function_of_its_rule(notebook, rule):
+    cell = "@jaxcb.pure(result='x')\ndef host(x): return x**{n}{more}\n" + rule
+    notebook.run(cell.format(n=2, more=""), "a")
+    f = jax.jit(jax.value_and_grad(lambda x: notebook.names["host"](x)))
+    assert [float(y) for y in f(3.0)] == [9, 6]
+    notebook.run("# a comment\n" + cell.format(n=2, more=" + 1"), "a")
+    assert [float(y) for y in f(3.0)] == [10, 6], "the rule is the same, on another line"
+    notebook.run(cell.format(n=3, more=""), "a")
+    with jaxcb.record() as recorded:
+        assert [float(y) for y in f(3.0)] == [10, 6]
+    assert len(recorded.recording.stale) == 1
+    assert [float(y) for y in jax.value_and_grad(notebook.names["host"])(3.0)] == [27, 27]
+
+
+SOLVER = [
+    "@jaxcb.pure(result='b', linear='b')\ndef solve(a, b): return b / a**{n}",
+    "@solve.deftranspose\ndef transposed(a, ct): return ct / a**{n}",
+    "solve.defresidual(lambda a, x, b: a**{n} * x - b)",
+]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)], ids=["", "residual first"])
+def test_program_with_another_residual_keeps_the_solver_and_the_transpose(notebook, order):
+    cell = "\n".join(SOLVER[n] for n in order)
+    notebook.run(cell.format(n=1), "a")
+    f = jax.jit(jax.value_and_grad(lambda a: notebook.names["solve"](a, 4.0)))
+    assert [float(y) for y in f(2.0)] == [2, -1]
+    notebook.run(cell.format(n=2), "a")
+    assert [float(y) for y in f(2.0)] == [2, -1]
+    assert [float(y) for y in jax.value_and_grad(notebook.names["solve"])(2.0, 4.0)] == [1, -1]
+
+
 @pytest.mark.parametrize("flavor", ["pure", "io"])
 @pytest.mark.parametrize("option", ["cast=True", "arrays='jax'", "executor='threads:2'"])
 def test_registration_with_another_option_leaves_compiled_programs_alone(notebook, flavor, option):
