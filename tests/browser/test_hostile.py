@@ -297,7 +297,7 @@ def snapshot(**changes):
                 cell_id=cell, cell_line=2, around=[poison], stack=[poison], sample_rows=[])
     callback = dict(name=poison, flavor=poison, options=poison, cell=cell, line=3, where=poison,
                     sites=[0], calls=1, elided=0, errors=1, host_ns=5)
-    value = dict(cell=cell, line=3, source=poison, name=poison, text=poison, bad=True,
+    value = dict(cell=cell, line=3, source=poison, name=poison, text=poison, bad=True, first=False,
                  details=[poison])
     return dict(schema=1, type="snapshot", version="0.1", running=False, cells={{}},
                 callbacks=[callback], sites=[site], values=[value], more_sites=0) | changes

@@ -62,9 +62,10 @@ export function remember(node: Element, look: Look): void {
 }
 
 /** Keeps a look for the page that is loaded next in this tab; `cell` names the cell among all notebooks. */
-export function handOver(cell: string, node: Element, { expanded, tab, pinned, compared }: Look): void {
+export function handOver(cell: string, node: Element, look: Look): void {
+  const { expanded, tab, profiled, pinned, compared } = look;
   if (expanded || pinned) {
-    const kept = { expanded, tab, compared, pinned: pinned && historyOf(pinned) };
+    const kept = { expanded, tab, profiled, compared, pinned: pinned && historyOf(pinned) };
     sessionStorage.setItem(storedAs(cell, node), JSON.stringify(kept));
   }
 }
@@ -75,9 +76,12 @@ export function handedOver(cell: string, node: Element): Look | null {
   const kept = sessionStorage.getItem(key);
   sessionStorage.removeItem(key);
   try {
-    const { expanded, tab, compared, pinned } = JSON.parse(kept ?? 'null');
+    const { expanded, tab, profiled, compared, pinned } = JSON.parse(kept ?? 'null');
     const [run = null] = pinned ? parseHistory(pinned) : [];
-    return { ...NO_LOOK, expanded: expanded === true, tab: String(tab), compared: String(compared), pinned: run };
+    const [isOpen, isProfiled] = [expanded === true, profiled === true];
+    return {
+      ...NO_LOOK, expanded: isOpen, tab: String(tab), profiled: isProfiled, compared: String(compared), pinned: run
+    };
   } catch {
     return null;
   }

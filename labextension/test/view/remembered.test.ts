@@ -33,7 +33,7 @@ test('a view outside of a notebook cell remembers nothing', () => {
 test('a pinned run and an open view are handed over to the next page, once', () => {
   const site = { function: 'f', flavor: 'io', where: 'line 3', source: 'f(x)', consequence: 'kept' } as const;
   const pinned = { id: 'r', number: 4, code: '<b>', sites: [{ ...site, calls: 2, total: 5, p95: 3 }] };
-  const look = { ...LOOK, pinned, compared: 'n o' };
+  const look = { ...LOOK, profiled: true, pinned, compared: 'n o' };
   const [first, second] = [aView(), aView()];
   h('div', { class: 'jp-Cell' }, first, second);
   handOver('a.ipynb 1', second, look);
