@@ -128,7 +128,7 @@ def host_calls() -> contextlib.AbstractContextManager[HostCalls]:
     >>> double = jaxcb.pure(lambda x: 2 * x, result=lambda x: x)
     >>> with host_calls() as counted:
     ...     y = double(np.float32(3))
-    ...     assert counted["<lambda>"].calls == 1
+    ...     assert counted["double"].calls == 1
     """
     if is_off():
         raise RuntimeError(

@@ -53,7 +53,7 @@ from ._profile import (
     Unknown,
     kind_of,
 )
-from ._recording import Matrix, Recording, load
+from ._recording import Matrix, Recording, load, unnumbered
 from ._shown import (
     BUNDLES,
     PAGES,

@@ -137,10 +137,6 @@ class Recording:
         number = self.numbers.get(site.file, 0)
         return f"{numbered(site, number)}{', another cell' * bool(self.cells and not number)}"
 
-    def unnumbered(self) -> Recording:
-        """Return it without the numbers of cells, which differ from run to run."""
-        return dataclasses.replace(self, numbers={})
-
     def calls_of(self, function: str) -> list[HostCall]:
         """Return the host calls of the host function named `function`."""
         return [call for call in self if self.lowered[call.lowered].site.function == function]
@@ -238,6 +234,11 @@ class Recording:
             ModuleNotFoundError: pandas is not installed.
         """
         return to_pandas(self)
+
+
+def unnumbered(recording: Recording) -> Recording:
+    """Return a recording without the numbers of cells, which differ from run to run."""
+    return dataclasses.replace(recording, numbers={})
 
 
 def load(path: str | os.PathLike[str], *, limit_bytes: int = LIMIT_BYTES) -> Recording:

@@ -73,7 +73,7 @@ def on_two_threads(recording):
         # A program that nobody waited for.
         (
             recorded(5, (0, 1), (9, 200), ended_ms=10),
-            "host functions 192 ms; the code ended after 5 ms",
+            "host functions 192 ms, also after the code, which took 5 ms",
         ),
         (recorded(1000, (0, 1), (9, 12), ended_ms=10), "1 s: host functions 4 ms, rest 996 ms"),
         # A host function called another one: their sum is no part of the code's time.
@@ -147,10 +147,10 @@ WAITED = (
 @pytest.mark.parametrize(
     ("recording", "first"),
     [
-        (recorded(1000, (0, 820), results=NUMBER), "simulate 820 ms (82 %) · pure · 1 call"),
+        (recorded(1000, (0, 820), results=NUMBER), "⚠ simulate 820 ms (82 %) · pure · 1 call"),
         (
             recorded(1000, (0, 400), (500, 900), site=LOGGER),
-            "log 800 ms (80 %) · queued=True would not wait for it · debug · 2 calls",
+            "⚠ log 800 ms (80 %) · queued=True would not wait for it · debug · 2 calls",
         ),
         # Not most of the time, not long, not in it, or on other threads.
         (recorded(1000, (0, 300), results=NUMBER), "simulate · pure · 1 call"),
@@ -162,12 +162,13 @@ WAITED = (
 )
 def test_headline_begins_with_the_function_that_took_most_of_the_time(recording, first):
     assert to_text(recording).startswith(first)
-    assert not to_text(recording, times=False).startswith(f"{first.partition(' ')[0]} 8")
+    name = first.removeprefix("⚠ ").partition(" ")[0]
+    assert to_text(recording, times=False).startswith(f"{name} · ")
     data, metadata = to_mimebundle(recording)
     parts = metadata[MIME_TYPE].get("headline", [])
     assert " · ".join(text for _, text in parts).startswith(first if parts else "")
     assert bool(parts) == ("%" in first)
-    assert data[MIME_TYPE]["headline"][0] == ["kept", first.partition(" ")[0]]
+    assert data[MIME_TYPE]["headline"][0] == ["kept", name]
 
 
 def test_slow_function_leads_those_that_are_fine_and_follows_an_error():
@@ -178,7 +179,9 @@ def test_slow_function_leads_those_that_are_fine_and_follows_an_error():
         site, site=dataclasses.replace(SITE, function="boom"), share=0, errors=("ValueError: no",)
     )
     parts = headline([fast, failed, site], times=True)
-    assert [text.partition(" ")[0] for _, text in parts] == ["✕", "simulate", "fast"]
+    assert [text.split()[:2] for _, text in parts] == [
+        ["✕", "boom"], ["⚠", "simulate"], ["fast", "1"]
+    ]  # fmt: skip
     assert [tone for tone, _ in parts] == ["error", "warning", "kept"]
 
 

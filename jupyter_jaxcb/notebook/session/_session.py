@@ -34,6 +34,7 @@ from ...recording import (
     Recorder,
     Recording,
     set_cells,
+    unnumbered,
     visible,
 )
 from ...register import Callback
@@ -374,7 +375,7 @@ class Session:
         self._routing.cell_over(in_flight, self._last)
         self._values_here = False
         self.line_values.add_raised(host_error(result.error_in_exec))
-        sites = {id(one): self.sites.add(one.unnumbered(), self._last) for one in recorded}
+        sites = {id(one): self.sites.add(unnumbered(one), self._last) for one in recorded}
         traces = [self.trace(recording, values=values) for recording, values in kept]
         if live is not None:
             live.remove()
@@ -386,7 +387,7 @@ class Session:
             if cell is not None and trace.name:  # a page can ask for it
                 summaries = sites.get(id(trace.recording))
                 if summaries is None:
-                    summaries = summarize(trace.recording.unnumbered())
+                    summaries = summarize(unnumbered(trace.recording))
                 code = result.info.raw_cell if result.info is not None else ""
                 self.history.add(
                     cell, place, trace.name, self._last, code, trace.recording, summaries

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...recording import Compilation, Recording, SampleValues, Site, html
+from ...recording import Compilation, Recording, SampleValues, Site, html, unnumbered
 from ..profile import profile_to_html, to_text
 from ..summary import (
     STOPPED_BY_YOU,
@@ -145,7 +145,7 @@ class _Document:
         unit_ns: int = 1,
     ) -> None:
         self._recording = recording
-        self.view = View(recording.unnumbered())
+        self.view = View(unnumbered(recording))
         self.sites = self.view.sites
         self.columns = call_columns(calls, variant_numbers(recording, self.sites), unit_ns=unit_ns)
         self.views = self._views(calls, values, place, runs)

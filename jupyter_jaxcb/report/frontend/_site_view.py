@@ -97,7 +97,6 @@ class SiteView:
     wall_ns: int = 0  # of crossings whose calls ran in workers of an executor; 0: not all did
     variants_ns: tuple[int, ...] = ()  # the same by variant
     looped: int = 0  # calls for single batch elements that fewer calls would replace
-    slow_calls: int = 0  # of a vmap that loops where it need not; 0: they take little
     figures: tuple[Figure, ...] = ()  # what else is said beside the number of calls
     cell_id: str | None = None  # the front end's id of the cell; None: a file or an unknown cell
     cell_line: int  # in the cell as the user sees it, 1-based; 0: unknown
@@ -135,7 +134,7 @@ class SiteView:
 # Times and what depends on them, ids and numbers of cells, and the names that JAX gives to what is
 # around a call, which change with JAX.
 MEASURED = frozenset(
-    {"host_ns", "wall_ns", "cost", "variants_ns", "slow_calls", "figures", "proposals"}
+    {"host_ns", "wall_ns", "cost", "variants_ns", "figures", "proposals"}
     | {"cell_id", "cell_line", "numbered", "around", "stack"}
     | {"sample_rows", "not_finite_rows", "passed_on_rows", "first_element"}
 )
@@ -186,7 +185,6 @@ def finished(
             "shapes": tuple(map(_brief, summary.drawn)),
             "sample_values": tuple(SampleView(words, one.failed) for words, (one, _) in samples),
             "variants_ns": tuple(shapes.host_ns for shapes in summary.shapes),
-            "slow_calls": summary.loop.calls if summary.loop_advice else 0,
             "figures": figures,
             "numbered": numbered,
             "proposals": (*_of_summary(summary), *proposals),

@@ -57,6 +57,7 @@ class SiteSummary:
     impure: bool = False  # a pure callback whose code has side effects
     hints: tuple[str, ...] = ()  # of its notes and advice, those that a closed host trace tells
     share: float = 0.0  # of the time of the recorded code, in its calls; 0: unknown
+    dropped: int = 0  # calls that a full queue has dropped
 
     @property
     def looped(self) -> int:
@@ -65,7 +66,7 @@ class SiteSummary:
 
     @functools.cached_property
     def consequence(self) -> str:
-        """What matters most: ``raised``, ``stopped``, ``not_finite``, or its status.
+        """What matters most: ``raised``, ``stopped``, ``not_finite``, ``dropped``, or its status.
 
         ``not_needed`` in place of the status if its calls are not asked for, ``impure_hoisted`` or
         ``impure_deduplicated`` if calls of a function with side effects are missing.
@@ -76,6 +77,8 @@ class SiteSummary:
             return "stopped"
         if self.not_finite:
             return "not_finite"
+        if self.dropped:
+            return "dropped"
         needless = any(cause.reason in EXPECTED for cause in self.causes)
         if needless:
             return "not_needed"
@@ -111,6 +114,9 @@ class SiteSummary:
         word = WORDS[self.consequence]
         if self.consequence == "stopped":
             return f"{word} in call {self.calls:,}"
+        if self.consequence == "dropped":
+            every = call_words(self.calls + self.dropped)
+            return f"{self.dropped:,} of {every} {word} (the queue was full)"
         return not_finite_words([self]) if self.consequence == "not_finite" else word
 
     @property

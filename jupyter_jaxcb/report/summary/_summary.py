@@ -128,6 +128,7 @@ def _summarize_site(
         impure=any(fact.impure for fact in lowered),
         library=library,
         hints=site_hints(() if library else outcomes, about_programs, _mask.decides(lowered)),
+        dropped=sum(use.full for use in recording.queue if use.lowered in numbers),
         share=_share(recording, host_ns) if all(f.is_awaited for f in lowered) else 0.0,
     )
 

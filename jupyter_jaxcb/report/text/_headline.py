@@ -30,6 +30,7 @@ LISTED = 4  # problems that are described, or functions that are named
 _NAMED = 3  # call sites with one problem that are named
 _LONGEST = 60  # characters of a name, an error or a shape
 _PROBLEMS = ("error", "warning")  # tones
+_COSTS = SIGNS["not_finite"]
 _FEWER = (Status.DEDUPLICATED, Status.HOISTED, Status.FEWER)
 _NEVER_CALLED = (Status.UNUSED, Status.OPTIMIZED_AWAY)
 _MORE = {  # counts the parts that are left out, by tone
@@ -154,6 +155,9 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
     if nan := [one for one in own if one.consequence == "not_finite"]:
         words = f"{_which(nan, own)} returned {not_finite_words(nan)}"
         found.append(Part("warning", _signed("not_finite", words)))
+    if dropped := [one for one in own if one.consequence == "dropped"]:
+        words = " and ".join(one.status_words for one in dropped)
+        found.append(Part("warning", _signed("dropped", f"{_which(dropped, own)}: {words}")))
     if never_called := [one for one in own if one.consequence in _NEVER_CALLED]:
         words = ", ".join(dict.fromkeys(WORDS[one.consequence] for one in never_called))
         words = f"{_which(never_called, own)} never called ({words})"
@@ -163,8 +167,8 @@ def _problems(own: Sequence[SiteSummary]) -> list[Part]:
         words += " calls" if words == Status.FEWER.words else ""
         words = f"{_which(impure, own)} {words} in spite of side effects"
         found.append(Part("warning", _signed(impure[0].consequence, words)))
-    if dropped := [one for one in own if _is_in_no_program(one)]:
-        name, places = shorten(own[0].site.function, _LONGEST), _places(dropped, own)
+    if outside := [one for one in own if _is_in_no_program(one)]:
+        name, places = shorten(own[0].site.function, _LONGEST), _places(outside, own)
         words = f"{name}, {places}: traced, but in no program that ran; see %jax_explain"
         found.append(Part("quiet", _signed(Status.UNKNOWN, words)))
     return found
@@ -244,7 +248,7 @@ def _cost(own: Sequence[SiteSummary]) -> list[Part]:
         return []
     took, share = sum(one.host_ns for one in own), sum(one.share for one in own)
     name = shorten(own[0].site.function, _LONGEST)
-    cost = Part("warning", f"{name} {time_words(took)} ({100 * share:.0f} %)")
+    cost = Part("warning", f"{_COSTS} {name} {time_words(took)} ({100 * share:.0f} %)")
     return [cost, *[Part("quiet", QUEUE_HINT)] * any(one.queue_advice for one in own)]
 
 

@@ -36,7 +36,7 @@ def time_split(recording: Recording, sites: Sequence[SiteSummary]) -> str:
         return words
     whole = time_words(whole_ns)
     if is_late(recording):
-        return f"{words}; the code ended after {whole}"
+        return f"{words}, also after the code, which took {whole}"
     rest_ns = whole_ns - host_ns - compiled_ns
     if threads > 1 or rest_ns < 0:
         return f"{words} in {whole}" if threads > 1 else words

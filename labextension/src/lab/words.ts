@@ -18,7 +18,7 @@ import type { Callback } from './kernel/snapshot.js';
 const MOST_VARIANTS = 100; // as in _sites.py
 const MOST_ROWS = 8; // operands and results of a diagram in a tooltip
 const MOST_LEVELS = 4;
-const WITH_FIGURES: readonly Consequence[] = ['kept', 'not_finite', 'running'];
+const WITH_FIGURES: readonly Consequence[] = ['kept', 'not_finite', 'dropped', 'running'];
 
 /** The worst tone of some sites. */
 export function worstTone(sites: readonly Site[]): Tone {

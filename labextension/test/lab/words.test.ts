@@ -32,7 +32,6 @@ test('a site is not healthy that took most of the time, loops for long, or is co
   const costly = site({ cost: '82 %' });
   expect(siteBrief(costly)).toBe('5 calls · 41 µs (82 %) · () → (5,)');
   expect([siteSign(costly), siteTone(costly)]).toEqual(['⚠', 'warning']);
-  expect(siteTone(site({ looped: 5, slow_calls: 5 }))).toBe('warning');
   const looped = site({ looped: 5 });
   expect(siteBrief(looped)).toBe('5 × vmap · 41 µs · () → (5,)');
   expect([siteSign(looped), siteTone(looped)]).toEqual(['●', 'quiet']);
@@ -143,7 +142,7 @@ test('the time of calls in workers is their work, and the wall time that it took
 
 test('the text of a slow vmap that loops has the number of its calls, and its tooltip the advice', () => {
   const proposals: Proposal[] = [['vmap_method="expand_dims"', 'vmap makes many calls', ['ordered']]];
-  const looped = site({ calls: 12, looped: 12, slow_calls: 12, host_ns: 3e6, proposals });
+  const looped = site({ calls: 12, looped: 12, host_ns: 3e6, proposals });
   expect(siteBrief(looped)).toBe('12 × vmap · 3 ms · () → (5,)');
   expect(siteDetails(looped).at(-1)).toBe('Vmap makes many calls.');
   const some = { ...looped, calls: 20 };

@@ -44,6 +44,7 @@ def test_calls_without_room_are_dropped_and_counted_with_on_full_drop(gate, limi
     assert seen == list(range(10))
     (use,) = r.recording.queue
     assert (use.waits, use.full) == (0, 40)
+    assert str(r.recording).startswith("⚠ <lambda>: 40 of 50 calls dropped (the queue was full)")
     assert "40 calls dropped, because the queue was full" in str(r.recording)
     assert len(r.recording) == 10
 

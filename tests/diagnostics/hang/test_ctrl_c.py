@@ -309,7 +309,7 @@ def test_call_that_a_worker_is_in_after_ctrl_c_is_reported_as_running(start, tmp
     script.interrupt()
     script.read_until("Python waits for it before it ends. Press Ctrl-C again to leave.")
     assert "This cannot be ended" not in script.text
-    assert re.search(r"call 1 was still running when .*, in is_in_c, line \d+", script.text)
+    assert re.search(r"call 1 was still running when .*, in is_in_c, hanging\.py:\d+", script.text)
     assert not re.search(r"called\(x\).*not run", script.text)
     assert re.search(rf"is_in_c .*: {STUCK['is_in_c']}", script.text), script.text
     (running,) = jaxcb.load(tmp_path / "run.jaxcb").running

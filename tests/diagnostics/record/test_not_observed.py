@@ -39,7 +39,7 @@ def test_callbacks_of_jax_are_counted_by_every_report_and_kept_in_files():
 def test_callbacks_of_jax_follow_those_that_are_recorded():
     double = jaxcb.pure(lambda x: 2 * x, result="x")
     first = str(recorded(lambda x: loop(double(x))[1])).splitlines()[0]
-    assert first.startswith("<lambda> · pure · 1 call · () → ()")
+    assert first.startswith("double · pure · 1 call · () → ()")
     assert "3 callbacks of JAX not recorded" in first
 
 

@@ -26,8 +26,8 @@ def test_live_view_of_a_deadlock_says_what_waits_and_its_recording_is_kept(prepa
     assert re.fullmatch(head, told["title"])
     assert told["text"].startswith("transmission (pure, line ")
     call, _, main = told["stacks"].partition("main thread\n")
-    assert "\n    line 30, in transmission: return np.asarray(results[0])\n" in call
-    assert main.startswith("    line 1, in <module>: run(transmission)\n    line ")
+    assert "\n    [1] line 30, in transmission: return np.asarray(results[0])\n" in call
+    assert main.startswith("    [3] line 1, in <module>: run(transmission)\n    [1] line ")
     assert cell.text == "inside\n"  # nothing is printed
     prepared.restart()
     (kept,) = tmp_path.glob("jupyter_jaxcb-*/*")

@@ -120,7 +120,7 @@ export function siteTone(site: Site): Tone {
   if (tone !== 'kept') {
     return tone;
   }
-  return site.cost || site.slow_calls ? 'warning' : site.hints.length || site.looped ? 'quiet' : tone;
+  return site.cost ? 'warning' : site.hints.length || site.looped ? 'quiet' : tone;
 }
 
 /** The sign of a site, matching its tone. */

@@ -32,7 +32,8 @@ export function summaryLine(facts: Facts, measured: Measured, canRerun = false):
   }
   const [time, wall] = [timeWord(facts, measured), wallTime(facts, measured)];
   if (time) {
-    found.push(h('span', { class: 'jaxcb-summary-part jaxcb-summary-time' }, time));
+    const pieces = time.split(', ').flatMap((piece, nth) => [nth ? ', ' : '', h('span', {}, piece)]);
+    found.push(h('span', { class: 'jaxcb-summary-part jaxcb-summary-time' }, ...pieces));
   }
   if (wall) {
     found.push(h('span', { class: 'jaxcb-summary-part' }, wall));

@@ -30,7 +30,6 @@ export interface Site {
   readonly wall_ns: number; // of crossings whose calls ran in workers of an executor; 0: not all did
   readonly variants_ns: readonly number[]; // the same by variant
   readonly looped: number; // calls for single batch elements that fewer calls would replace
-  readonly slow_calls: number; // of a vmap that loops where it need not; 0: they take little
   readonly figures: readonly Figure[]; // what else is said beside the number of calls
   readonly cell_id: string | null; // the front end's id of the cell; null: a file or an unknown cell
   readonly cell_line: number; // in the cell as the user sees it, 1-based; 0: unknown
@@ -292,7 +291,7 @@ export interface Spot {
 }
 
 /** What matters most about calls: a problem, or else their status. */
-export type Consequence = 'raised' | 'stopped' | 'not_finite' | 'running' | 'unused' | 'optimized_away' | 'impure_deduplicated' | 'impure_hoisted' | 'impure_fewer' | 'kept' | 'deduplicated' | 'hoisted' | 'fewer' | 'not_reached' | 'not_run' | 'not_needed' | 'unknown';
+export type Consequence = 'raised' | 'stopped' | 'not_finite' | 'dropped' | 'running' | 'unused' | 'optimized_away' | 'impure_deduplicated' | 'impure_hoisted' | 'impure_fewer' | 'kept' | 'deduplicated' | 'hoisted' | 'fewer' | 'not_reached' | 'not_run' | 'not_needed' | 'unknown';
 
 /** How much a consequence matters. */
 export type Tone = 'error' | 'warning' | 'kept' | 'quiet';
