@@ -40,7 +40,7 @@ def opened_view(notebook, number, opened=True):
 
 
 def test_headline_ends_with_the_time_in_host_functions_and_that_of_the_cell(used):
-    time = re.compile(r" · [\d.]+ .?s of [\d.]+ .?s$")
+    time = re.compile(r" · [\d.]+ .?s: host functions .*, rest [\d.]+ .?s$")
     expect(used.cell(2).locator(".jaxcb-summary")).to_have_text(time)
 
 

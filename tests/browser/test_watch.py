@@ -103,4 +103,5 @@ def test_lines_of_the_table_and_of_the_first_bad_value_are_links(notebook, fresh
     opened.page.set_viewport_size({"width": 700, "height": 800})
     plot = first.locator("summary > svg")
     expect(plot).to_be_in_viewport(ratio=1)
-    assert shown.evaluate("node => node.scrollWidth <= node.clientWidth")
+    fits = "node => node.scrollWidth <= node.clientWidth"
+    opened.page.wait_for_function(fits, arg=shown.element_handle())  # once it is laid out again
