@@ -67,7 +67,10 @@ class Origins:
         if file in self.numbers and not self.is_running(file):
             return self.numbers[file]
         named = self._shell.compile.format_code_name(file)  # "Cell", "In[3]", as in tracebacks
-        return int(re.sub(r"\D", "", named[1]) or 0) if named is not None else 0
+        if named is None:
+            return 0
+        # IPython does not number the body of a magic in a cell that it does not keep, as in nbval.
+        return int(re.sub(r"\D", "", named[1]) or 0) or self._shell.execution_count
 
     def is_running(self, file: str) -> bool:
         """Whether the running cell was compiled under this name."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 from ...diagnostics import Watch
-from ...recording import Check, Checks, Matrix
+from ...recording import Check, Checks, Matrix, unnumbered
 from ...register import Callback
 from ...report import (
     OUTPUT_TYPE,
@@ -43,6 +44,8 @@ def watch_bundle(seen: Watch, above: str, origins: Origins) -> tuple[dict, dict]
 
 def matrix_bundle(matrix: Matrix, origins: Origins) -> tuple[dict, dict]:
     """Return data and metadata of the display of a matrix."""
+    columns = {name: unnumbered(each) for name, each in matrix.columns.items()}
+    matrix = dataclasses.replace(matrix, columns=columns)
     return output_bundle(matrix_to_text(matrix), matrix_output(matrix), origins)
 
 
