@@ -32,6 +32,7 @@ def json_schema() -> dict[str, Any]:
     special: dict[str, Any] = {
         "schema": {"const": SCHEMA},
         "environment": {"type": "object", "additionalProperties": {"type": "string"}},
+        "numbers": {"type": "object", "additionalProperties": {"type": "integer"}},
         "bound": _pairs({"$ref": "#/$defs/Site"}),
         "runs": _pairs({"$ref": "#/$defs/Program"}),
         "stale": {"type": "array", "items": _NUMBER},

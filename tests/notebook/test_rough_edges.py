@@ -47,7 +47,7 @@ def test_extension_loaded_by_configuration_shows_every_cell(in_process, tmp_path
         "    app.shell.run_cell(cell)\n"
     )
     out = in_process(script, IPYTHONDIR=str(tmp_path), HOME=str(tmp_path)).stdout
-    assert out.count("<lambda> · pure · 1 call") == 2
+    assert out.count("f · pure · 1 call") == 2
 
 
 def test_program_of_an_earlier_registration_is_marked_as_stale(f):
