@@ -67,6 +67,10 @@ def _batched(
     mask_axis, axis = [None if axis is None else 0 for axis in axes]
     if mask_axis is None:
         return _stand_in_p.bind(mask, x), [axis, None]
+    if mask.shape[0] == 0 and axis is not None:
+        return [x, mask], [0, 0]
+    if mask.shape[0] == 0:
+        return _stand_in_p.bind(mask.any(0), x), [None, None]
     first = jnp.argmax(mask)  # that is true, or any if none is
     is_any = jax_compat.element_of(mask, first)[0]
     if axis is None:

@@ -111,6 +111,18 @@ def test_ordered_call_in_the_rule_of_a_call_that_is_not_needed_is_not_made(jitte
     assert seen == [3] * needed
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_rule_of_an_empty_batch_makes_no_call(seen, jitted):
+    slope = jaxcb.io(lambda w, x: (seen.update([1]), 2 * w * x)[1], result="x")
+    scaled = jaxcb.pure(lambda w, x: w * x**2, result="x")
+    scaled.defjvp(lambda p, t: (scaled(*p), slope(*p) * t[1]))
+    gradient = jax.grad(lambda x, w: scaled.where(x > 0, w, x, otherwise=0.0))
+    gradient = jax.vmap(gradient, (0, None))
+    gradient = jax.jit(gradient) if jitted else gradient
+    assert gradient(X[:0], jnp.float32(3)).shape == (0,)
+    assert not seen
+
+
 def test_batched_functions_of_a_rule_get_the_needed_rows(seen):
     slope = jaxcb.io(
         lambda x: (seen.update([x.shape]), 2 * x)[1], result="x", vmap_method="expand_dims"
