@@ -71,7 +71,7 @@ RELEASE := .venv-release
 FRONTEND := jupyter_jaxcb/labextension/package.json
 MODULES := labextension/node_modules/.package-lock.json
 SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
-	labextension/build.mjs labextension/package.json
+	labextension/build.mjs labextension/package.json $(wildcard jupyter_jaxcb/*/*/*.css)
 
 .PHONY: help lab test test-all quick test-python test-frontend test-browser test-floor test-latest quick-latest test-jax test-upgraded test-gpu \
 	check frontend chromium bench bench-browser fuzz mutants soak notebooks pictures docs dist binder clean
