@@ -327,6 +327,7 @@ class Recorder:
             runs={program: new.get(program, {}).get("runs", 0) for program in counted},
             not_kept=tuple(NotKept(*key, **more) for key, more in _pairs(new)),
             errors=errors,
+            **new.get(_WHOLE, {}),
         )
 
     def touched(self, since: Mark) -> bool:
@@ -453,8 +454,7 @@ class Recorder:
                 use._replace(nbytes=self._object_bytes[use.name]) for use in made(ObjectUse)
             ),
             wall_ns=took_ns,
-            compiled_ns=new.get(_WHOLE, {}).get("compiled_ns", 0),
-            not_observed=new.get(_WHOLE, {}).get("not_observed", 0),
+            **new.get(_WHOLE, {}),
             late_ns=max(int(calls["end_ns"].max()) - ended_ns, 0) if ended_ns and len(calls) else 0,
         )
 

@@ -222,6 +222,7 @@ class ProgressView:
     running: tuple[RunningView, ...]  # the unfinished calls that have been running for some time
     sites: tuple[SiteView, ...]  # in order of appearance
     not_sent: int  # calls left out of the timeline to limit the load on the kernel
+    not_observed: str  # JAX's own callbacks beside them: "2 callbacks of JAX not recorded"; or ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -12,6 +12,7 @@ import numpy as np
 from ...recording import LoweredSite, Outcome, Program, Site
 from ...recording import Recording as Snapshot
 from ..summary import Rows, is_stop
+from ..text import not_recorded
 from ._columns import CallColumns, call_columns
 from ._documents import ProgressView, RunningView
 from ._site_view import SiteProgress, Where, unfinished
@@ -123,6 +124,7 @@ class Progress:
             ),
             sites=tuple(unfinished(one, rows.where(one.site)) for one in sites[:MAX_SITES]),
             not_sent=self._not_sent + not_kept,
+            not_observed=not_recorded(count) if (count := snapshot.not_observed) else "",
         ).to_json()
 
     def _rate(self, now_ns: int, calls: int) -> float:

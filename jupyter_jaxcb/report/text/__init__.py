@@ -1,7 +1,7 @@
 """Lay out recordings as text, HTML and Markdown; `summary` has the words."""
 
 from ._cost import cost_to_text
-from ._headline import Part, View, headline, view
+from ._headline import Part, View, headline, not_recorded, view
 from ._html import code, to_html
 from ._markdown import code_span, plain_words, table, to_markdown
 from ._matrix import (

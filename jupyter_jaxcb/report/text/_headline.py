@@ -82,6 +82,11 @@ def headline(sites: Sequence[SiteSummary], *, times: bool = False) -> list[Part]
     return _visible([*named, *_more(parts[len(named) :], fewer)])
 
 
+def not_recorded(count: int) -> str:
+    """Say how many of JAX's own callbacks are in the programs, but not in the recording."""
+    return f"{counted(count, 'callback')} of JAX not recorded"
+
+
 class View:
     """A recording with what all reports say about it, which is found out once.
 
@@ -111,7 +116,7 @@ class View:
         count = self.recording.not_observed
         way = "%%jax_record --jax" if self.recording.cells else "observe_jax()"
         them = "it" if count == 1 else "them"
-        words = f"{counted(count, 'callback')} of JAX not recorded; {way} records {them}"
+        words = f"{not_recorded(count)}; {way} records {them}"
         return [Part("quiet", words)] if count and not self.recording.ahead else []
 
     def headline_words(self, times: bool) -> str:

@@ -104,6 +104,7 @@ export function someProgress(more: Partial<Progress> = {}): Progress {
     running: [],
     sites: [],
     not_sent: 0,
+    not_observed: '',
     ...more
   };
 }

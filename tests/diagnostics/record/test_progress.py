@@ -197,3 +197,19 @@ def test_progress_sums_calls_time_and_errors_by_site():
         for row in recorded.calls
         if recorded.lowered[row["lowered"]].site.function == "sin"
     )
+
+
+def test_progress_says_how_many_callbacks_of_jax_the_running_program_has_beside_ours():
+    host = ReadsProgress()
+
+    @jax.jit
+    def program(x):
+        jax.debug.print("x {}", x)
+        return jax.pure_callback(np.sin, SCALAR, call(host, x))
+
+    with jaxcb.record() as r:
+        host.mark = active().mark()
+        jax.block_until_ready(program(1.0))
+    (message,) = host.messages
+    assert message["not_observed"] == "2 callbacks of JAX not recorded"
+    assert r.recording.not_observed == 2

@@ -34,6 +34,7 @@ export class LiveView {
   private readonly running = new Rows('jaxcb-live-running', 'Host calls running', MOST_RUNNING);
   private readonly sites = new Rows('jaxcb-live-sites', 'Host calls by site', MOST_SITES);
   private readonly notSent = h('p', { class: 'jaxcb-muted', hidden: true });
+  private readonly notObserved = h('p', { class: 'jaxcb-muted', hidden: true });
   private readonly problem = h('p', { class: 'jaxcb-bad', hidden: true });
   private readonly details = h(
     'details',
@@ -53,6 +54,7 @@ export class LiveView {
       this.notice.node,
       this.running.node,
       this.sites.node,
+      this.notObserved,
       this.details,
       this.problem,
       this.announced
@@ -153,6 +155,8 @@ export class LiveView {
       this.notSent,
       `${callWords(progress.not_sent)} are left out of the timeline to limit the load on the kernel`
     );
+    this.notObserved.hidden = progress.not_observed === '';
+    setText(this.notObserved, progress.not_observed);
     this.relabel(progress, colours, threads);
     this.store.nowNs = progress.since_first_ns;
     this.store.grown();

@@ -225,6 +225,14 @@ describe('the timeline of LiveView', () => {
     expect(find('.jaxcb-live-timeline').textContent).toContain('1,200 calls are left out of the timeline');
   });
 
+  it('says that callbacks of JAX beside them are not recorded', () => {
+    const words = '2 callbacks of JAX not recorded';
+    view.update(someProgress({ not_observed: '' }), []);
+    expect(view.node.textContent).not.toContain('of JAX');
+    view.update(someProgress({ not_observed: words }), []);
+    expect(find('.jaxcb-live > .jaxcb-muted:not([hidden])').textContent).toBe(words);
+  });
+
   it('rejects malformed calls', () => {
     view.append({ ...someCalls(3), rows: 4, base_ns: 0 });
     expect(find('.jaxcb-bad').textContent).toContain('4 calls take 72 bytes, not 54');

@@ -185,6 +185,7 @@ export interface Progress {
   readonly running: readonly RunningCall[]; // the unfinished calls that have been running for some time
   readonly sites: readonly Site[]; // in order of appearance
   readonly not_sent: number; // calls left out of the timeline to limit the load on the kernel
+  readonly not_observed: string; // JAX's own callbacks beside them: "2 callbacks of JAX not recorded"; or ""
 }
 
 /** A host call that has been running for some time. */
