@@ -186,6 +186,19 @@ def test_badge_of_a_line_whose_trace_is_far_below_scrolls_to_it(notebook):
     expect(row).to_be_in_viewport()
 
 
+def test_much_printed_text_scrolls_so_that_the_trace_stays_near_its_code(notebook):
+    code = "for i in range(2000): print('line', i)\ndouble(1.0)"
+    opened = notebook(LOAD, DOUBLE, code, code.replace("double(1.0)", ""))
+    opened.run_and_wait()
+    cell = opened.cell(2)
+    cell.locator(".jp-InputArea").scroll_into_view_if_needed()
+    expect(cell.locator(".jp-InputArea")).to_be_in_viewport()
+    expect(cell.locator(".jaxcb-summary")).to_be_in_viewport()
+    expect(cell.locator(".jp-RenderedText").first).to_contain_text("line 1999")
+    height = "text => text.clientHeight"
+    assert opened.cell(3).locator(".jp-RenderedText").first.evaluate(height) > 20_000
+
+
 @pytest.mark.long
 def test_panel_lists_callbacks_and_links_to_their_sites(shared):
     side_panel = panel(shared)
