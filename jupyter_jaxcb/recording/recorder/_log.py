@@ -8,6 +8,7 @@ import operator
 import struct
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -63,9 +64,9 @@ class Counts:
         with self._lock:
             return dict(self._sums)
 
-    def since(self, before: Sums) -> dict[Hashable, dict[str, int]]:
-        """Return by key what was added since `before`, without zeros."""
-        added: dict[Hashable, dict[str, int]] = {}
+    def since(self, before: Sums) -> dict[Hashable, dict[str, Any]]:
+        """Return by key what was added since `before`, without zeros: fields of the facts."""
+        added: dict[Hashable, dict[str, Any]] = {}
         for (key, name), total in self.copy().items():
             if number := total - before.get((key, name), 0):
                 added.setdefault(key, {})[name] = number
