@@ -176,6 +176,9 @@ class Notebook:
         self.page.wait_for_function("() => !!window.jupyterapp", timeout=WAIT_MS)
         # Until then, JupyterLab may show the notebook of before again.
         self.page.evaluate("async () => { await window.jupyterapp.restored; }")
+        # JupyterLab then opens the notebook that the address names, which may be closed by then:
+        # what is asked for later is answered later.
+        self.command("filebrowser:open-path", path=self.name)
         self.cell(0).wait_for(timeout=WAIT_MS)
 
     def end_kernel(self):

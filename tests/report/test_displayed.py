@@ -10,24 +10,38 @@ from tests.interface import MIME_TYPE, Recording, matrix_to_text, to_mimebundle,
 double = jaxcb.pure(lambda x: 2 * x, result="x")
 
 
-def recorded():
+def record_of_a_call():
     with jaxcb.record() as r:
         jax.jit(double)(np.float32(1)).block_until_ready()
-    return r.recording
+    return r
+
+
+def recorded():
+    return record_of_a_call().recording
 
 
 def test_ipython_shows_the_host_trace_without_the_extension():
-    recording = recorded()
-    data, metadata = InteractiveShell.instance().display_formatter.format(recording)
-    assert (data, metadata) == to_mimebundle(recording)
-    assert {MIME_TYPE, "text/html"} <= set(data)
+    r = record_of_a_call()
+    formatted = InteractiveShell.instance().display_formatter.format
+    assert formatted(r) == formatted(r.recording) == to_mimebundle(r.recording)
+    assert {MIME_TYPE, "text/html"} <= set(formatted(r)[0])
 
 
 def test_marimo_shows_the_widget_of_a_recording():
     """marimo calls `_display_`, and shows the anywidget that it returns."""
-    widget = recorded()._display_()
-    assert widget.rows == 1
-    widget.close()
+    r = record_of_a_call()
+    for shown in (r, r.recording):
+        widget = shown._display_()
+        assert widget.rows == 1
+        widget.close()
+
+
+def test_block_that_has_not_ended_is_shown_as_a_recording_in_progress():
+    with jaxcb.record() as r:
+        assert InteractiveShell.instance().display_formatter.format(r) == (
+            {"text/plain": "<recording in progress>"}, {},
+        )  # fmt: skip
+        assert r._display_() == "<recording in progress>"
 
 
 def test_print_of_a_recording_or_a_matrix_is_its_report():

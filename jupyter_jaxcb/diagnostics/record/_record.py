@@ -41,6 +41,17 @@ class Record:
     def __repr__(self) -> str:
         return "<recording in progress>" if self._recording is None else repr(self._recording)
 
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a notebook in which the extension is not loaded shows of the recording."""
+        shown = self._recording
+        return ({"text/plain": repr(self)}, {}) if shown is None else shown._repr_mimebundle_()
+
+    def _display_(self) -> Any:
+        """Return what marimo shows: the widget of the recording."""
+        return repr(self) if self._recording is None else self._recording._display_()
+
     @property
     def recording(self) -> Recording:
         """The recording of the block.

@@ -1,4 +1,9 @@
-/** The plugins. Only this module imports code of JupyterLab; the others import types. */
+/**
+ * The plugins. Only this module imports code of JupyterLab; the others import types.
+ *
+ * Voila loads them too, but has no notebook and no CodeMirror: so they require nothing, do nothing
+ * without a notebook, and load modules that use CodeMirror when they need them.
+ */
 
 import {
   ILayoutRestorer,
@@ -14,7 +19,6 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Widget } from '@lumino/widgets';
 import { surround, type Surroundings } from './around.js';
-import { badges, openAtCursor } from './badges/badges.js';
 import { cellSource } from './badges/cell.js';
 import { ICON } from './icon.js';
 import type { Place } from './badges/notes.js';
@@ -24,7 +28,6 @@ import { Hub } from './kernel/service.js';
 import type { Snapshot } from './kernel/snapshot.js';
 import { UNTRACKED, withSubshells } from './kernel/untracked.js';
 import { ownerOf, type Owner } from './lines/owner.js';
-import { editorOf, flashes, reveal } from './lines/reveal.js';
 import { removeEnded, replaceUnfinished } from './live-outputs.js';
 import { showInTrace } from './lines/trace.js';
 import { insertCheck, writeMagic, writeProposal } from './lines/write.js';
@@ -52,15 +55,17 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-jaxcb:plugin',
   description: 'Receives data about JAX callbacks from the kernels of notebooks.',
   autoStart: true,
-  requires: [INotebookTracker],
-  optional: [ISettingRegistry, ICommandPalette, ISessionContextDialogs],
+  optional: [INotebookTracker, ISettingRegistry, ICommandPalette, ISessionContextDialogs],
   activate: (
     app: JupyterFrontEnd,
-    tracker: INotebookTracker,
+    tracker: INotebookTracker | null,
     settings: ISettingRegistry | null,
     palette: ICommandPalette | null,
     dialogs: ISessionContextDialogs | null
   ) => {
+    if (!tracker) {
+      return;
+    }
     PageConfig.setOption(UNTRACKED, withSubshells(PageConfig.getOption(UNTRACKED)));
     follow(tracker, panel => {
       const state = stateOf(panel);
@@ -95,8 +100,12 @@ const badgePlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-jaxcb:badges',
   description: 'Shows host calls and elided callbacks at the end of lines of code.',
   autoStart: true,
-  requires: [IEditorExtensionRegistry],
-  activate: (_: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
+  optional: [IEditorExtensionRegistry],
+  activate: async (_: JupyterFrontEnd, registry: IEditorExtensionRegistry | null) => {
+    if (!registry) {
+      return;
+    }
+    const [{ badges }, { flashes }] = await editing();
     registry.addExtension({
       name: 'jupyter-jaxcb:badges',
       factory: ({ model }) => {
@@ -112,14 +121,16 @@ const panelPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-jaxcb:panel',
   description: 'Adds a side panel with every JAX callback of the current notebook.',
   autoStart: true,
-  requires: [INotebookTracker],
-  optional: [ILayoutRestorer, ICommandPalette],
+  optional: [INotebookTracker, ILayoutRestorer, ICommandPalette],
   activate: (
     app: JupyterFrontEnd,
-    tracker: INotebookTracker,
+    tracker: INotebookTracker | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null
   ) => {
+    if (!tracker) {
+      return;
+    }
     const panel = new Panel((cell, line, source) => {
       const current = tracker.currentWidget;
       if (current) {
@@ -165,8 +176,12 @@ function follow(tracker: INotebookTracker, each: (panel: NotebookPanel) => void)
   tracker.forEach(each);
 }
 
+/** The modules that use CodeMirror. */
+const editing = () => Promise.all([import('./badges/badges.js'), import('./lines/reveal.js')]);
+
 /** Shows the line of the cursor as a click on its badge does. */
-function showLine(tracker: INotebookTracker, inPanel: boolean): void {
+async function showLine(tracker: INotebookTracker, inPanel: boolean): Promise<void> {
+  const [{ openAtCursor }, { editorOf }] = await editing();
   const cell = tracker.activeCell;
   const view = cell && editorOf(cell);
   if (!view || !openAtCursor(view.state, inPanel)) {
@@ -265,6 +280,7 @@ async function save(owner: Owner | null, id: string, suffix: string): Promise<vo
 
 async function jump(app: JupyterFrontEnd, { panel, cell }: Owner, target: Target): Promise<void> {
   app.shell.activateById(panel.id);
+  const [, { reveal }] = await editing();
   const doubt = await reveal(panel, cell, target);
   if (doubt) {
     Notification.info(doubt, BRIEFLY);

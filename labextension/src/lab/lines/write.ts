@@ -4,7 +4,6 @@ import type { Proposal, Site } from '../../view/data/schema.js';
 import type { Magic } from '../../view/view.js';
 import type { Snapshot } from '../kernel/snapshot.js';
 import type { Owner } from './owner.js';
-import { reveal } from './reveal.js';
 import { magicEdit, optionEdit } from './write-option.js';
 
 /** Writes the option, shows the line, and returns what to do next; null: no line was found. */
@@ -26,6 +25,7 @@ export async function writeProposal(
     return null;
   }
   sharedModel.updateSource(edit.from, edit.to, edit.text); // an edit as by hand, which can be undone
+  const { reveal } = await import('./reveal.js');
   await reveal(panel, -1, { cell: model.id, line: callback.line, source: '', elsewhere: true });
   const written = edit.text.startsWith(' --') ? edit.text.trim() : proposal[0]; // of a magic
   const next = `Run it again, then the cells that use ${name}.`;
