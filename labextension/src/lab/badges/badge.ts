@@ -56,10 +56,14 @@ export class Badge extends WidgetType {
     return true;
   }
 
-  /** The notes of which no other one looks the same. */
+  /** The notes; those that look the same are one, which says of how many call sites, if all is well. */
   private get drawn(): readonly Note[] {
     const same = (one: Note, other: Note): boolean => one.sign === other.sign && one.text === other.text;
-    return this.notes.filter((note, nth, all) => all.findIndex(other => same(note, other)) === nth);
+    return this.notes.flatMap((note, nth, all) => {
+      const alike = all.filter(other => same(note, other));
+      const sites = alike.length > 1 && note.tone !== 'error' ? ` · ${alike.length} sites` : '';
+      return alike[0] === all[nth] ? [{ ...note, text: note.text + sites }] : [];
+    });
   }
 
   private get content(): string {

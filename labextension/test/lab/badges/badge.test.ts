@@ -108,7 +108,7 @@ test('notes that look the same are one button, which opens the first of them', (
   const open = vi.fn();
   const same = { ...KEPT, title: 'bessel · line 3 (from line 9)', place: { site: 1 } };
   const node = badgeNode([KEPT, same, CALLBACK], false, open);
-  expect([...node.querySelectorAll('button')].map(one => one.textContent)).toEqual(['● 5 calls', 'pure']);
+  expect([...node.querySelectorAll('button')].map(one => one.textContent)).toEqual(['● 5 calls · 2 sites', 'pure']);
   node.querySelectorAll('button')[1]!.click();
   expect(open.mock.calls).toEqual([[{ callback: 1 }, false]]);
 });
