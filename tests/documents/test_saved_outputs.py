@@ -1,7 +1,9 @@
 """Saved outputs come from the JAX version the notebook names; nbval detects a wrong output."""
 
+import configparser
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,25 @@ def test_outputs_contain_no_local_path(path):
         without_picture = {k: v for k, v in output.get("data", {}).items() if "png" not in k}
         text = json.dumps([without_picture, output.get("text"), output.get("traceback")])
         assert not re.search(r"/(home|work|root|tmp|usr|Users)/|site-packages|ipykernel_", text)
+
+
+@notebooks
+def test_exactly_the_cells_whose_outputs_differ_between_runs_are_tagged_for_nbval(path):
+    """So `pytest --nbval notebooks/` passes, without the file that removes what differs."""
+    sanitize = configparser.RawConfigParser()
+    sanitize.read(Path(__file__).parent / "sanitize.cfg")
+    differs = re.compile("|".join(sanitize[name]["regex"] for name in sanitize.sections()), re.S)
+    code = [cell for cell in cells(path) if cell["cell_type"] == "code"]
+    tagged = [cell["metadata"].get("tags", []).count("nbval-ignore-output") for cell in code]
+    assert tagged == [bool(differs.search(compared(cell["outputs"]))) for cell in code]
+
+
+def compared(cell_outputs):
+    """Return the text of outputs that nbval compares; pictures and tracebacks it does not."""
+    parts = [output.get("text", "") for output in cell_outputs]
+    for output in cell_outputs:
+        parts += [text for kind, text in output.get("data", {}).items() if kind.startswith("text/")]
+    return "\n".join(part if isinstance(part, str) else "".join(part) for part in parts)
 
 
 def test_tutorial_on_statuses_has_a_call_site_of_each_status():
