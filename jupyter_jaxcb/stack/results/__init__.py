@@ -12,7 +12,6 @@ from ._checker import (
     ResultStructureWarning,
     any_structure_checker,
     leaf_paths,
-    refuse_as_jax,
     result_checker,
     undeclared,
 )

@@ -109,8 +109,8 @@ class _Dims:
     """What the arguments of one call determine: sizes of dimensions, and dtypes."""
 
     def __init__(self) -> None:
-        self._sizes: dict[str, tuple[int, str]] = {}  # by name: size, and the argument with it
-        self._groups: dict[str, tuple[tuple[int, ...] | None, str]] = {}  # None: several shapes
+        # By name: the size, for groups the shape, and the argument with it. None: several shapes.
+        self._bound: dict[str, tuple[Any, str]] = {}
         self._ones: dict[str, int] = {}  # names marked with # whose dimension was 1
         self._dtypes: list[np.dtype] = []
 
@@ -150,12 +150,12 @@ class _Dims:
             if not is_group:
                 shape.append(self._size(name))
                 continue
-            if name not in self._groups:
+            if f"*{name}" not in self._bound:
                 raise ValueError(
                     f"no argument determines {token!r}. Annotate the argument that does, or "
                     "pass result=."
                 )
-            group = self._groups[name][0]
+            group = self._bound[f"*{name}"][0]
             if group is None:
                 raise ValueError(
                     f"{token!r} is ambiguous: it has different dimensions in different "
@@ -165,7 +165,7 @@ class _Dims:
         return jax.ShapeDtypeStruct(tuple(shape), self._dtype(hint))
 
     def _match_shape(self, dims: str, shape: tuple[int, ...], arg: str) -> None:
-        tokens, sizes = _tokens(dims), list(shape)
+        tokens = _tokens(dims)
         groups = [place for place, (_, _, is_group) in enumerate(tokens) if is_group]
         if len(groups) > 1:
             raise ValueError(
@@ -179,19 +179,23 @@ class _Dims:
                 f"{arg} has shape {shape}, expected {least}{len(tokens) - len(groups)} dimensions "
                 f"for {dims!r}. Reshape {arg}, or change its annotation."
             )
+        sizes: list[Any] = list(shape)
         for place in groups:
-            self._match_group(*tokens.pop(place)[:2], shape[place : place + more], arg)
-            del sizes[place : place + more]
-        pairs = list(zip(tokens, sizes, strict=True))
-        # Names first: expressions may name dimensions to the right of them.
-        for (token, name, _), size in sorted(pairs, key=lambda pair: not pair[0][1].isidentifier()):
+            sizes[place : place + more] = [shape[place : place + more]]
+        # The group first, then names: expressions may name dimensions to the right of them.
+        pairs = sorted(
+            zip(tokens, sizes, strict=True),
+            key=lambda pair: (not pair[0][2], not pair[0][1].isidentifier()),
+        )
+        for (token, name, is_group), size in pairs:
             if name.startswith("_"):
                 continue
-            if "#" in token and size == 1:
+            if is_group:
+                self._bind_group(token, f"*{name}", size, arg)
+            elif "#" in token and size == 1:
                 self._ones[name] = 1
             elif name.isidentifier():
-                bound, first = self._sizes.setdefault(name, (size, arg))
-                _check_agree(name, bound, first, size, arg)
+                self._bind(name, size, arg)
             elif (wanted := self._size(name)) != size:
                 value = "" if token.isdigit() else f" = {wanted}"
                 raise ValueError(
@@ -199,26 +203,31 @@ class _Dims:
                     f"{arg}, or change its annotation."
                 )
 
-    def _match_group(self, token: str, name: str, sizes: tuple[int, ...], arg: str) -> None:
-        if name.startswith("_"):
+    def _bind(self, name: str, size: Any, arg: str) -> None:
+        bound, first = self._bound.setdefault(name, (size, arg))
+        if bound != size:
+            raise ValueError(
+                f"{name} is {bound} in {first}, but {size} in {arg}. Pass arguments that agree, or "
+                "use different names in the annotations."
+            )
+
+    def _bind_group(self, token: str, name: str, sizes: tuple[int, ...], arg: str) -> None:
+        bound, _ = self._bound.get(name, (sizes, arg))
+        if token == "..." and bound != sizes:
+            self._bound[name] = None, arg
             return
-        bound, first = self._groups.setdefault(name, (sizes, arg))
-        if bound == sizes or bound is None:
-            return
-        if name == "...":
-            self._groups[name] = None, arg
-            return
-        try:
-            if "#" in token:
-                self._groups[name] = np.broadcast_shapes(bound, sizes), arg
+        if "#" in token and bound != sizes:
+            try:
+                self._bound[name] = np.broadcast_shapes(bound, sizes), arg
                 return
-        except ValueError:
-            pass
-        _check_agree(f"*{name}", bound, first, sizes, arg)
+            except ValueError:
+                pass  # they do not agree
+        self._bind(name, sizes, arg)
 
     def _size(self, token: str) -> int:
         """Return the value of a name or an expression."""
-        names = self._ones | {name: size for name, (size, _) in self._sizes.items()}
+        sizes = {name: size for name, (size, _) in self._bound.items() if name[0] != "*"}
+        names = self._ones | sizes
         if token in names:
             return names[token]
         values = ", ".join(f"{name}={size}" for name, size in names.items()) or "no names"
@@ -269,14 +278,6 @@ class _Dims:
                 return dtype
         raise ValueError(
             f"no argument is {_kind(hint)}, so its width is unknown. Name the width, as in Float32."
-        )
-
-
-def _check_agree(name: str, bound: Any, first: str, size: Any, arg: str) -> None:
-    if bound != size:
-        raise ValueError(
-            f"{name} is {bound} in {first}, but {size} in {arg}. Pass arguments that agree, or use "
-            "different names in the annotations."
         )
 
 

@@ -63,13 +63,8 @@ def convert_leaf(
     Anything that loses more (wraps around, becomes infinite, drops a fraction or an imaginary part)
     raises; `may_lose` allows losses within a kind.
 
-    Args:
-        which: the host function and the path of the leaf, ``f[0]["a"]``, for messages.
-        value: the returned leaf.
-        shape: the declared shape, with the batch axes of vmap in front.
-        dtype: the declared dtype.
-        may_lose: whether a conversion within a kind may lose information.
-        batch: the batch axes in front of `shape`, for messages.
+    For messages, `which` is the host function and the path of the leaf, ``f[0]["a"]``, and `batch`
+    the axes of vmap, with which `shape` begins.
 
     Raises:
         ResultError: if the leaf does not match the declaration.
@@ -151,8 +146,7 @@ def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -
     """
     why, declare, cause = "", "", None
     if value is None:
-        instead = "Return the array (is a return statement missing?)"
-        declare = "result=None"
+        instead, declare = "Return the array (is a return statement missing?)", "result=None"
     elif isinstance(value, (list, tuple, dict)):
         instead, declare = "Return one array (np.asarray(...))", "this structure as the result"
         try:
@@ -166,10 +160,8 @@ def _as_array(which: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -
         try:
             return np.asarray(value)
         except Exception as error:
-            why, cause = (
-                f", and NumPy cannot convert it ({in_one_line(describe(error), 200)})",
-                error,
-            )
+            cause = error
+            why = f", and NumPy cannot convert it ({in_one_line(describe(error), 200)})"
             instead = "Return an array of numbers."
     raise ResultError(
         f"{which} returned {shown(value)}, expected {array_words(shape, dtype)}{why}. {instead}",

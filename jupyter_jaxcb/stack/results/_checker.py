@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from jax.tree_util import (
     tree_unflatten,
 )
 
-from ...recording import Aval, Site
+from ...recording import Site
 from ..errors import describe
 from ._array import ResultError, array_words, convert_leaf, exact_leaf, in_one_line, shown
 
@@ -200,16 +199,8 @@ def difference(which: str, declared: Any, result: Any, exact: bool = False) -> s
     """Describe the first difference of two structures: ``f returned ..., expected ...``.
 
     Lists and tuples are the same, unless `exact`: for either, a list, a tuple or a namedtuple may
-    be returned, for a declared namedtuple only the same one. So no elements can be permuted.
-
-    Args:
-        which: the host function and the path of the nodes, for messages.
-        declared: the declared node; leaves have shape and dtype.
-        result: the returned node.
-        exact: whether a list counts as different from a tuple.
-
-    Returns:
-        None if they are equivalent.
+    be returned, for a declared namedtuple only the same one. So no elements can be permuted. If
+    the structures are equivalent, return None. `which` is the host function and the path so far.
     """
     (wanted, tree), (got, other) = _one_level(declared), _one_level(result)
     if tree == _LEAF and other == _LEAF:
@@ -271,34 +262,3 @@ def _words(node: Any) -> str:
 
 def _tree_words(tree: PyTreeDef) -> str:
     return in_one_line(str(tree).removeprefix("PyTreeDef(").removesuffix(")"), 100)
-
-
-_name = functools.cache(str)  # NumPy builds the string on every call
-
-
-def refuse_as_jax(returned: Any, declared: Sequence[Aval]) -> None:
-    """Raise JAX's error, with its message, if JAX would refuse what its own callback returned.
-
-    Args:
-        returned: the leaves that the callback returned.
-        declared: shapes and dtypes of the results.
-    """
-    if len(returned) != len(declared):
-        raise RuntimeError(
-            "Mismatched number of outputs from callback. "
-            f"Expected: {len(declared)}, Actual: {len(returned)}"
-        )
-    for place, (value, aval) in enumerate(zip(returned, declared, strict=True)):
-        array = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
-        if tuple(array.shape) != aval.shape:
-            wrong = "shape", aval.shape, tuple(array.shape)
-        elif _name(array.dtype) != aval.dtype:
-            wrong = "dtype", aval.dtype, _name(jax.dtypes.canonicalize_dtype(array.dtype))
-        else:
-            continue
-        what, expected, actual = wrong
-        if actual != expected:
-            raise RuntimeError(
-                f"Incorrect output {what} for return value #{place}: "
-                f"Expected: {expected}, Actual: {actual}"
-            )
