@@ -57,12 +57,14 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
         )
     if isinstance(result, str):
         try:
-            parsed(result)
+            parts, _ = parsed(result)
         except (SyntaxError, ValueError) as error:
             raise ValueError(
                 f"cannot use result={result!r} of {name}: {describe(error)}. Write an expression "
                 'over its parameters, such as "x", or jax.ShapeDtypeStruct(shape, dtype).'
             ) from None
+        if isinstance(parts, CodeType) and parts.co_names:
+            return result  # a call knows what the names declare
     nothing = nothing_in(result) if flavor == "pure" else None
     if nothing:
         raise ValueError(

@@ -190,7 +190,8 @@ def _parts(node: ast.expr) -> Any:
         case ast.List(elts=parts) if not any(isinstance(part, ast.Starred) for part in parts):
             return list(map(_parts, parts))
         case ast.Dict(keys=keys) if all(isinstance(key, ast.Constant) for key in keys):
-            return {key.value: _parts(part) for key, part in zip(keys, node.values, strict=True)}
+            names = [ast.literal_eval(key) for key in keys if key]
+            return dict(zip(names, map(_parts, node.values), strict=True))
     return compile(ast.Expression(node), "<result>", "eval")
 
 
