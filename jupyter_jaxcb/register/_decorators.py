@@ -12,7 +12,7 @@ from ..capabilities.linear import linear_in
 from ..stack.call import HostFunction, check_named, name_of, register
 from ..stack.flavors import bind_debug, bind_io, bind_pure
 from ..stack.options import Options, check_result, checked
-from ..stack.results import MISSING, Inferred, declared_result, is_infer, result_interface
+from ..stack.results import MISSING, Inferred, declared_result, result_interface
 from ._callback import Callback, PureCallback, check_function
 from ._two_forms import in_two_forms, with_function
 
@@ -155,8 +155,6 @@ def _register_pure(function: Any, result: Any, options: Options) -> PureCallback
     options.look_at(function, registered=True)
     host = register(function, (result_interface(declared), options))
     _check_divided(host, options)
-    if is_infer(declared):
-        declared = Inferred(lambda: host.current)
     bind = functools.partial(bind_pure, host, declared, options=options)
     if options.compile:
         register_compiled(host)

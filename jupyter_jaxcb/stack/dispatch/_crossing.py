@@ -25,7 +25,6 @@ from ..interrupt import NOT_CALLED, elements_left, refusal, refuse_call, report_
 from ..results import (
     ResultChecker,
     any_structure_checker,
-    exact_checker,
     result_checker,
     undeclared,
 )
@@ -104,7 +103,7 @@ def checker_of(
     """Return a checker for results of certain shapes, which begin with the axes `batch`."""
     declared = callback.host.name, callback.out_tree, shapes, dtypes
     if callback.exact:
-        return exact_checker(*declared)
+        return result_checker(*declared, exact=True)
     options: dict[str, Any] = {"cast": callback.options.cast, "batch": batch}
     if callback.any_structure:
         return any_structure_checker(*declared, site=lowered.site, **options)

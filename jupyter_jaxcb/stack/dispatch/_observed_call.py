@@ -6,19 +6,21 @@ while they are only noted calls a copy of the callback, by which `noted` finds t
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
-from ...recording import LoweredSite, Recorder, active, record_call, record_elements
+from ...recording import Aval, LoweredSite, Recorder, active, record_call, record_elements
 from ..call import Proxy, is_observing
 from ..errors import describe, expect_error_of_jax
-from ..results import refuse_as_jax
 
 _CHECKED = ("jax pure", "jax io")  # JAX checks what they return
+_dtype_name = functools.cache(str)  # NumPy builds the string on every call
 
 
 def listening() -> Recorder | None:
@@ -73,7 +75,7 @@ class RecordedCall(Proxy):
         try:
             returned = self.original(*args, **kwargs)
             if lowered.site.flavor in _CHECKED:
-                refuse_as_jax(returned, lowered.results)
+                _refuse_as_jax(returned, lowered.results)
         except BaseException as error:
             element = self._record(recorder, lowered, start, recorder.clock(), describe(error))
             host.position = 0  # the program ends
@@ -113,6 +115,34 @@ class RecordedCall(Proxy):
             turn, position = divmod(position, size)
             element, inside = element + turn * inside, inside * level.size
         return element
+
+
+def _refuse_as_jax(returned: Any, declared: Sequence[Aval]) -> None:
+    """Raise JAX's error, with its message, if JAX would refuse what its own callback returned.
+
+    Args:
+        returned: the leaves that the callback returned.
+        declared: shapes and dtypes of the results.
+    """
+    if len(returned) != len(declared):
+        raise RuntimeError(
+            "Mismatched number of outputs from callback. "
+            f"Expected: {len(declared)}, Actual: {len(returned)}"
+        )
+    for place, (value, aval) in enumerate(zip(returned, declared, strict=True)):
+        array = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
+        if tuple(array.shape) != aval.shape:
+            wrong = "shape", aval.shape, tuple(array.shape)
+        elif _dtype_name(array.dtype) != aval.dtype:
+            wrong = "dtype", aval.dtype, _dtype_name(jax.dtypes.canonicalize_dtype(array.dtype))
+        else:
+            continue
+        what, expected, actual = wrong
+        if actual != expected:
+            raise RuntimeError(
+                f"Incorrect output {what} for return value #{place}: "
+                f"Expected: {expected}, Actual: {actual}"
+            )
 
 
 _counts: weakref.WeakKeyDictionary[LoweredSite, CallCount] = weakref.WeakKeyDictionary()

@@ -1,21 +1,22 @@
-"""Determine the declared result of a function at registration."""
+"""What declares the result of a function when it is registered, and what certainly does not."""
 
 from __future__ import annotations
 
-import ast
 import builtins
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import jax
 import numpy as np
+from jax.tree_util import tree_leaves, tree_map
 
 from ..call import given_name, plain_signature, text_of
 from ..errors import describe
 from ._annotations import annotated_result
 from ._array import shown
-from ._expressions import instead_of, sizes_alone
-from ._inferred import INFER, ufunc_result
+from ._expressions import instead_of, parsed, sizes_alone
+from ._inferred import INFER, Inferred, is_elementwise
 
 
 class _Missing:
@@ -27,27 +28,25 @@ MISSING: Any = _Missing()
 
 
 def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> Any:
-    """Return `result`; if it is missing, the result of the annotation or of the ufunc.
+    """Return `result`; if it is missing, that of the annotation, or a ufunc as its own declaration.
+
+    ``"infer"`` becomes an `Inferred`.
 
     Raises:
         ValueError: if nothing declares the result, or the flavor does not support it.
     """
     __tracebackhide__ = True
-    if result is MISSING:
-        result = annotated_result(function) or ufunc_result(function) or MISSING
     article = "an" if flavor == "io" else "a"
-    if is_infer(result) and flavor != "pure":
+    if result is MISSING:
+        result = function if is_elementwise(function) else annotated_result(function) or MISSING
+    if isinstance(result, str) and result == INFER:
+        if flavor == "pure":
+            return Inferred()
         raise ValueError(
             f'cannot use result="infer" for {article} {flavor} callback: it would run the function '
             "once on zeros, with its side effects. Declare the result."
         )
     name = given_name(function) or text_of(function)
-    nothing = nothing_in(result) if flavor == "pure" else None
-    if nothing:
-        raise ValueError(
-            f"cannot register {name} as a pure callback that {nothing}: JAX would never call it. "
-            "Register it as io (for side effects) or as debug (to observe values)."
-        )
     if result is MISSING:
         annotated = "an annotation of out" if flavor == "buffer" else "a return annotation"
         nothing = ", None if it returns nothing" if flavor == "io" else ""
@@ -56,20 +55,47 @@ def declared_result(function: Callable[..., Any], flavor: str, result: Any) -> A
             'Pass result= (an expression over its parameters such as "x", or '
             f"jax.ShapeDtypeStruct(shape, dtype){nothing}), or write {annotated} with jaxtyping."
         )
+    if isinstance(result, str):
+        try:
+            parts, _ = parsed(result)
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(
+                f"cannot use result={result!r} of {name}: {describe(error)}. Write an expression "
+                'over its parameters, such as "x", or jax.ShapeDtypeStruct(shape, dtype).'
+            ) from None
+        if isinstance(parts, CodeType) and parts.co_names:
+            return result  # a call knows what the names declare
+    nothing = nothing_in(result) if flavor == "pure" else None
+    if nothing:
+        raise ValueError(
+            f"cannot register {name} as a pure callback that {nothing}: JAX would never call it. "
+            "Register it as io (for side effects) or as debug (to observe values)."
+        )
     _check_leaves(result, function, name)
     return result
 
 
 def _check_leaves(result: Any, function: Callable[..., Any], name: str) -> None:
-    """Raise ValueError if a leaf is a number, a shape or a text, which never has both.
-
-    Likewise if the whole is a text that is no expression.
-    """
+    """Raise ValueError if a leaf is a number, a shape or a text, which never has both."""
     __tracebackhide__ = True
-    whole = _written(result, function, name)
+    whole = result
+    if isinstance(result, str):
+        try:
+            parameters = {*plain_signature(function).parameters, "bool", "int", "float", "complex"}
+        except Exception:  # without a signature, the call fails
+            return
+
+        def may_be_shape(node: Any) -> bool:  # numbers and names of no parameters, as in (n, 2)
+            if not isinstance(node, tuple | list):
+                return False
+            codes = [part for part in node if isinstance(part, CodeType)]
+            named = {name for code in codes for name in code.co_names}
+            return not named <= parameters and any(_constant(code) is not float for code in codes)
+
+        whole = tree_map(_constant, parsed(result)[0], is_leaf=may_be_shape)
     if callable(whole):
         return
-    for leaf in jax.tree.leaves(whole, is_leaf=lambda one: bool(sizes_alone(one))):
+    for leaf in tree_leaves(whole, is_leaf=lambda node: bool(sizes_alone(node))):
         sizes = sizes_alone(leaf)
         plain = isinstance(leaf, bool | int | float | complex | str | bytes)
         if sizes or (plain and not hasattr(leaf, "dtype")):
@@ -80,75 +106,24 @@ def _check_leaves(result: Any, function: Callable[..., Any], name: str) -> None:
             )
 
 
-def is_infer(result: Any) -> bool:
-    """Return whether the result is inferred by running the function, see `_inferred`."""
-    return isinstance(result, str) and result == INFER
+def _constant(part: Any) -> Any:
+    """Return the value of a part of an expression without names; ``float`` for others."""
+    if not isinstance(part, CodeType) or part.co_names:
+        return float
+    try:
+        return eval(part, {"__builtins__": {}})
+    except Exception:  # it fails at the call, with a message
+        return float
 
 
 def nothing_in(result: Any) -> str | None:
     """Describe a declared result that contains no array; None if it may contain one."""
-    result = _literal(result)
-    if callable(result) or jax.tree.leaves(result):
+    if isinstance(result, str):
+        result = tree_map(_constant, parsed(result)[0])
+    if callable(result) or tree_leaves(result):
         return None
     hint = " (it is an empty tuple; a scalar is float)" if result == () else ""
     return f"returns nothing{hint}"
-
-
-_NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-
-
-def _literal(result: Any) -> Any:
-    """Return the value of a text without names; an expression over parameters as it is."""
-    if not isinstance(result, str):
-        return result
-    try:
-        return ast.literal_eval(result.strip())
-    except _NO_LITERAL:
-        return result
-
-
-def _written(result: Any, function: Callable[..., Any], name: str) -> Any:
-    """Return what a text declares, with ``float`` for what depends on parameters or names."""
-    __tracebackhide__ = True
-    if not isinstance(result, str):
-        return result
-    try:
-        body = ast.parse(result.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(
-            f"cannot use result={result!r} of {name}: {describe(error)}. Write an expression over "
-            'its parameters, such as "x", or jax.ShapeDtypeStruct(shape, dtype).'
-        ) from None
-    try:
-        parameters = {*plain_signature(function).parameters, "bool", "int", "float", "complex"}
-        return _structure(body, parameters)
-    except Exception:  # without a signature, the call fails
-        return float
-
-
-def _structure(node: ast.AST, parameters: Collection[str]) -> Any:
-    match node:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            numbers = any(isinstance(part, ast.Constant | ast.UnaryOp) for part in parts)
-            if numbers and not all(_is_plain(part, parameters) for part in parts):
-                return float  # it may be a shape: (n, 2)
-            kind = tuple if isinstance(node, ast.Tuple) else list
-            return kind(_structure(part, parameters) for part in parts)
-        case ast.Dict(keys=keys, values=parts):
-            names = [ast.literal_eval(key or ast.Pass()) for key in keys]
-            values = [_structure(part, parameters) for part in parts]
-            return dict(zip(names, values, strict=True))
-    try:
-        return ast.literal_eval(node)
-    except _NO_LITERAL:
-        return float
-
-
-def _is_plain(node: ast.AST, parameters: Collection[str]) -> bool:
-    """Return whether it is a structure, a parameter, or a literal."""
-    if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.Constant | ast.UnaryOp):
-        return True
-    return isinstance(node, ast.Name) and node.id in parameters
 
 
 def scalar_of(name: str) -> str | None:

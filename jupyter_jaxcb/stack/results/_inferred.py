@@ -6,7 +6,6 @@ shapes and dtypes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -17,44 +16,39 @@ from numpy.ma import MaskedArray
 
 from ..call import given_name, text_of
 from ..errors import describe
-from ._array import shown
-from ._casting import may_be_of_jax
+from ._array import may_be_of_jax, shown
 
 INFER = "infer"
 _OTHERS = (1, 100)  # further fill values to try if the result is empty for zeros
-MAX_KEPT = 256  # inferred results in the cache; the oldest are dropped first
+_MOST_KEPT = 256  # inferred results of a registration; the oldest are dropped first
 
 
 class Inferred:
-    """The result of a pure function, inferred by one run for each combination of argument shapes.
+    """The result of a pure function, inferred by one run for each combination of shapes."""
 
-    Args:
-        current: returns the current function; rerunning a cell may replace it.
-    """
-
-    def __init__(self, current: Callable[[], Callable[..., Any]]) -> None:
-        self._current = current
+    def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
         """Return the result as structs, for arguments that have shape and dtype.
 
         Raises:
             ValueError: if the function raises on zeros, or does not return arrays.
         """
-        function = self._current()
-        leaves, tree = tree_flatten((args, kwargs))
-        key = (function, tree, tuple(map(_key, leaves)))
+        __tracebackhide__ = True
+        leaves, tree = tree_flatten((args, dict(kwargs)))
+        x64 = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+        key = (function, x64, tree, tuple(map(_key, leaves)))
         try:
             known = self._known.get(key)
         except TypeError:  # a static argument that is not hashable
-            key, known = None, None
+            return _dry_run(function, args, kwargs)
         if known is None:
-            known = _dry_run(function, args, kwargs)
-            if key is not None:
-                self._known[key] = known
-                while len(self._known) > MAX_KEPT:
-                    del self._known[next(iter(self._known))]
+            known = self._known[key] = _dry_run(function, args, kwargs)
+            while len(self._known) > _MOST_KEPT:
+                del self._known[next(iter(self._known))]
         return known
 
 
@@ -90,51 +84,37 @@ def _dry_run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappin
         ) from error
     structs = [_struct(name, leaf) for leaf in leaves]
     if any(struct.size == 0 for struct in structs):
-        _check_empty(name, function, args, kwargs, structs)
+        # A callback with an empty result is never called, so it must be empty for any data.
+        for number in _OTHERS:
+            try:
+                leaves = tree_flatten(_result_for(function, args, kwargs, number))[0]
+            except Exception:  # only the run on zeros must succeed
+                continue
+            for struct, leaf in zip(structs, leaves, strict=False):
+                if np.shape(leaf) != struct.shape:
+                    raise ValueError(
+                        f"cannot infer the result of {name}: its shape depends on the data (zeros "
+                        f"give {struct.shape}, arrays of {number} give {np.shape(leaf)}). Declare "
+                        "one shape, result=jax.ShapeDtypeStruct(shape, dtype), and pad to it."
+                    )
     return tree_unflatten(tree, structs)
-
-
-def _check_empty(
-    name: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    structs: list[Any],
-) -> None:
-    """Raise ValueError if the result is empty for zeros, but not for other numbers.
-
-    Such a callback would silently never be called, because calls with empty results are elided.
-    """
-    __tracebackhide__ = True
-    for number in _OTHERS:
-        try:
-            leaves = tree_flatten(_result_for(function, args, kwargs, number))[0]
-        except Exception:  # only the run on zeros must succeed
-            continue
-        for struct, other in zip(structs, leaves, strict=False):
-            if np.shape(other) != struct.shape:
-                raise ValueError(
-                    f"cannot infer the result of {name}: its shape depends on the data (zeros give "
-                    f"{struct.shape}, arrays of {number} give {np.shape(other)}). Declare one "
-                    "shape, result=jax.ShapeDtypeStruct(shape, dtype), and pad to it."
-                )
 
 
 def _result_for(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], number: int
 ) -> Any:
     """Return the result of `function` for arrays whose elements are all `number`."""
-    full, named = tree_map(lambda leaf: _full(leaf, number), (args, dict(kwargs)))
+
+    def full(leaf: Any) -> Any:
+        if not hasattr(leaf, "dtype"):  # a static argument
+            return leaf
+        array = np.full(tuple(leaf.shape), number, leaf.dtype)
+        array.flags.writeable = False
+        return array
+
+    positional, named = tree_map(full, (args, dict(kwargs)))
     with jax.ensure_compile_time_eval():  # JAX operations in it must not become part of a program
-        return function(*full, **named)
-
-
-def _full(leaf: Any, number: int) -> Any:
-    if not hasattr(leaf, "dtype"):  # a static argument
-        return leaf
-    array = np.full(tuple(leaf.shape), number, leaf.dtype)
-    array.flags.writeable = False
-    return array
+        return function(*positional, **named)
 
 
 def _struct(name: str, leaf: Any) -> Any:
@@ -152,42 +132,34 @@ def _struct(name: str, leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(array.shape, jax.dtypes.canonicalize_dtype(array.dtype))
 
 
-@dataclasses.dataclass(frozen=True)
-class UfuncResult:
-    """The result of a ufunc: the broadcast shape of its arguments, and the ufunc's dtypes."""
-
-    ufunc: np.ufunc
-
-    def __call__(self, *args: Any) -> Any:
-        """Return the result as structs, for arguments that have shape and dtype.
-
-        Raises:
-            ValueError: if the ufunc does not accept this number of arguments, shapes or dtypes.
-        """
-        name, count = self.ufunc.__name__, self.ufunc.nin
-        given = ", ".join(map(repr, args))
-        if len(args) != count:
-            raise ValueError(f"{name} takes {count} arguments, not {len(args)}: {given}.")
-        for number, value in enumerate(args, 1):
-            if not hasattr(value, "shape"):  # a string, None, a list
-                raise ValueError(
-                    f"{name} got {shown(value)} as argument {number}, which is not a number or an "
-                    "array. Pass numbers or arrays."
-                )
-        try:
-            shape = np.broadcast_shapes(*(tuple(x.shape) for x in args))
-            dtypes = [np.dtype(x.dtype) for x in args]
-            resolved = self.ufunc.resolve_dtypes((*dtypes, *[None] * self.ufunc.nout))[count:]
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"cannot determine the result of {name}({given}): {error}") from None
-        # While x64 is off, 64-bit results are rounded to 32 bits.
-        found = [
-            jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype)) for dtype in resolved
-        ]
-        return found[0] if len(found) == 1 else tuple(found)
+def is_elementwise(function: Any) -> bool:
+    """Return whether it is a ufunc whose result has the broadcast shape of its arguments."""
+    return isinstance(function, np.ufunc) and function.signature is None
 
 
-def ufunc_result(function: Any) -> UfuncResult | None:
-    """Return the result of an elementwise ufunc; None for anything else."""
-    elementwise = isinstance(function, np.ufunc) and function.signature is None
-    return UfuncResult(function) if elementwise else None
+def ufunc_result(ufunc: np.ufunc, *args: Any) -> Any:
+    """Return the result of an elementwise ufunc as structs: the broadcast shape, its own dtypes.
+
+    Raises:
+        ValueError: if the ufunc does not accept this number of arguments, shapes or dtypes.
+    """
+    name, count = ufunc.__name__, ufunc.nin
+    given = ", ".join(map(repr, args))
+    if len(args) != count:
+        raise ValueError(f"{name} takes {count} arguments, not {len(args)}: {given}.")
+    for number, value in enumerate(args, 1):
+        if not hasattr(value, "shape"):  # a string, None, a list
+            raise ValueError(
+                f"{name} got {shown(value)} as argument {number}, which is not a number or an "
+                "array. Pass numbers or arrays."
+            )
+    try:
+        shape = np.broadcast_shapes(*(tuple(x.shape) for x in args))
+        dtypes = [np.dtype(x.dtype) for x in args]
+        resolved = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[count:]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"cannot determine the result of {name}({given}): {error}") from None
+    # While x64 is off, 64-bit results are rounded to 32 bits.
+    held = map(jax.dtypes.canonicalize_dtype, resolved)
+    structs = tuple(jax.ShapeDtypeStruct(shape, dtype) for dtype in held)
+    return structs[0] if len(structs) == 1 else structs

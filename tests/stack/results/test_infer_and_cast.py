@@ -47,6 +47,13 @@ def test_64_bit_results_are_inferred_as_32_bit_without_x64():
     assert host(1.0).dtype == jnp.float32
 
 
+def test_inferred_result_follows_x64():
+    host = jaxcb.pure(lambda x: np.float64(x) / 3, result="infer")
+    for on in (False, True, False):
+        with jax.enable_x64(on):
+            assert host(np.float32(1)).dtype == (jnp.float64 if on else jnp.float32)
+
+
 def test_result_of_a_new_body_is_inferred_again():
     names = {"np": np}
     exec("def host(x): return np.float32(1)", names)
