@@ -194,13 +194,15 @@ def checked(subject: Subject) -> Check:
     options = {None: True, **subject.settings}
     options["threads"] = threads_of(subject.settings.get("executor"))
     rows = [row for row in _CHECKS if options.get(row[2])]
-    if subject.has_effects:
+    if subject.has_effects:  # it is run once
         rows = [row for row in rows if row[1] in (_first_result, check_threads)]
     is_repeatable = True
     with contextlib.nullcontext() if subject.has_effects else _silent(subject.printed):
         for kind, check, _ in rows:
-            if entries.get(kind) or (subject.result is None and entries.get(_RESULT)):
+            if entries.get(kind):
                 continue
+            if subject.result is None and entries.get(_RESULT) and not subject.has_effects:
+                break
             is_first, found = kind not in entries, entries.setdefault(kind, [])
             if kind in _COMPARING and not is_repeatable:
                 continue
