@@ -140,7 +140,9 @@ def check(
                 "@jaxcb.pure(...). Write check(f, x) with that callback, or a function that calls "
                 "it."
             )
-        checks = (checked(Subject(f, *call, tolerance)) for f, call in known.items())
+        checks = [
+            checked(Subject(f, args, kwargs, tolerance)) for f, (args, kwargs) in known.items()
+        ]
         reasons = {f.host.name: why for f, why in left_out.items()}
         if rest:
             reasons[f"what {name} calls next"] = rest
