@@ -51,17 +51,24 @@ def key_of(value: Any, place: str, whole: bool) -> Hashable:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.extended):
         raise TypeError(f"{place} is {value.dtype}. Pass numbers: jax.random.key_data(key).")
     if isinstance(value, np.ndarray | np.generic | jax.Array):
-        return _of_array(np.asarray(value), place, whole)
-    if isinstance(value, tuple | list):
-        return type(value), tuple(key_of(one, place, whole) for one in value)
+        import xxhash  # here, so that the package can be imported where only JAX is installed
+
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            raise TypeError(
+                f"{place} is an array of Python objects, which have no content to "
+                "compare. Pass numbers."
+            )
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        content = flat.tobytes() if whole else xxhash.xxh3_128_digest(flat.data)
+        return array.dtype, array.shape, content
     if isinstance(value, dict):
-        return dict, tuple(key_of(one, place, whole) for one in value.items())
-    if isinstance(value, frozenset):
-        return frozenset, frozenset(key_of(one, place, whole) for one in value)
-    if isinstance(value, float):
-        return type(value), value.hex()
-    if isinstance(value, complex):
-        return type(value), value.real.hex(), value.imag.hex()
+        return dict, key_of(tuple(value.items()), place, whole)
+    if isinstance(value, tuple | list | frozenset):
+        gathered = frozenset if isinstance(value, frozenset) else tuple
+        return type(value), gathered(key_of(entry, place, whole) for entry in value)
+    if isinstance(value, float | complex):
+        return type(value), float.hex(value.real), float.hex(value.imag)
     try:
         hash(value)
         has_content = type(value).__eq__ is not object.__eq__ or isinstance(value, _BY_IDENTITY)
@@ -74,19 +81,6 @@ def key_of(value: Any, place: str, whole: bool) -> Hashable:
             "value that defines ==."
         )
     return type(value), value
-
-
-def _of_array(array: np.ndarray, place: str, whole: bool) -> Hashable:
-    import xxhash  # here, so that the package can be imported where only JAX is installed
-
-    if array.dtype.hasobject:
-        raise TypeError(
-            f"{place} is an array of Python objects, which have no content to "
-            "compare. Pass numbers."
-        )
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    content = flat.tobytes() if whole else xxhash.xxh3_128_digest(flat.data)
-    return array.dtype, array.shape, content
 
 
 def default_limit() -> int:

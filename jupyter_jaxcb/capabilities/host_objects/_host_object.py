@@ -5,8 +5,8 @@ from __future__ import annotations
 import atexit
 import functools
 import inspect
+import math
 import numbers
-import operator
 import os
 import reprlib
 import sys
@@ -50,14 +50,15 @@ class HostObjectInfo(NamedTuple):
     seconds_hashing: float
 
 
-class _Kept:
-    """An object: `value`, made at `since` in `made_ns` by the function `name`.
+class _Entry:
+    """An object, from the start of its computation by `thread` until it is closed.
 
     `close` closes it; None: nothing does, or in a forked child, its parent does.
     """
 
-    def __init__(self, value: Any, name: str, close: Any) -> None:
-        self.value, self.name, self.close, self.since = value, name, close, time.monotonic()
+    def __init__(self, name: str, close: Any, value: Any = None) -> None:
+        self.name, self.close, self.value, self.thread = name, close, value, threading.get_ident()
+        self.since = 0.0
         self.made_ns = self.nbytes = 0
 
     def references(self) -> int:
@@ -65,13 +66,15 @@ class _Kept:
         return sys.getrefcount(self.value)
 
 
-_ALONE = _Kept(object(), "", None).references()  # with no reference but that of `_Kept`
+_ALONE = _Entry("", None, object()).references()  # with no reference but that of `_Entry`
 # The lock of all host objects. It is held for lookups only, never while user code runs. Reentrant,
 # because a destructor run by the garbage collector may come here.
 _lock = threading.RLock()
 _changed = threading.Condition(_lock)  # an object was made, or will not be kept
-_waits_for: dict[int, list[int]] = {}  # by thread, the entry of `HostObject._making`
-_removed: list[_Kept] = []  # not closed yet
+_waits_for: dict[int, tuple[HostObject[..., Any], Hashable]] = {}  # by thread
+_removed: list[_Entry] = []  # not closed yet
+# Functions of a worker's tasks find the objects of earlier tasks by these.
+_known: weakref.WeakValueDictionary[str, HostObject[..., Any]] = weakref.WeakValueDictionary()
 
 
 class HostObject(Generic[_P, _T]):
@@ -83,12 +86,12 @@ class HostObject(Generic[_P, _T]):
         self._function, self._options = function, options
         self._token = token or uuid.uuid4().hex
         self._name = on_one_line(getattr(function, "__name__", type(function).__name__))
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()  # used least recently first
-        self._making: dict[Hashable, list[int]] = {}  # the thread that makes it
+        self._kept: OrderedDict[Hashable, _Entry] = OrderedDict()  # used least recently first
+        self._making: dict[Hashable, _Entry] = {}
         self._bytes = 0
         self._largest_growth = 0  # of the process's memory, by making one object
         # computed, found and removed objects; time in the function, saved and for hashing, in ns
-        self._counts = (0,) * 6
+        self._counts = [0] * 6
         self.__qualname__: str = self._name
         functools.update_wrapper(self, function)
         try:
@@ -111,11 +114,11 @@ class HostObject(Generic[_P, _T]):
             (place, key_of(x, f"argument {place} of {self._name}", self._options["compare"]))
             for place, x in (*enumerate(arguments[0]), *sorted(arguments[1].items()))
         )
-        hashed_ns = time.perf_counter_ns() - began
+        hashing_ns = time.perf_counter_ns() - began
         value, *counts = self._get(key, *arguments)
-        counts.append(hashed_ns)
+        counts.append(hashing_ns)
         with _lock:
-            self._counts = tuple(map(operator.add, self._counts, counts))
+            self._counts = [x + y for x, y in zip(self._counts, counts, strict=True)]
         recorder = active()
         if recorder is not None:
             recorder.object_used(self.__qualname__, counts, self._bytes)
@@ -127,77 +130,78 @@ class HostObject(Generic[_P, _T]):
 
     def _get(self, key: Hashable, args: Any, kwargs: Any) -> tuple[Any, int, int, int, int, int]:
         """Return the object for `key`, kept or made, and what to add to `_counts`."""
-        mine, removed = [threading.get_ident()], 0
+        entry, removed = _Entry(self._name, self._options["close"]), 0
         try:
             with _lock:
-                self._wait(key, mine)
-                kept, age = self._kept.get(key), self._options["max_age"]
-                if kept is not None and age is not None and time.monotonic() - kept.since > age:
-                    self._remove(key)
-                    removed = 1
-                elif kept is not None:
+                self._wait(key)
+                kept = self._kept.get(key)
+                if kept and time.monotonic() - kept.since <= self._options["max_age"]:
                     self._kept.move_to_end(key)
                     return kept.value, 0, 1, 0, 0, kept.made_ns
-                self._making[key] = mine
-            _report(_close_unused())
-            kept = self._made(args, kwargs)
-            value = kept.value  # refers to the object, so it is not closed here
+                if kept:
+                    self._remove(key)
+                    removed = 1
+                self._making[key] = entry
+            _drop({})
+            self._make(entry, args, kwargs)
+            value = entry.value  # refers to the object, so it is not closed here
             with _lock:
-                if self._making.get(key) is mine:
-                    self._kept[key] = kept
-                    self._bytes += kept.nbytes
-                    most, most_bytes = self._options["max_objects"], self._options["max_bytes"]
-                    while len(self._kept) > most or self._bytes > most_bytes:
-                        self._remove(next(iter(self._kept)))
-                        removed += 1
+                if self._making.get(key) is entry:
+                    self._kept[key] = entry
+                    self._bytes += entry.nbytes
                 else:  # all were removed meanwhile
-                    _removed.append(kept)
+                    _removed.append(entry)
                     removed += 1
-            _report(_close_unused())
-            return value, 1, 0, removed, kept.made_ns, 0
+                most, most_bytes = self._options["max_objects"], self._options["max_bytes"]
+                while len(self._kept) > most or self._bytes > most_bytes:
+                    self._remove(next(iter(self._kept)))
+                    removed += 1
+            _drop({})
+            return value, 1, 0, removed, entry.made_ns, 0
         finally:
             with _lock:
-                _waits_for.pop(mine[0], None)
-                if self._making.get(key) is mine:
+                if self._making.get(key) is entry:
                     del self._making[key]
-                    for thread in [ident for ident, of in _waits_for.items() if of is mine]:
-                        del _waits_for[thread]  # which may not have run yet
                     _changed.notify_all()
 
-    def _wait(self, key: Hashable, mine: list[int]) -> None:
+    def _wait(self, key: Hashable) -> None:
         """Wait while another thread makes the object for `key`."""
-        while key not in self._kept and key in self._making:
-            _waits_for[mine[0]] = holder = self._making[key]
-            while holder != mine and holder[0] in _waits_for:
-                holder = _waits_for[holder[0]]
-            if holder == mine:
-                raise RuntimeError(
-                    f"{self._name} needs its own object: it calls itself with equal "
-                    "arguments, also through the functions of other host objects. Compute "
-                    "the object without it, or call it with other arguments."
-                )
-            _changed.wait(_AGAIN_SECONDS)
-        _waits_for.pop(mine[0], None)
+        thread = threading.get_ident()
+        try:
+            while key not in self._kept and key in self._making:
+                _waits_for[thread] = wanted = self, key
+                while wanted and (making := wanted[0]._making.get(wanted[1])):
+                    if making.thread == thread:
+                        raise RuntimeError(
+                            f"{self._name} needs its own object: it calls itself with equal "
+                            "arguments, also through the functions of other host objects. Compute "
+                            "the object without it, or call it with other arguments."
+                        )
+                    wanted = _waits_for.get(making.thread)
+                _changed.wait(_AGAIN_SECONDS)
+        finally:
+            _waits_for.pop(thread, None)
 
-    def _made(self, args: Any, kwargs: Any) -> _Kept:
-        """Make an object, and measure it."""
+    def _make(self, entry: _Entry, args: Any, kwargs: Any) -> None:
+        """Make the object of an entry, and measure it."""
         function: Any = self._function
         memory, began = resident_bytes(), time.perf_counter_ns()
-        kept = _Kept(function(*args, **kwargs), self._name, self._options["close"])
-        kept.made_ns = time.perf_counter_ns() - began
-        if kept.close and (kept.value is None or isinstance(kept.value, int | str | bytes | tuple)):
+        entry.value = function(*args, **kwargs)
+        entry.made_ns, entry.since = time.perf_counter_ns() - began, time.monotonic()
+        value = entry.value
+        if entry.close and (value is None or isinstance(value, int | str | bytes | tuple)):
             raise TypeError(
-                f"{self._name} returned {kept.value!r}, of type {type(kept.value).__name__}. With "
+                f"{self._name} returned {value!r}, of type {type(value).__name__}. With "
                 "close=, return an object of a class of its own, for instance one that holds the "
                 "number of the handle, so that its last use is known."
             )
+        del value  # the object is closed below if nothing else refers to it
         try:
-            kept.nbytes = self._bytes_of(kept.value, resident_bytes() - memory)
+            entry.nbytes = self._bytes_of(entry.value, resident_bytes() - memory)
         except BaseException:
-            _removed.append(kept)
-            _report(_close_unused())
+            _removed.append(entry)
+            _drop({})
             raise
-        return kept
 
     def _bytes_of(self, value: Any, growth: int) -> int:
         size: Any = self._options["size"]
@@ -222,9 +226,9 @@ class HostObject(Generic[_P, _T]):
         )
 
     def _remove(self, key: Hashable) -> None:
-        kept = self._kept.pop(key)
-        self._bytes -= kept.nbytes
-        _removed.append(kept)
+        entry = self._kept.pop(key)
+        self._bytes -= entry.nbytes
+        _removed.append(entry)
 
     def info(self) -> HostObjectInfo:
         """Return how often objects were computed and found, and what is kept now."""
@@ -259,59 +263,53 @@ class HostObject(Generic[_P, _T]):
         return _in_this_process, (self._token, self._function, self._options)
 
 
-# Functions of a worker's tasks find the objects of earlier tasks by these.
-_known: weakref.WeakValueDictionary[str, HostObject[..., Any]] = weakref.WeakValueDictionary()
-
-
 def _in_this_process(token: str, function: Any, options: dict[str, Any]) -> HostObject[..., Any]:
     return _known.get(token) or HostObject(function, options, token)
 
 
 def _close_unused(all_of_them: bool = False) -> list[Exception]:
     """Close removed objects, as far as nothing refers to them; return the errors of `close`."""
-    with _lock:
-        ready = {
-            kept
-            for kept in _removed
-            if kept.close is None or all_of_them or kept.references() <= _ALONE
-        }
-        _removed[:] = [kept for kept in _removed if kept not in ready]
+    ready: list[_Entry] = []
+    used: list[_Entry] = []
     errors = []
     try:
+        with _lock:
+            while _removed:  # what is taken by `pop` is closed here alone
+                entry = _removed.pop()
+                is_unused = entry.close is None or entry.references() <= _ALONE
+                (ready if is_unused or all_of_them else used).append(entry)
+            _removed.extend(used)
+            used = []
         while ready:
-            kept = ready.pop()
+            entry = ready.pop()
             try:
-                if kept.close is not None:
-                    kept.close(kept.value)
+                if entry.close is not None:
+                    entry.close(entry.value)
             except Exception as error:
-                error.add_note(visible(f"This happened while an object of {kept.name} was closed."))
+                words = f"This happened while an object of {entry.name} was closed."
+                error.add_note(visible(words))
                 errors.append(error)
     finally:  # after an interrupt
         with _lock:
-            _removed.extend(ready)
+            _removed.extend(ready + used)
     return errors
 
 
-def _report(errors: list[Exception]) -> None:
-    """Report errors of `close` in the background, as Python reports those of threads."""
-    for error in errors:
-        facts = type(error), error, error.__traceback__, threading.current_thread()
-        threading.excepthook(threading.ExceptHookArgs(facts))
-
-
-def _drop(objects: dict[Hashable, _Kept]) -> None:
-    """Remove the objects of a function that is deleted."""
+def _drop(objects: dict[Hashable, _Entry], all_of_them: bool = False) -> None:
+    """Remove these objects; report errors of `close` as Python reports those of threads."""
     with _lock:
         _removed.extend(objects.values())
         objects.clear()
-    _report(_close_unused())
+    for error in _close_unused(all_of_them):
+        facts = type(error), error, error.__traceback__, threading.current_thread()
+        threading.excepthook(threading.ExceptHookArgs(facts))
 
 
 @atexit.register
 def _close_at_exit() -> None:
     for host_object in list(_known.values()):
         _drop(host_object._kept)
-    _report(_close_unused(all_of_them=True))
+    _drop({}, all_of_them=True)
 
 
 def _in_forked_child() -> None:
@@ -321,12 +319,12 @@ def _in_forked_child() -> None:
     _changed = threading.Condition(_lock)
     _removed.clear()
     _waits_for.clear()
-    own = [threading.get_ident()]
+    thread = threading.get_ident()
     for host_object in list(_known.values()):
-        for kept in host_object._kept.values():
-            kept.close = None
-        making = host_object._making
-        host_object._making = {key: thread for key, thread in making.items() if thread == own}
+        for entry in host_object._kept.values():
+            entry.close = None
+        making = host_object._making.items()
+        host_object._making = {key: entry for key, entry in making if entry.thread == thread}
 
 
 if hasattr(os, "register_at_fork"):
@@ -404,27 +402,25 @@ def host_object(
     >>> inverse.info().computed, inverse.info().found
     (1, 1)
     """
-    is_number = isinstance(max_objects, int) and not isinstance(max_objects, bool)
-    if not is_number or max_objects < 1:
-        raise ValueError(
-            f"max_objects={max_objects!r} is not a number of objects above zero. Pass a whole "
-            "number, as in max_objects=8."
-        )
-    if max_age is not None and not (isinstance(max_age, int | float) and max_age > 0):
-        raise ValueError(
-            f"max_age={max_age!r} is not a number of seconds above zero. Pass one, as in "
-            "max_age=60, or None to keep objects however old they are."
-        )
+    for name, limit, kind, words in (
+        ("max_objects", max_objects, numbers.Integral,
+         "a number of objects above zero. Pass a whole number, as in max_objects=8."),
+        ("max_age", 1 if max_age is None else max_age, numbers.Real,
+         "a number of seconds above zero. Pass one, as in max_age=60, or None to keep objects "
+         "however old they are."),
+    ):  # fmt: skip
+        if isinstance(limit, bool) or not isinstance(limit, kind) or not limit > 0:
+            raise ValueError(f"{name}={limit!r} is not {words}")
     for name, called in (("size", size), ("close", close)):
         if called is not None and not callable(called):
             raise TypeError(
                 f"{name}={called!r} is not a function. Pass a function of the object, or drop "
                 f"{name}=."
             )
-    limit = default_limit() if max_bytes is None else parsed(max_bytes)
     options = {
-        "max_bytes": limit, "max_objects": max_objects, "max_age": max_age, "size": size,
-        "close": close, "compare": compare,
+        "max_bytes": default_limit() if max_bytes is None else parsed(max_bytes),
+        "max_objects": max_objects, "max_age": math.inf if max_age is None else max_age,
+        "size": size, "close": close, "compare": compare,
     }  # fmt: skip
 
     def decorated(function: Any) -> HostObject[..., Any]:

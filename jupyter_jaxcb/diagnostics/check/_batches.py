@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...recording import VMAP_METHODS, AxisKind
-from ._compare import difference
-from ._subject import Operands, Subject, Wrong, one_by_one, one_line
+from ._subject import Operands, Subject, Wrong, difference, one_by_one, one_line
 
 _BATCHED = [name for name, method in VMAP_METHODS.items() if not method.looped]
 _FEW = 8  # rows, up to which each is also passed alone

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
-from jax.tree_util import tree_flatten, tree_unflatten
+import numpy as np
+from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
 from ... import jax_compat
-from ...recording import Check, Checks, on_one_line
+from ...capabilities.lint import impurities, jax_inside
+from ...recording import Check, Checks, Finding, Frame, on_one_line
 from ...register import Callback, watching_calls
 from ...stack.call import name_of
-from ...stack.trace import enabled
+from ...stack.errors import message_of
+from ...stack.results import ResultError, kind_of
+from ...stack.trace import enabled, is_cell
 from ..record import Unrecorded
-from ._checks import checked
-from ._subject import SECONDS, OutOfTime, Subject, clock, one_line
+from ._batches import check_rows, check_vmap
+from ._derivative import check_derivative
+from ._linear import check_linear
+from ._subject import (
+    EXACT,
+    REPEATED,
+    SECONDS,
+    OutOfTime,
+    Subject,
+    Wrong,
+    clock,
+    difference,
+    one_line,
+)
+from ._threads import check_threads, threads_of
+
+_DISTINCT = 1e-13  # relative difference from which on numbers in float64 are not rounding errors
+_COPY = (
+    "Copy an argument before writing to it, as in np.array(x), or register the function as buffer, "
+    "which writes into its result."
+)
 
 
 def check(
@@ -115,9 +141,9 @@ def check(
                 "it."
             )
         checks = [
-            checked(Subject(one, args, kwargs, tolerance)) for one, (args, kwargs) in known.items()
+            checked(Subject(f, args, kwargs, tolerance)) for f, (args, kwargs) in known.items()
         ]
-        reasons = {one.host.name: why for one, why in left_out.items()}
+        reasons = {f.host.name: why for f, why in left_out.items()}
         if rest:
             reasons[f"what {name} calls next"] = rest
         return Checks(name, tuple(checks), reasons)
@@ -162,3 +188,196 @@ def _calls_of(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any
             raise
         rest = f"it raised {one_line(error)}"
     return known, unknown, rest
+
+
+def checked(subject: Subject) -> Check:
+    """Run the checks of one callback, one after the other."""
+    entries: dict[str, list[Any]] = {}  # findings, and reasons why something was not checked
+    options = {None: True, **subject.settings}
+    options["threads"] = threads_of(subject.settings.get("executor"))
+    rows = [row for row in _CHECKS if options.get(row[2])]
+    if subject.has_effects:  # it is run once
+        rows = [row for row in rows if row[1] in (_first_result, check_threads)]
+    is_repeatable = True
+    with contextlib.nullcontext() if subject.has_effects else _silent(subject.printed):
+        for kind, check, _ in rows:
+            if entries.get(kind):
+                continue
+            if subject.result is None and entries.get(_RESULT) and not subject.has_effects:
+                break
+            is_first, found = kind not in entries, entries.setdefault(kind, [])
+            if kind in _COMPARING and not is_repeatable:
+                continue
+            try:
+                for entry in check(subject):
+                    found.append(Finding(kind, *entry) if type(entry) is tuple else entry)
+            except OutOfTime as error:
+                found += [str(error)] if is_first else []
+            is_repeatable &= kind != _TWICE or not any(type(x) is Finding for x in found)
+    if not is_repeatable:  # which is why other results differ
+        reason = ["its results are not repeatable"]
+        entries |= {kind: reason for kind in _COMPARING if kind in entries}
+        subject.vmap_methods.clear()
+    reasons = {kind: "; ".join(x for x in entries[kind] if type(x) is str) for kind in entries}
+    return Check(
+        subject.name,
+        subject.callback.flavor,
+        tuple(x for found in entries.values() for x in found if type(x) is Finding),
+        tuple(kind for kind, found in entries.items() if not found),
+        {kind: words for kind, words in reasons.items() if words},
+        subject.vmap_methods,
+        tuple(subject.notes),
+    )
+
+
+def _source(subject: Subject) -> Iterator[Wrong]:
+    for impurity in impurities(subject.callback.host.current, subject.leading):
+        yield f"it {impurity.does}: {impurity.what}, {impurity.place.where}", f"{impurity.advice}."
+
+
+def _first_result(subject: Subject) -> Iterator[Wrong | Finding]:
+    """Run it for the first time, and keep its result."""
+    try:
+        subject.result = subject.run()
+    except ResultError as error:
+        yield str(error), "Declare what it returns, or return what it declares."
+    except Exception as error:
+        if isinstance(error, ValueError) and "read-only" in message_of(error):
+            what = f"it fails on read-only arrays: {message_of(error)}"
+            yield Finding("inputs unchanged", what, _COPY)
+        else:
+            advice = "Call the undecorated function with NumPy arrays to see where."
+            yield f"it fails on these arguments: {one_line(error)}", advice
+    else:
+        subject.notes += _lost_digits(subject)
+
+
+def _lost_digits(subject: Subject) -> Iterator[str]:
+    """Note where distinct numbers in float64 become equal in the declared dtype."""
+    leaves = tree_leaves(subject.returned)
+    for returned, x, path in zip(leaves, subject.result or (), subject.paths, strict=False):
+        if kind_of(x.dtype) == "f" and np.asarray(returned).dtype == np.float64 != x.dtype:
+            numbers = np.sort(np.asarray(returned), axis=None)
+            with np.errstate(all="ignore"):
+                rounded = numbers.astype(x.dtype)
+                gaps = np.diff(numbers) > _DISTINCT * np.abs(numbers[1:])
+            lost = np.flatnonzero(gaps & (rounded[1:] == rounded[:-1]))
+            if lost.size:
+                low, high = numbers[lost[0] : lost[0] + 2].tolist()
+                yield (
+                    f"it returns float64{path and f' at {path}'}, and {x.dtype} is declared: "
+                    f"{low!r} and {high!r} both become {rounded[lost[0]]}"
+                )
+
+
+def _again(subject: Subject, when: str = "") -> list[Wrong]:
+    """Run it again on the same inputs."""
+    try:
+        wrong = difference(subject.run(), subject.result or (), subject.paths, REPEATED)
+        what = f"returns {wrong}" if wrong else ""
+    except Exception as error:
+        what = f"fails: {one_line(error)}"
+    advice = "Register it as io, which is called as often as the program says, or pass what "
+    advice += "changes as an argument."
+    return [(f"a second call with the same inputs{when} {what}", advice)] if what else []
+
+
+def _twice(subject: Subject) -> list[Wrong]:
+    others = " after calls with other arguments"  # which it may remember
+    return _again(subject) or (_again(subject, others) if subject.variants else [])
+
+
+def _other_results(subject: Subject) -> Iterator[Wrong]:
+    if subject.misfit:
+        advice = "A compiled program has the same shapes and dtypes for all values: pad the"
+        yield subject.misfit, f"{advice} result or convert it to what is declared."
+
+
+def _inputs(subject: Subject) -> Iterator[Wrong]:
+    """Run it on writable arrays."""
+    operands = [array.copy() for array in subject.operands]
+    try:
+        subject.run(operands, writable=True)
+    except Exception as error:
+        if not _again(subject):  # else it fails on any arrays
+            advice = "Accept both read-only arrays, as from programs, and writable ones."
+            yield f"it fails on writable arrays: {one_line(error)}", advice
+        return
+    wrong = difference(operands, subject.operands, subject.names, EXACT)
+    if wrong:
+        yield f"after the call its input is {wrong}", _COPY
+
+
+def _jax_inside(subject: Subject) -> Iterator[Wrong | str]:
+    """Look for JAX in its code, and in what it does."""
+    if subject.settings.get("arrays") == "jax":
+        yield 'it is registered with arrays="jax"'
+        return
+
+    def call() -> None:
+        with contextlib.suppress(Exception):  # reported by the checks that compare results
+            subject.run()
+
+    use: Any = jax_inside(subject.callback.host)
+    seen = None if use else jax_compat.first_operation(call)
+    if seen:
+        use = Frame("", *seen, cell=is_cell(seen[0])).where
+    if use:
+        yield f"it uses JAX: {use}", "Use NumPy in the host function: JAX may deadlock there."
+
+
+def _no_printing(subject: Subject) -> Iterator[Wrong | str]:
+    line = "".join(subject.printed).strip().partition("\n")[0]
+    if any(what.startswith("it prints") for what, _ in _source(subject)):
+        yield "see source"
+    elif line:
+        advice = "Print in a debug callback (jaxcb.debug), or register it as io."
+        yield f"it prints {line[:60]!r}", advice
+
+
+_RESULT, _TWICE = "declared result", "same inputs twice"
+# In the order in which they run, each with the option that it checks. A kind ends with its first
+# finding; without a first result nothing else runs.
+_CHECKS: tuple[tuple[str, Callable[[Subject], Iterable[Any]], str | None], ...] = (
+    ("source", _source, None),
+    (_RESULT, _first_result, None),
+    (_TWICE, _twice, None),
+    (_RESULT, _other_results, None),
+    ("inputs unchanged", _inputs, None),
+    ("no JAX inside", _jax_inside, None),
+    ("vmap contract", check_vmap, None),
+    ("derivative rule", check_derivative, None),
+    ("linear", check_linear, "linear"),
+    ("rows alone", check_rows, "partitioned"),
+    (_TWICE, lambda subject: _again(subject, " after all other calls"), None),
+    ("same in threads", check_threads, "threads"),  # may leave anything behind
+    ("no printing", _no_printing, None),
+)
+_COMPARING = "vmap contract", "derivative rule", "linear", "rows alone", "same in threads"
+_one_at_a_time = threading.RLock()  # sys.stdout is replaced for one check
+
+
+@contextlib.contextmanager
+def _silent(printed: list[str]) -> Iterator[None]:
+    """Keep what this thread prints meanwhile in a list instead of showing it."""
+    thread = threading.get_ident()
+
+    class Output:
+        def write(self, text: str) -> int:
+            if threading.get_ident() != thread:
+                return shown.write(text)
+            printed.append(text)
+            return len(text)
+
+        def writelines(self, lines: Iterable[str]) -> None:
+            for line in lines:
+                self.write(line)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(shown, name)
+
+    output: Any = Output()
+    with _one_at_a_time:
+        shown = sys.stdout
+        with contextlib.redirect_stdout(output):
+            yield

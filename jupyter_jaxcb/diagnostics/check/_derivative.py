@@ -16,8 +16,17 @@ import ml_dtypes
 import numpy as np
 
 from ...capabilities.derivatives import step_sizes
-from ._compare import ROUGH, difference, wide
-from ._subject import Operands, Subject, Wrong, is_inexact, one_by_one, one_line
+from ._subject import (
+    ROUGH,
+    Operands,
+    Subject,
+    Wrong,
+    difference,
+    is_inexact,
+    one_by_one,
+    one_line,
+    wide,
+)  # fmt: skip
 
 _SCALES = (5e-3, 8e-5, 1.2e-6)  # distances relative to the argument
 _RELATIVE = 7e-3  # tolerance between a rule in float32 and differences

@@ -9,8 +9,7 @@ import jax
 import numpy as np
 from numpy.linalg import norm
 
-from ._compare import wide
-from ._subject import Subject, Wrong, is_inexact, one_line
+from ._subject import Subject, Wrong, is_inexact, one_line, wide
 
 _SCALES = (1.0, 1e-3, 1e3)  # of the random vectors
 _LEAST = 1e-5  # tolerance: solvers that iterate are linear to their own tolerance

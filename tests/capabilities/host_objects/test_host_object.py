@@ -231,6 +231,10 @@ def test_object_older_than_max_age_is_computed_again(monkeypatch):
         ({"max_objects": 1.5}, "max_objects=1.5 is not a number of objects"),
         ({"max_objects": "3"}, "max_objects='3' is not a number of objects"),
         ({"max_age": -1.0}, "max_age=-1.0 is not a number of seconds above zero"),
+        (
+            {"max_age": True},
+            "max_age=True is not a number of seconds above zero. Pass one, as in max_age=60",
+        ),
     ],
 )
 def test_limit_that_is_none_is_refused(options, words):
@@ -372,14 +376,15 @@ def test_failed_computation_is_tried_again_by_those_who_waited():
         except ValueError as error:
             results.append(str(error))
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
+    threads = [threading.Thread(target=run) for _ in range(3)]
     threads[0].start()
     first.wait()
-    threads[1].start()
+    for thread in threads[1:]:
+        thread.start()
     go.set()
     for thread in threads:
         thread.join()
-    assert sorted(results, key=str) == [5, "singular"]
+    assert sorted(results, key=str) == [5, 5, "singular"]
 
 
 def test_functions_of_two_threads_that_need_each_other_are_refused():
